@@ -220,6 +220,10 @@ extension CaseRunner {
                 format = "lines"
             } else if input.accept("csv") {
                 format = "csv"
+            } else if input.accept("sqlite") {
+                format = "sqlite"
+            } else if input.accept("document") {
+                format = "document"
             } else if input.accept("nested") {
                 json.links = .nested
             } else if input.accept("columns") {
@@ -231,7 +235,10 @@ extension CaseRunner {
         let session = try session
         var writer = try JSONExport(session, json)
         if input.accept("everything") {
-            return try OutputFile.create(path) { (sink) throws(DatabaseError) in try writer.store(to: &sink) }
+            if format == "sqlite" { return try SQLiteExport.write(session, to: path) }
+            return try OutputFile.create(path) { (sink) throws(DatabaseError) in
+                try writer.store(as: format == "document" ? .array : .lines, to: &sink)
+            }
         }
         guard startsCollection(input) else {
             let object = try needObject(&input)
@@ -255,6 +262,15 @@ extension CaseRunner {
     }
 
     private func importText(_ input: inout CaseCursor) throws {
+        var ahead = input
+        let path = try filePath(&ahead)
+        if ahead.accept("sqlite") {
+            input = ahead
+            let session = try session
+            _ = try session.requireWrite()
+            _ = try SQLiteImport.run(try SQLiteSource(path), session)
+            return
+        }
         let file = try InputFile(try filePath(&input))
         defer { withExtendedLifetime(file) {} }
         var isCSV = false, policy = UpdatePolicy.error, ignoresUnknown = false
@@ -319,6 +335,8 @@ extension CaseRunner {
             try expectEqual(&input, version.map { .int(Int64(clamping: $0)) } ?? .null)
         } else if input.accept("schema-version") {
             try expectEqual(&input, .int(Int64(clamping: try session.schemaVersion)))
+        } else if input.accept("notes-of") {
+            try expectNotesOf(&input)
         } else if input.accept("schema-of") {
             try expectSchemaOf(&input)
         } else {
@@ -349,11 +367,19 @@ extension CaseRunner {
         try expectEqual(&input, .string(try Session.schemaPlan(options).text))
     }
 
+    private func expectNotesOf(_ input: inout CaseCursor) throws {
+        let notes = try SQLiteSource(try filePath(&input)).notes
+        try expectEqual(&input, .int(Int64(notes.count)))
+    }
+
     private func expectSchemaOf(_ input: inout CaseCursor) throws {
-        let file = try InputFile(try filePath(&input))
+        let path = try filePath(&input)
+        let file = try InputFile(path)
         defer { withExtendedLifetime(file) {} }
         let found: Schema
-        if input.accept("csv") {
+        if input.accept("sqlite") {
+            found = try SQLiteSource(path).schema
+        } else if input.accept("csv") {
             let name = try input.needName()
             let key = input.accept("key") ? try input.needName() : nil
             found = Schema([try CSVInference.objectType(named: name, file.bytes, CSVImport.Options(), key: key)])

@@ -1,4 +1,4 @@
-/// JSON and CSV in and out: of a file or a text, whole databases, collections, single objects.
+/// JSON, CSV and SQLite in and out: of a file or a text, whole databases, collections, single objects.
 import CMotte
 import MotteExchange
 import MotteLiveObjects
@@ -13,6 +13,9 @@ private struct ExportSettings {
     var json = JSONExport.Options()
     var csv = CSVExport.Options()
     let columns: [String]?
+    /// Of a whole database: one JSON document instead of lines.
+    let isDocument: Bool
+    let path: String?
 
     init(
         _ options: UnsafePointer<motte_export_options>?, _ out: UnsafeMutablePointer<motte_buf>?
@@ -20,7 +23,9 @@ private struct ExportSettings {
         out?.pointee = emptyBuffer
         let given = try readStruct(options, empty: motte_export_options())
         format = try ExchangeFormat(given.format)
-        try checkFlags(given.flags, allowed: UInt32(MOTTE_EXPORT_NESTED_LINKS))
+        try checkFlags(given.flags, allowed: UInt32(MOTTE_EXPORT_NESTED_LINKS) | UInt32(MOTTE_EXPORT_DOCUMENT))
+        isDocument = given.flags & UInt32(MOTTE_EXPORT_DOCUMENT) != 0
+        path = try optionalText(given.path, given.path_size)
         target = try TextTarget(given.path, given.path_size, out)
         if given.flags & UInt32(MOTTE_EXPORT_NESTED_LINKS) != 0 { json.links = .nested }
         if given.depth > 0 { json.depthLimit = Int(min(given.depth, 256)) }
@@ -28,6 +33,12 @@ private struct ExportSettings {
         csv.delimiter = try checkedDelimiter(given.delimiter)
         columns = try optionalText(given.columns, given.columns_size).map {
             $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        }
+    }
+
+    func checkIsText() throws(DatabaseError) {
+        guard format != .sqlite else {
+            throw DatabaseError(.invalidArgument, "a SQLite file is made of a whole database; choose another format")
         }
     }
 
@@ -46,13 +57,14 @@ private struct ExportSettings {
 }
 
 enum ExchangeFormat {
-    case json, lines, csv
+    case json, lines, csv, sqlite
 
     init(_ number: motte_format) throws(DatabaseError) {
         switch Int(number) {
         case Int(MOTTE_FORMAT_JSON): self = .json
         case Int(MOTTE_FORMAT_JSON_LINES): self = .lines
         case Int(MOTTE_FORMAT_CSV): self = .csv
+        case Int(MOTTE_FORMAT_SQLITE): self = .sqlite
         default: throw DatabaseError(.invalidArgument, "\(number) is no MOTTE_FORMAT_*")
         }
     }
@@ -86,9 +98,16 @@ public func motte_export_realm(
         let session = try Handles.realm(realm).box.session
         let settings = try ExportSettings(options, out_text)
         let counter = counter(bridge, progress, total: try session.storedObjectCount())
+        if settings.format == .sqlite {
+            guard let path = settings.path else {
+                throw DatabaseError(.nullArgument, "a SQLite file needs the path at which it is made")
+            }
+            try SQLiteExport.write(session, to: path, progress: counter)
+            return .ok
+        }
         try settings.target.write { (sink) throws(DatabaseError) in
             var export = try JSONExport(session)
-            try export.store(to: &sink, progress: counter)
+            try export.store(as: settings.isDocument ? .array : .lines, to: &sink, progress: counter)
         }
         return .ok
     }
@@ -105,6 +124,7 @@ public func motte_export_coll(
         let collection = coll.box.collection
         let session = coll.box.session
         let settings = try ExportSettings(options, out_text)
+        try settings.checkIsText()
         let paths = try settings.paths(collection.target, session)
         let counter = counter(bridge, progress, total: try collection.count())
         try settings.target.write { (sink) throws(DatabaseError) in
@@ -132,6 +152,7 @@ public func motte_export_object(
         out_text?.pointee = emptyBuffer
         let object = try Handles.object(object)
         let settings = try ExportSettings(options, out_text)
+        try settings.checkIsText()
         guard settings.format != .csv else {
             throw DatabaseError(.invalidArgument, "one object is exported as JSON; export a collection as CSV")
         }
@@ -169,7 +190,12 @@ private struct ImportSettings {
         null = try optionalText(given.null_text, given.null_text_size) ?? "NA"
         batchRows = given.batch_rows == 0 ? 1_000 : Int(min(given.batch_rows, 1_000_000))
         commitEvery = Int(clamping: given.commit_every)
-        if try textBytes(given.path, given.path_size) != nil {
+        if format == .sqlite {
+            guard let path = try optionalText(given.path, given.path_size) else {
+                throw DatabaseError(.nullArgument, "a SQLite file is read from its path, which was not given")
+            }
+            source = .sqlite(path)
+        } else if try textBytes(given.path, given.path_size) != nil {
             source = .file(try InputFile(try requiredPath(given.path, given.path_size)), given.path, given.path_size)
         } else {
             guard let text = try textBytes(given.text, given.text_size) else {
@@ -204,6 +230,8 @@ private struct ImportSettings {
     ) throws(DatabaseError) -> Result {
         switch source {
         case .text(let bytes): return try body(bytes)
+        case .sqlite:
+            throw DatabaseError(.internal, "a SQLite file has no text")
         case .file(let file, let path, let size):
             defer { withExtendedLifetime(file) {} }
             do throws(DatabaseError) { return try body(file.bytes) } catch {
@@ -218,6 +246,7 @@ private struct ImportSettings {
 private enum ImportSource {
     case file(InputFile, UnsafePointer<CChar>?, Int)
     case text(UnsafeRawBufferPointer)
+    case sqlite(String)
 }
 
 @_cdecl("motte_import") @implementation
@@ -236,7 +265,10 @@ public func motte_import(
         if table != nil { _ = try session.schema.type(cls) }
         let counter = guarding(session, counter(bridge, progress, total: 0))
         outcome = try session.atomically { () throws(DatabaseError) in
-            try settings.read { (bytes) throws(DatabaseError) in
+            if case .sqlite(let path) = settings.source {
+                return try importSQLite(path, session, table, settings.json, counter)
+            }
+            return try settings.read { (bytes) throws(DatabaseError) in
                 guard settings.format == .csv else {
                     return try importJSON(bytes, session, table, settings.json, counter)
                 }
@@ -283,6 +315,18 @@ private func importJSON(
     return importer.outcome
 }
 
+private func importSQLite(
+    _ path: String, _ session: Session, _ table: TableKey?, _ options: JSONImport.Options,
+    _ counter: ((Int) throws(DatabaseError) -> Void)?
+) throws(DatabaseError) -> ImportOutcome {
+    guard table == nil else {
+        throw DatabaseError(.invalidArgument, "a SQLite file names its classes itself; pass MOTTE_CLASS_ANY")
+    }
+    var options = options
+    options.progress = counter
+    return try SQLiteImport.run(try SQLiteSource(path), session, options)
+}
+
 private func importCSV(
     _ bytes: UnsafeRawBufferPointer, _ session: Session, _ table: TableKey, _ options: CSVImport.Options,
     _ counter: ((Int) throws(DatabaseError) -> Void)?
@@ -304,6 +348,10 @@ public func motte_import_schema(
         let name = try optionalText(class_name, class_name_size)
         let key = try optionalText(key, key_size)
         let settings = try ImportSettings(options)
+        if case .sqlite(let path) = settings.source {
+            try Handles.make(SchemaBox(try SQLiteSource(path).schema), out)
+            return .ok
+        }
         let schema = try settings.read { (bytes) throws(DatabaseError) in
             guard settings.format == .csv else {
                 guard let header = try StoreDumpHeader(bytes) else {
@@ -317,6 +365,20 @@ public func motte_import_schema(
             return Schema([try CSVInference.objectType(named: name, bytes, settings.csv, key: key)])
         }
         try Handles.make(SchemaBox(schema), out)
+        return .ok
+    }
+}
+
+@_cdecl("motte_import_notes") @implementation
+public func motte_import_notes(
+    _ options: UnsafePointer<motte_import_options>?, _ out_report: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_report)
+        let settings = try ImportSettings(options)
+        var notes: [String] = []
+        if case .sqlite(let path) = settings.source { notes = try SQLiteSource(path).notes }
+        try Handles.make(ReportBox(notes: notes), out)
         return .ok
     }
 }

@@ -177,6 +177,14 @@ final class ReportBox: Box {
         self.init(details, report.problems)
     }
 
+    /// Of an import: what it does not keep.
+    convenience init(notes: [String]) {
+        var details = motte_report_details()
+        details.flags = notes.isEmpty ? UInt32(MOTTE_REPORT_SOUND) : 0
+        details.problem_count = UInt64(clamping: notes.count)
+        self.init(details, notes)
+    }
+
     convenience init(_ report: SalvageReport) {
         var details = motte_report_details()
         details.flags = report.losses.isEmpty ? UInt32(MOTTE_REPORT_SOUND) : 0

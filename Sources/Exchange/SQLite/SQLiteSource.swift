@@ -51,7 +51,8 @@ package final class SQLiteSource {
         }
     }
 
-    /// Whether a file begins as SQLite's do. One that is not there or cannot be read is an error.
+    /// Whether a file begins as SQLite's do. One that is not there or cannot be read is an error; nothing is read of a
+    /// pipe, where it would be missing afterwards.
     package static func isOne(_ path: String) throws(DatabaseError) -> Bool {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
@@ -63,6 +64,8 @@ package final class SQLiteSource {
                 path: path, systemError: number)
         }
         defer { close(descriptor) }
+        var facts = stat()
+        guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else { return false }
         let magic = Array("SQLite format 3\u{0}".utf8)
         var head = [UInt8](repeating: 0, count: magic.count)
         return read(descriptor, &head, head.count) == head.count && head == magic

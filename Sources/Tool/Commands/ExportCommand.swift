@@ -1,4 +1,5 @@
-/// `motte export`: a whole database as a dump, or the objects of a class as JSON Lines, a JSON array or CSV.
+/// `motte export`: a whole database as a dump or as a SQLite file, or the objects of a class as JSON Lines, a JSON array
+/// or CSV.
 import ArgumentParser
 import MotteExchange
 import MotteLiveObjects
@@ -6,23 +7,24 @@ import MotteSchemaModel
 import MotteValues
 
 enum ExportFormat: String, ExpressibleByArgument, CaseIterable {
-    case jsonl, json, csv
+    case jsonl, json, csv, sqlite
 }
 
 struct ExportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Export a whole database, or the objects of a class.",
         discussion: """
-            Without a class, everything is written as JSON Lines with the schema first; 'motte import' makes a store of
-            that again.
+            Without a class, everything is written as JSON Lines with the schema first, as one JSON document, or as a
+            new SQLite file; 'motte import' makes the same database of each again.
               motte export people.motte > dump.jsonl
+              motte export people.motte --format sqlite --output people.sqlite
               motte export people.motte Person --where 'age > 30' --format csv --columns name,best_friend.name
             """)
 
     @Argument(help: "The file.") var file: String
     @OptionGroup var reading: ReadOptions
     @Argument(help: "The class; everything without one.") var className: String?
-    @Option(help: "jsonl, json or csv.") var format = ExportFormat.jsonl
+    @Option(help: "jsonl, json, csv or sqlite.") var format = ExportFormat.jsonl
     @Option(name: .customLong("where"), help: "Only the objects that match, in the query's order.") var query: String?
     @Option(help: "Columns, separated by commas; links are followed by dots.") var columns: String?
     @Option(help: "CSV: what separates fields, one character.") var delimiter = ","
@@ -33,15 +35,20 @@ struct ExportCommand: ParsableCommand {
 
     func validate() throws {
         guard delimiter.utf8.count == 1 else { throw ValidationError("the delimiter must be one ASCII character") }
-        if className == nil, format != .jsonl || query != nil || columns != nil || nested {
-            throw ValidationError("a whole database is exported as jsonl; name a class for another format")
+        if className == nil, format == .csv || query != nil || columns != nil || nested {
+            throw ValidationError("a whole database is exported as jsonl, json or sqlite; name a class for another format")
         }
+        if format == .sqlite, className != nil {
+            throw ValidationError("a SQLite file is made of a whole database; leave out the class")
+        }
+        if format == .sqlite, output == nil { throw ValidationError("name the SQLite file with --output") }
         if nested, format == .csv { throw ValidationError("CSV has no nested objects; leave out --nested") }
     }
 
     func run() throws {
         try reportingErrors(file) {
             let session = try openReadable(file, reading)
+            if format == .sqlite, let output { return try writeSQLite(session, output) }
             try writeOutput(output) { (sink) throws(DatabaseError) in try write(session, &sink) }
         }
     }
@@ -50,8 +57,15 @@ struct ExportCommand: ParsableCommand {
         if let className { return try export(try objectType(className, in: session), session, &sink) }
         let progress = ProgressReport("objects", isSilent: quiet || output == nil)
         var export = try JSONExport(session)
-        try export.store(to: &sink) { progress.show($0, nil) }
+        try export.store(as: format == .json ? .array : .lines, to: &sink) { progress.show($0, nil) }
         progress.finish()
+    }
+
+    private func writeSQLite(_ session: Session, _ path: String) throws(DatabaseError) {
+        let total = try session.storedObjectCount()
+        let progress = ProgressReport("objects", isSilent: quiet)
+        defer { progress.finish() }
+        try SQLiteExport.write(session, to: path) { progress.show($0, total > 0 ? Double($0) / Double(total) : nil) }
     }
 
     private func export(

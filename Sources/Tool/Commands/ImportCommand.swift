@@ -1,5 +1,5 @@
-/// `motte import`: CSV, JSON or JSON Lines as objects of one class, or a dump as a whole database; all of it or
-/// nothing.
+/// `motte import`: CSV, JSON or JSON Lines as objects of one class, or a dump or a SQLite file as a whole database; all of
+/// it or nothing.
 import ArgumentParser
 import MotteExchange
 import MotteLiveObjects
@@ -14,7 +14,7 @@ import Musl
 #endif
 
 enum ImportFormat: String, ExpressibleByArgument, CaseIterable {
-    case csv, json, jsonl, realm
+    case csv, json, jsonl, realm, sqlite
 }
 
 enum ImportPolicy: String, ExpressibleByArgument, CaseIterable {
@@ -31,21 +31,22 @@ enum ImportPolicy: String, ExpressibleByArgument, CaseIterable {
 
 struct ImportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import", abstract: "Import CSV, JSON or JSON Lines as objects of a class, or a whole dump.",
+        commandName: "import", abstract: "Import CSV, JSON or JSON Lines as objects of a class, or a whole dump or SQLite file.",
         discussion: """
             From CSV, a class that the file lacks is made, with types inferred from the rows. Everything is one
             transaction, unless --commit-every cuts it: a row that does not fit leaves the file as it was.
               motte import people.motte Person people.csv --key id
               motte import people.motte Person more.jsonl --update modified
               motte import copy.motte dump.jsonl
+              motte import copy.motte dump.sqlite
               motte import app.motte app.realm
             """)
 
     @Argument(help: "The Motte file; made if it is not there.") var file: String
     @OptionGroup var opening: OpenOptions
-    @Argument(help: "The class, then the file to read ('-': standard input). Of a dump, only the file to read.")
+    @Argument(help: "The class, then the file to read ('-': standard input). Of a dump or a SQLite file, only the file.")
     var classAndSource: [String]
-    @Option(help: "csv, json or jsonl; otherwise by the end of the name.") var format: ImportFormat?
+    @Option(help: "csv, json, jsonl or sqlite; otherwise by the end of the name, or as the file begins.") var format: ImportFormat?
     @Option(help: "What happens to a primary key that is taken: error, modified or all.") var update = ImportPolicy
         .error
     @Option(help: "The class as schema text, or a file with it, instead of inferring it.") var schema: String?
@@ -81,6 +82,10 @@ struct ImportCommand: ParsableCommand {
         if className != nil, format == .realm || sourceKeyFile != nil || resume || strict {
             throw ValidationError("a Realm file names its classes itself; leave out the class")
         }
+        if className != nil, format == .sqlite {
+            throw ValidationError("a SQLite file names its classes itself; leave out the class")
+        }
+        if schema != nil, format == .sqlite { throw ValidationError("a SQLite file has its schema; leave out --schema") }
         if className == nil, sourceFormat == .csv { throw ValidationError("say which class the rows are of") }
     }
 
@@ -95,11 +100,16 @@ struct ImportCommand: ParsableCommand {
     func run() throws {
         try reportingErrors(file) {
             if try isRealmFile() { return try importRealmFile() }
-            let input = try openInput(source)
-            defer { withExtendedLifetime(input) {} }
             let isNew = !fileExists(file)
             do {
-                report(try insert(input.bytes, wantedSchema(input.bytes)))
+                if try isSQLite() { return try insertSQLite(try SQLiteSource(source)) }
+                let input = try openInput(source)
+                defer { withExtendedLifetime(input) {} }
+                let (schema, version) = try wantedSchema(input.bytes)
+                report(
+                    try insert(schema, version) { (session, progress) throws(DatabaseError) in
+                        try insertRows(input.bytes, session, progress)
+                    })
             } catch {
                 // A file that this command made and that holds nothing is no use to anybody.
                 if isNew, !hasObjects { removeFile() }
@@ -123,6 +133,21 @@ struct ImportCommand: ParsableCommand {
             schema: try schema.map { try SchemaText.parse(try schemaText($0)) }, policy: update.policy,
             commitEvery: commitEvery, resumes: resume, isStrict: strict, progress: progress
         ).run()
+    }
+
+    /// Asked for, or a whole file that begins so, whatever it is called.
+    private func isSQLite() throws(DatabaseError) -> Bool {
+        if format == .sqlite { return true }
+        guard format == nil, className == nil, schema == nil, source != "-" else { return false }
+        return try SQLiteSource.isOne(source)
+    }
+
+    private func insertSQLite(_ source: SQLiteSource) throws {
+        for note in source.notes { printError("note: \(note)") }
+        report(
+            try insert(source.schema, source.schemaVersion) { (session, progress) throws(DatabaseError) in
+                try SQLiteImport.run(source, session, jsonOptions(progress))
+            })
     }
 
     /// This command may have committed some, and so may others who opened the file when it had been made.
@@ -154,19 +179,19 @@ struct ImportCommand: ParsableCommand {
 
     // MARK: The class
 
-    /// nil when the file has what is needed.
-    private func wantedSchema(_ bytes: UnsafeRawBufferPointer) throws -> Schema? {
+    /// nil when the file has what is needed; with the number of a dump's schema.
+    private func wantedSchema(_ bytes: UnsafeRawBufferPointer) throws -> (Schema?, version: UInt64?) {
         if let schema {
             let declared = try SchemaText.parse(try schemaText(schema))
             try checkKey(declared)
-            return declared
+            return (declared, nil)
         }
         guard let className else {
             guard let header = try named({ () throws(DatabaseError) in try StoreDumpHeader(bytes) }) else {
                 throw DatabaseError(
                     .invalidArgument, "\(source) does not begin with the header of a dump; name a class")
             }
-            return header.schema
+            return (header.schema, header.schemaVersion)
         }
         if fileExists(file) {
             let session = try openFile(file, opening)
@@ -174,18 +199,19 @@ struct ImportCommand: ParsableCommand {
             defer { _ = try? session.close() }
             if try session.schema[className] != nil {
                 try checkKey(try session.schema)
-                return nil
+                return (nil, nil)
             }
         }
         guard sourceFormat == .csv else {
             throw DatabaseError(
                 .unknownClass, "the file has no class '\(className)'; declare it with --schema", className: className)
         }
-        return try named { () throws(DatabaseError) in
+        let inferred = try named { () throws(DatabaseError) in
             Schema([
                 try CSVInference.objectType(named: className, bytes, csvOptions(nil), key: key, rows: inferRows)
             ])
         }
+        return (inferred, nil)
     }
 
     /// `--key` makes a primary key of a new class only; of others it may say what they have.
@@ -204,18 +230,24 @@ struct ImportCommand: ParsableCommand {
 
     // MARK: The rows
 
-    private func insert(_ bytes: UnsafeRawBufferPointer, _ schema: Schema?) throws -> ImportOutcome {
+    private typealias Insertion = (Session, ProgressReport) throws(DatabaseError) -> ImportOutcome
+
+    private func insert(
+        _ schema: Schema?, _ version: UInt64?, _ rows: @escaping Insertion
+    ) throws -> ImportOutcome {
         let progress = ProgressReport("rows", isSilent: quiet)
         defer { progress.finish() }
-        let work = OpeningWork(self, bytes, progress)
+        let work = OpeningWork(rows, progress)
         var options = SessionOptions(path: file, schema: schema)
         options.noCreate = schema == nil
+        // The number of the schema of a file that is there already is its own.
+        if let version, version > 0, !fileExists(file) { options.schemaVersion = version }
         try opening.apply(to: &options)
         if schema != nil, commitEvery == 0 {
             // A class that the file lacks comes with its rows or not at all.
             options.fillsAdditions = true
             options.firstOpen = { (session) throws(DatabaseError) in
-                work.outcome = try work.command.insertRows(work.bytes, session, work.progress)
+                work.outcome = try work.rows(session, work.progress)
             }
         }
         let session = try Session.open(options)
@@ -224,7 +256,7 @@ struct ImportCommand: ParsableCommand {
         if let outcome = work.outcome { return outcome }
         try session.beginWrite()
         do {
-            let outcome = try insertRows(bytes, session, progress)
+            let outcome = try rows(session, progress)
             try session.commit()
             return outcome
         } catch {
@@ -235,14 +267,12 @@ struct ImportCommand: ParsableCommand {
 
     /// What an import needs while the file is being opened, on this thread.
     private final class OpeningWork: @unchecked Sendable {  // @unchecked: opening calls back before it returns
-        let command: ImportCommand
-        let bytes: UnsafeRawBufferPointer
+        let rows: Insertion
         let progress: ProgressReport
         var outcome: ImportOutcome?
 
-        init(_ command: ImportCommand, _ bytes: UnsafeRawBufferPointer, _ progress: ProgressReport) {
-            self.command = command
-            self.bytes = bytes
+        init(_ rows: @escaping Insertion, _ progress: ProgressReport) {
+            self.rows = rows
             self.progress = progress
         }
     }
@@ -263,15 +293,19 @@ struct ImportCommand: ParsableCommand {
     private func insertJSON(
         _ bytes: UnsafeRawBufferPointer, _ session: Session, _ table: TableKey?, _ progress: ProgressReport
     ) throws(DatabaseError) -> ImportOutcome {
+        let importer = try JSONImport(session, into: table, jsonOptions(progress))
+        try importer.run(bytes)
+        return importer.outcome
+    }
+
+    private func jsonOptions(_ progress: ProgressReport) -> JSONImport.Options {
         var options = JSONImport.Options()
         options.policy = update.policy
         options.batchRows = batch
         options.commitEvery = commitEvery
         options.ignoresUnknownProperties = ignoreUnknown
         options.progress = { count throws(DatabaseError) in progress.show(count, nil) }
-        let importer = try JSONImport(session, into: table, options)
-        try importer.run(bytes)
-        return importer.outcome
+        return options
     }
 
     private func csvOptions(_ progress: (report: ProgressReport, size: Int)?) -> CSVImport.Options {

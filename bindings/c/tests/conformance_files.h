@@ -197,7 +197,7 @@ static motte_status delete_everything(void) {
 
 /* ------------------------------------------------------------------------------------------------ import, export */
 
-/* export "file" [json | lines | csv] [nested] [columns "a,b"] everything | OBJECT | COLLECTION */
+/* export "file" [json | lines | csv | sqlite | document] [nested] [columns "a,b"] everything | OBJECT | COLLECTION */
 static motte_status export_text(cursor *in) {
     motte_export_options options = {.struct_size = sizeof options};
     motte_buf text;
@@ -207,6 +207,8 @@ static motte_status export_text(cursor *in) {
         if (accept(in, "json")) options.format = MOTTE_FORMAT_JSON;
         else if (accept(in, "lines")) options.format = MOTTE_FORMAT_JSON_LINES;
         else if (accept(in, "csv")) options.format = MOTTE_FORMAT_CSV;
+        else if (accept(in, "sqlite")) options.format = MOTTE_FORMAT_SQLITE;
+        else if (accept(in, "document")) options.flags |= MOTTE_EXPORT_DOCUMENT;
         else if (accept(in, "nested")) options.flags |= MOTTE_EXPORT_NESTED_LINKS;
         else if (accept(in, "columns")) {
             options.columns = file_name(in);
@@ -218,6 +220,7 @@ static motte_status export_text(cursor *in) {
     in_memory.path_size = 0;
     if (accept(in, "everything")) {
         TRY(motte_export_realm(now.realm, &options, receive_progress, NULL, NULL, NULL));
+        if (options.format == MOTTE_FORMAT_SQLITE) return MOTTE_OK;
         TRY(motte_export_realm(now.realm, &in_memory, NULL, NULL, NULL, &text));
     } else if (!starts_collection(in)) {
         motte_object *object;
@@ -234,19 +237,20 @@ static motte_status export_text(cursor *in) {
     return MOTTE_OK;
 }
 
-/* import "file" [csv] [modified | all] [unknown] [Class]; by turns from the file and from its text */
+/* import "file" [csv | sqlite] [modified | all] [unknown] [Class]; by turns from the file and from its text */
 static motte_status import_text(cursor *in) {
     motte_import_options options = {.struct_size = sizeof options};
     motte_import_counts counts = {.struct_size = sizeof counts};
     const char *path = path_of(file_name(in));
     for (;;) {
         if (accept(in, "csv")) options.format = MOTTE_FORMAT_CSV;
+        else if (accept(in, "sqlite")) options.format = MOTTE_FORMAT_SQLITE;
         else if (accept(in, "modified")) options.policy = MOTTE_CREATE_MODIFIED;
         else if (accept(in, "all")) options.policy = MOTTE_CREATE_EXISTING;
         else if (accept(in, "unknown")) options.flags |= MOTTE_IMPORT_IGNORE_UNKNOWN;
         else break;
     }
-    if (now.steps % 2) {
+    if (now.steps % 2 || options.format == MOTTE_FORMAT_SQLITE) {
         options.path = path;
         options.path_size = MOTTE_NTS;
     } else {
@@ -308,7 +312,7 @@ static motte_status convert_realm(cursor *in) {
     return MOTTE_OK;
 }
 
-/* expect schema-of "file" [csv Class [key name]] `...` */
+/* expect schema-of "file" [sqlite | csv Class [key name]] `...` */
 static motte_status expect_schema_of(cursor *in) {
     motte_import_options options = {.struct_size = sizeof options};
     motte_schema *schema, *expected;
@@ -316,7 +320,8 @@ static motte_status expect_schema_of(cursor *in) {
     char *class_name = NULL, *key = NULL;
     options.path = path_of(file_name(in));
     options.path_size = MOTTE_NTS;
-    if (accept(in, "csv")) {
+    if (accept(in, "sqlite")) options.format = MOTTE_FORMAT_SQLITE;
+    else if (accept(in, "csv")) {
         options.format = MOTTE_FORMAT_CSV;
         class_name = need_name(in);
         if (accept(in, "key")) key = need_name(in);
@@ -332,6 +337,19 @@ static motte_status expect_schema_of(cursor *in) {
     motte_buf_dispose(&right);
     if (!same) case_fail("the schema is %s", actual);
     return MOTTE_OK;
+}
+
+/* expect notes-of "file" == number */
+static motte_status expect_notes_of(cursor *in) {
+    motte_import_options options = {.struct_size = sizeof options, .format = MOTTE_FORMAT_SQLITE};
+    motte_report *report;
+    motte_report_details details = {.struct_size = sizeof details};
+    options.path = path_of(file_name(in));
+    options.path_size = MOTTE_NTS;
+    TRY(motte_import_notes(&options, &report));
+    own(report);
+    MUST(motte_report_info(report, &details));
+    return expect_number(in, (int64_t)details.problem_count);
 }
 
 /* ------------------------------------------------------------------------------------------------ expectations */
@@ -413,6 +431,7 @@ static int expect_of_files(cursor *in, motte_status *status) {
     else if (accept(in, "version-of")) *status = expect_version_of(in);
     else if (accept(in, "schema-version")) *status = expect_schema_version(in);
     else if (accept(in, "schema-of")) *status = expect_schema_of(in);
+    else if (accept(in, "notes-of")) *status = expect_notes_of(in);
     else return 0;
     return 1;
 }

@@ -188,12 +188,16 @@ def salvage(runner: Runner, cursor: Cursor) -> None:
 def export(runner: Runner, cursor: Cursor) -> None:
     path = file(runner, cursor)
     options: dict[str, Any] = {}
-    is_csv = False
+    is_csv = is_sqlite = False
     while True:
         if cursor.accept("lines"):
             options["lines"] = True
         elif cursor.accept("csv"):
             is_csv = True
+        elif cursor.accept("sqlite"):
+            is_sqlite = True
+        elif cursor.accept("document"):
+            options["document"] = True
         elif cursor.accept("nested"):
             options["nested_links"] = True
         elif cursor.accept("columns"):
@@ -202,6 +206,8 @@ def export(runner: Runner, cursor: Cursor) -> None:
             break
     if cursor.accept("everything"):
         what = None
+        if is_sqlite:
+            return runner.db.export_sqlite(path)
     else:
         runner.db
         what = runner.collection(cursor) if runner.starts_collection(cursor) else runner.object(cursor)
@@ -214,10 +220,12 @@ def export(runner: Runner, cursor: Cursor) -> None:
 def import_text(runner: Runner, cursor: Cursor) -> None:
     path = file(runner, cursor)
     options: dict[str, Any] = {}
-    is_csv = False
+    is_csv = is_sqlite = False
     while True:
         if cursor.accept("csv"):
             is_csv = True
+        elif cursor.accept("sqlite"):
+            is_sqlite = True
         elif cursor.accept("modified"):
             options["policy"] = "modified"
         elif cursor.accept("all"):
@@ -230,6 +238,9 @@ def import_text(runner: Runner, cursor: Cursor) -> None:
     if not runner.db.in_write:
         # An import makes a write of its own here; the cases say that there has to be one.
         raise motte.errors.NotInWriteError("an import needs a write")
+    if is_sqlite:
+        runner.db.import_sqlite(path, **options)
+        return
     read: Any = runner.db.import_csv if is_csv else runner.db.import_json
     if not path.exists() or os.path.getsize(path) % 2:
         read(model, path, **options)
@@ -269,6 +280,8 @@ def expect(runner: Runner, cursor: Cursor) -> bool:
         runner.equal(cursor, runner.db.schema_version)
     elif cursor.accept("schema-of"):
         expect_schema_of(runner, cursor)
+    elif cursor.accept("notes-of"):
+        runner.equal(cursor, len(motte.sqlite_notes(file(runner, cursor))))
     else:
         return False
     return True
@@ -293,7 +306,9 @@ def expect_plan(runner: Runner, cursor: Cursor) -> None:
 
 def expect_schema_of(runner: Runner, cursor: Cursor) -> None:
     path = file(runner, cursor)
-    if cursor.accept("csv"):
+    if cursor.accept("sqlite"):
+        actual = motte.sqlite_schema(path)
+    elif cursor.accept("csv"):
         name = cursor.name()
         actual = motte.csv_schema(name, path, key=cursor.name() if cursor.accept("key") else None)
     else:

@@ -17,7 +17,7 @@ from ._ffi import version as library_version
 from .backlinks import Backlinks
 from .database import Database
 from .errors import Code, Error
-from .exchange import ImportCounts, csv_schema, dump_schema
+from .exchange import ImportCounts, csv_schema, dump_schema, sqlite_notes, sqlite_schema
 from .fields import Float32, Int8, Int16, Int32, Mixed, backlinks, field
 from .geo import GeoBox, GeoCircle, GeoPolygon
 from .handover import Reference
@@ -51,5 +51,5 @@ __all__ = [
     "PropertyChange", "Reader", "RealmFileSchema", "Reference", "Report", "Results", "Section", "SectionChanges",
     "Sections", "Set", "Space", "Write", "backlinks", "compact", "convert", "csv_schema", "delete", "dump_schema",
     "errors", "exists", "field", "library_version", "open", "plan", "realm_file_schema", "salvage", "salvaged",
-    "schema_version", "verify",
+    "schema_version", "sqlite_notes", "sqlite_schema", "verify",
 ]

@@ -356,16 +356,17 @@ class Database(Core):
 
     def export_json(
         self, path: Optional[Path] = None, what: Union[None, type[Model], Model, Collection[Any], Map[Any]] = None, *,
-        lines: bool = False, columns: Optional[Sequence[Any]] = None, nested_links: bool = False,
-        depth: Optional[int] = None, progress: Optional[Progress] = None,
+        lines: bool = False, document: bool = False, columns: Optional[Sequence[Any]] = None,
+        nested_links: bool = False, depth: Optional[int] = None, progress: Optional[Progress] = None,
     ) -> Optional[str]:
         """Writes a class, a collection or an object to a file, or gives its text without a path. Without either,
-        everything: JSON Lines with the schema first, which import_json() makes a database of again.
+        everything: JSON Lines with the schema first, or one JSON `document`, which import_json() makes a database of
+        again.
 
         An array, or with `lines` an object a line. `columns` are properties, also behind links (`"friend.name"`).
         Links are references; with `nested_links`, the objects themselves down to a `depth`."""
         return exchange.export_json(
-            self, path, what, lines=lines, columns=columns, nested_links=nested_links, depth=depth, progress=progress)
+            self, path, what, lines=lines, document=document, columns=columns, nested_links=nested_links, depth=depth, progress=progress)
 
     def export_csv(
         self, path: Optional[Path], what: Union[type[Model], Collection[Any], Map[Any]], *,
@@ -375,6 +376,21 @@ class Database(Core):
         """Writes a class or a collection of objects to a CSV file, or gives the text for the path None."""
         return exchange.export_csv(
             self, path, what, columns=columns, delimiter=delimiter, null=null, progress=progress)
+
+    def export_sqlite(self, path: Path, *, progress: Optional[Progress] = None) -> None:
+        """Everything as a new SQLite file: tables, foreign keys, join tables, and the schema, of which import_sqlite()
+        makes the same database again. An existing file is an error."""
+        exchange.export_sqlite(self, path, progress=progress)
+
+    def import_sqlite(
+        self, path: Path, *, policy: str = "error", batch_rows: int = 0, commit_every: int = 0,
+        progress: Optional[Progress] = None,
+    ) -> ImportCounts:
+        """All objects of a SQLite file, in the open write or in one of its own; the database has the classes of
+        sqlite_schema(). What is not kept is in sqlite_notes(). See import_json() for the options."""
+        return exchange.imported(
+            self, None, path, None, format_=exchange.SQLITE, policy=policy, batch_rows=batch_rows,
+            commit_every=commit_every, progress=progress)
 
     def import_json(
         self, model: Optional[type[Model]] = None, path: Optional[Path] = None, *,

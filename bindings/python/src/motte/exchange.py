@@ -1,4 +1,4 @@
-"""JSON and CSV in and out, of files and of texts; the forms are described in docs/json.md.
+"""JSON, CSV and SQLite in and out, of files and of texts; the forms are described in docs/json.md and docs/sqlite.md.
 
 Exports read the version that is shown. Imports are made in the open write, or in one of their own, all or nothing.
 """
@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple, Optional, Union
 
-from . import _callbacks, errors, query
+from . import _callbacks, errors, maintenance, query
 from ._atomic import atomically
 from ._coll import Coll
 from ._config import Progress
@@ -95,13 +95,13 @@ def _coll_of(database: AnyDatabase, what: Union[type[Model], Collection[Any], Ma
 
 def export_json(
     database: AnyDatabase, path: Optional[Path], what: Union[None, type[Model], Model, Collection[Any], Map[Any]], *,
-    lines: bool, columns: Optional[Sequence[Any]], nested_links: bool, depth: Optional[int],
+    lines: bool, document: bool, columns: Optional[Sequence[Any]], nested_links: bool, depth: Optional[int],
     progress: Optional[Progress],
 ) -> Optional[str]:
     options = _Options(
         "motte_export_options", {"path": _path(path), "columns": _columns(columns)},
         format=lib.MOTTE_FORMAT_JSON_LINES if lines else lib.MOTTE_FORMAT_JSON,
-        flags=lib.MOTTE_EXPORT_NESTED_LINKS * nested_links, depth=depth or 0)
+        flags=lib.MOTTE_EXPORT_NESTED_LINKS * nested_links | lib.MOTTE_EXPORT_DOCUMENT * document, depth=depth or 0)
     to_file = path is not None
     if what is None:
         return _exported(lib.motte_export_realm, database._realm.handle, options, progress, to_file)
@@ -122,6 +122,11 @@ def export_csv(
         "motte_export_options", {"path": _path(path), "columns": _columns(columns), "null_text": utf8(null)},
         format=lib.MOTTE_FORMAT_CSV, delimiter=_delimiter(delimiter))
     return _exported(lib.motte_export_coll, _coll_of(database, what).handle, options, progress, path is not None)
+
+
+def export_sqlite(database: AnyDatabase, path: Path, *, progress: Optional[Progress]) -> None:
+    options = _Options("motte_export_options", {"path": _path(path)}, format=SQLITE)
+    _exported(lib.motte_export_realm, database._realm.handle, options, progress, True)
 
 
 # ------------------------------------------------------------------------------------------------ in
@@ -162,7 +167,7 @@ def writing(database: AnyDatabase) -> Generator[None, None, None]:
         yield
 
 
-JSON, CSV = int(lib.MOTTE_FORMAT_JSON), int(lib.MOTTE_FORMAT_CSV)
+JSON, CSV, SQLITE = int(lib.MOTTE_FORMAT_JSON), int(lib.MOTTE_FORMAT_CSV), int(lib.MOTTE_FORMAT_SQLITE)
 
 # ------------------------------------------------------------------------------------------------ schemas of texts
 
@@ -179,6 +184,20 @@ def csv_schema(
 def dump_schema(path: Optional[Path] = None, *, text: Union[str, bytes, None] = None) -> str:
     """The schema text in the first line of a dump."""
     return _schema(_source(path, text), JSON, None, None, 0)
+
+
+def sqlite_schema(path: Path) -> str:
+    """The schema text of a SQLite file: the one that export_sqlite() has exported; of any other file, a class for each
+    of its tables."""
+    return _schema(_source(path, None), SQLITE, None, None, 0)
+
+
+def sqlite_notes(path: Path) -> list[str]:
+    """What import_sqlite() does not keep of a SQLite file, a sentence each that begins with its table."""
+    options = _Options("motte_import_options", _source(path, None), format=SQLITE)
+    place = out("motte_report")
+    errors.check(lib.motte_import_notes(options.struct, place))
+    return maintenance.Report._read(own(place)).problems
 
 
 def _schema(texts: Mapping[str, Optional[bytes]], format_: int, class_name: Optional[str], key: Optional[str],
