@@ -1719,10 +1719,10 @@ typedef struct motte_import_counts {
     uint64_t updated;
 } motte_import_counts;
 
-/** Everything, as JSON Lines with the schema first: a dump; with DOCUMENT as one JSON document. As MOTTE_FORMAT_SQLITE, a
- *  new SQLite file at the path, which is there when it has been read back and replaces nothing: INVALID_ARGUMENT where
- *  there is a file. UNSUPPORTED: SQLite's library, libsqlite3-0, is not installed. Of the options only format, flags
- *  and path are of use here; progress counts objects.
+/** Everything, as JSON Lines with the schema first: a dump; with DOCUMENT as one JSON document. As
+ *  MOTTE_FORMAT_SQLITE, a new SQLite file at the path, which is there when it has been read back and replaces nothing:
+ *  INVALID_ARGUMENT where there is a file. UNSUPPORTED: SQLite's library, libsqlite3-0, is not installed. Of the
+ *  options only format, flags and path are of use here; progress counts objects.
  *  Thread: owner. Result: O. Optional: out_text. Errors: INPUT_OUTPUT, FILE_NOT_FOUND, PERMISSION_DENIED, DISK_FULL,
  *  UNSUPPORTED, CALLBACK. */
 motte_status motte_export_realm(const motte_realm *realm, const motte_export_options *options,
@@ -1741,11 +1741,12 @@ motte_status motte_export_coll(const motte_coll *coll, const motte_export_option
 motte_status motte_export_object(const motte_object *object, const motte_export_options *options, motte_buf *out_text);
 
 /** Objects of a class; with MOTTE_CLASS_ANY, JSON Lines that name the class of each object, a dump or a SQLite file,
- *  which has to be given by its path. progress counts objects, and must not end the write or close the realm: REENTRANT. All or nothing, except for what
- *  commit_every has committed. A file is mapped while it is read: nobody may truncate it meanwhile.
+ *  which has to be given by its path. progress counts objects, and must not end the write or close the realm:
+ *  REENTRANT. All or nothing, except for what commit_every has committed. A file is mapped while it is read: nobody may
+ *  truncate it meanwhile.
  *  Thread: owner. Result: -. Optional: out_counts. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, WRONG_TYPE,
  *  NULL_NOT_ALLOWED, DUPLICATE_PRIMARY_KEY, INVALID_UTF8, FILE_NOT_FOUND, NOT_IN_WRITE, CALLBACK, REENTRANT,
- *  UNSUPPORTED, UNSUPPORTED_FORMAT, CORRUPTED, BUSY. */
+ *  UNSUPPORTED, UNSUPPORTED_FORMAT, CORRUPTED. */
 motte_status motte_import(motte_realm *realm, motte_class cls, const motte_import_options *options,
                           motte_progress_fn progress, void *userdata, motte_free_fn free_userdata,
                           motte_import_counts *out_counts);
@@ -1753,13 +1754,13 @@ motte_status motte_import(motte_realm *realm, motte_class cls, const motte_impor
 /** The schema that a text needs: of a dump, the one in its first line; of CSV, a class of this name with the narrowest
  *  types that fit all values, and `key` (or NULL) as primary key; of a SQLite file that an export has made, the one
  *  that was exported, and of any other a class for each of its tables.
- *  Thread: any. Result: O. Errors: UNKNOWN_PROPERTY, FILE_NOT_FOUND, OUT_OF_HANDLES. */
+ *  Thread: any. Result: O. Errors: UNKNOWN_PROPERTY, FILE_NOT_FOUND, UNSUPPORTED_FORMAT, CORRUPTED, OUT_OF_HANDLES. */
 motte_status motte_import_schema(const motte_import_options *options, const char *class_name, size_t class_name_size,
                                  const char *key, size_t key_size, motte_schema **out_schema);
 
 /** What an import of a SQLite file does not keep, a sentence each that begins with its table: the problems of the
  *  report, which is sound without any. Of other formats there are none.
- *  Thread: any. Result: O. Errors: FILE_NOT_FOUND, UNSUPPORTED, UNSUPPORTED_FORMAT, CORRUPTED, BUSY, OUT_OF_HANDLES. */
+ *  Thread: any. Result: O. Errors: FILE_NOT_FOUND, UNSUPPORTED_FORMAT, CORRUPTED, OUT_OF_HANDLES. */
 motte_status motte_import_notes(const motte_import_options *options, motte_report **out_report);
 
 /* ---------------------------------------------------------------------------------------------------- Realm files

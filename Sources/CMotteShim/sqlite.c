@@ -22,7 +22,7 @@ typedef void (*destructor)(void *);
 
 /* SQLITE_STATIC and SQLITE_TRANSIENT. */
 #define STAYS ((destructor)0)
-#define IS_COPIED ((destructor)-1)
+#define IS_COPIED ((destructor) - 1)
 
 static struct {
     int (*libversion_number)(void);

@@ -101,8 +101,8 @@ def test_the_shape(exported: sqlite3.Connection) -> None:
     shows("SELECT count(*) FROM Person_marks", (0,))
 
 
-@promises(DOCUMENT, "which is loaded when it is first needed; the environment variable `MOTTE_LIBSQLITE3` names another "
-          "file.", "in Debian the package `libsqlite3-0`")
+@promises(DOCUMENT, "which is loaded when it is first needed; the environment variable `MOTTE_LIBSQLITE3` names "
+          "another file.", "in Debian the package `libsqlite3-0`")
 def test_without_the_library(tmp_path: pathlib.Path) -> None:
     motte.open(tmp_path / "a.motte", schema="P { n: int }").close()
     tool = Folder(tmp_path)
@@ -116,8 +116,8 @@ def test_without_the_library(tmp_path: pathlib.Path) -> None:
         "a.motte", "b.sqlite", "bin"]
 
 
-@promises(DOCUMENT, "A column of other values becomes what they are, and one with values of several types mixed, so that "
-          "nothing is lost.", "The values of all columns are kept.", "A mistake is named by table and row.",
+@promises(DOCUMENT, "A column of other values becomes what they are, and one with values of several types mixed, so "
+          "that nothing is lost.", "The values of all columns are kept.", "A mistake is named by table and row.",
           "A foreign key of one column becomes a link, in any order and in cycles, if each row that it names is there.",
           "What is not kept is said, with its table")
 def test_other_files(tmp_path: pathlib.Path) -> None:

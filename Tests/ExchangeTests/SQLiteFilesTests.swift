@@ -32,8 +32,10 @@ import Musl
                 price REAL, cover BLOB, rating DECIMAL(3, 1), printed DATETIME, code UUID);
             CREATE TABLE tag (book TEXT REFERENCES book, word TEXT);
             CREATE INDEX book_printed ON book (printed);
-            INSERT INTO author VALUES (7, 'Ada', '1815-12-10', 0, 3), (3, 'Mary', '1780-11-26', 0, 7), (9, 'Bob', NULL, 1, NULL);
-            INSERT INTO book VALUES ('a', 7, 1.5, x'00ff', 4.5, '2013-01-01 10:00:00.25', '01234567-89ab-cdef-0123-456789abcdef');
+            INSERT INTO author VALUES (7, 'Ada', '1815-12-10', 0, 3), (3, 'Mary', '1780-11-26', 0, 7),
+                (9, 'Bob', NULL, 1, NULL);
+            INSERT INTO book VALUES ('a', 7, 1.5, x'00ff', 4.5, '2013-01-01 10:00:00.25',
+                '01234567-89ab-cdef-0123-456789abcdef');
             INSERT INTO book VALUES ('b', 3, 2, NULL, 4, '2013-01-01T10:00:00+02:00', NULL);
             INSERT INTO tag VALUES ('b', 'x'), ('a', 'y'), (NULL, 'z');
             """)
@@ -87,15 +89,17 @@ import Musl
     @Test func linksWithoutAPrimaryKeyGoByRows() throws {
         let path = try made(
             """
-            CREATE TABLE spot (x INTEGER, y INTEGER, name TEXT UNIQUE, next TEXT REFERENCES spot(name), PRIMARY KEY (x, y));
+            CREATE TABLE spot (x INTEGER, y INTEGER, name TEXT UNIQUE, next TEXT REFERENCES spot(name),
+                PRIMARY KEY (x, y));
             INSERT INTO spot VALUES (1, 1, 'a', 'c'), (1, 2, 'b', 'a'), (2, 1, 'c', NULL);
             DELETE FROM spot WHERE name = 'zz';
             """)
         let source = try SQLiteSource(path)
-        #expect(source.notes == [
-            "spot: the primary key (x, y) has several columns; they are ordinary properties",
-            "spot: that name is UNIQUE is not kept",
-        ])
+        #expect(
+            source.notes == [
+                "spot: the primary key (x, y) has several columns; they are ordinary properties",
+                "spot: that name is UNIQUE is not kept",
+            ])
         #expect(
             try imported(path).exportJSON("spot") == """
                 {"$key":0,"x":1,"y":1,"name":"a","next":{"$key":2}}
@@ -149,7 +153,8 @@ import Musl
     }
 
     @Test func wordsOfAStatementAreItsOwn() {
-        let sql = "CREATE TABLE \"CHECK\" (a TEXT DEFAULT 'COLLATE', [check] int /* CHECK */ -- CHECK\n, b collate nocase)"
+        let sql =
+            "CREATE TABLE \"CHECK\" (a TEXT DEFAULT 'COLLATE', [check] int /* CHECK */ -- CHECK\n, b collate nocase)"
         let words = DeclaredTable.words(sql)
         #expect(!words.contains("CHECK") && words.filter { $0 == "COLLATE" }.count == 1)
     }

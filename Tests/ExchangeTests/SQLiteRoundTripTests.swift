@@ -24,8 +24,9 @@ import Testing
     }
 
     @Test func whatAWriteHasNotCommittedIsExportedToo() throws {
-        let store = TestStore(schema: "P { id: int key, name: string, tags: list<string>, by: map<mixed>, to: link<P> }")
-        let session = try store.open()
+        let session = try TestStore(
+            schema: "P { id: int key, name: string, tags: list<string>, by: map<mixed>, to: link<P> }"
+        ).open()
         let path = TemporaryDirectory.kept.file("open-write.sqlite")
         try session.importJSON("P", #"{"id": 1, "name": "before"}"#)
         try session.beginWrite()
@@ -75,7 +76,8 @@ import Testing
 
         #expect(try imported(path).dumpJSON() == session.dumpJSON())
         let file = try SQLiteConnection(path, for: .reading)
-        #expect(try file.int("SELECT count(*) FROM \"SELECT_2\" AS s JOIN \"select\" AS t ON s.\"where\" = t.\"order\"") == 1)
+        let join = "\"SELECT_2\" AS s JOIN \"select\" AS t ON s.\"where\" = t.\"order\""
+        #expect(try file.int("SELECT count(*) FROM \(join)") == 1)
     }
 
     @Test func theNumberOfTheSchemaIsKept() throws {
@@ -124,7 +126,8 @@ import Testing
         try shows("group_concat(value) FROM P_tags WHERE owner = '\(a)'", "x,y")
         try shows("target FROM P_by WHERE key = 'k'", a)
         try shows("n FROM Part JOIN P ON P.part = Part.\"$key\"", "3")
-        try shows("group_concat(name) FROM (SELECT name FROM sqlite_master WHERE type = 'index' ORDER BY 1)",
+        try shows(
+            "group_concat(name) FROM (SELECT name FROM sqlite_master WHERE type = 'index' ORDER BY 1)",
             "P_best_index,P_by_index,P_part_index,sqlite_autoindex_P_1,sqlite_autoindex_motte_schema_1")
     }
 
@@ -161,7 +164,7 @@ import Testing
     }
 }
 
-/// A store in memory that has what a SQLite file has.
+/// A database in memory that has what a SQLite file has.
 func imported(_ path: String, _ options: JSONImport.Options = JSONImport.Options()) throws -> Session {
     let source = try SQLiteSource(path)
     let session = try Session.open(SessionOptions(.memory(RandomStore.freshName()), schema: source.schema))

@@ -1,7 +1,8 @@
 /// A SQLite file that is there when all of it is: written under a temporary name, flushed, read back by SQLite itself,
 /// and named at the end. It replaces nothing: what has its name already, or gets it meanwhile, stays.
 ///
-/// Without a journal, because nobody reads the file before it has its name, and what a crash leaves has another one.
+/// SQLite keeps no old pages meanwhile, because nobody reads the file before it has its name, and what a crash leaves
+/// has another one.
 import MotteValues
 
 #if canImport(Glibc)

@@ -1,5 +1,5 @@
-/// Values as a SQLite file has them, on their way into it: by the type that a property declares, or beside a column that
-/// says what a mixed value is.
+/// Values as a SQLite file has them, on their way into it: by the type that a property declares, or beside a column
+/// that says what a mixed value is.
 ///
 ///     bool         0, 1                          string, data           text, blob
 ///     int          integer                       timestamp              '2013-01-01 10:00:00.25', UTC

@@ -1,5 +1,5 @@
-/// What a SQLite file declares of its tables: columns, keys, indexes, foreign keys, and how often it says something that
-/// an import cannot keep.
+/// What a SQLite file declares of its tables: columns, keys, indexes, foreign keys, and constraints that an import does
+/// not keep.
 import MotteValues
 
 struct DeclaredColumn {
@@ -69,8 +69,8 @@ struct DeclaredTable {
         of table: String, _ file: SQLiteConnection
     ) throws(DatabaseError) -> [DeclaredColumn] {
         let row = try file.prepare(
-            "SELECT name, upper(type), \"notnull\", pk, dflt_value IS NOT NULL, hidden FROM pragma_table_xinfo(\(table)) "
-                + "WHERE hidden <> 1")
+            "SELECT name, upper(type), \"notnull\", pk, dflt_value IS NOT NULL, hidden "
+                + "FROM pragma_table_xinfo(\(table)) WHERE hidden <> 1")
         var columns: [DeclaredColumn] = []
         while try row.step() {
             columns.append(

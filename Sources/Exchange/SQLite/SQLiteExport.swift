@@ -1,5 +1,5 @@
-/// A whole database as a SQLite file: tables, foreign keys, join tables, and the schema itself, from which `SQLiteImport`
-/// makes the same database again. docs/sqlite.md describes the file.
+/// A whole database as a SQLite file: tables, foreign keys, join tables, and the schema itself, from which
+/// `SQLiteImport` makes the same database again. docs/sqlite.md describes the file.
 ///
 /// Reads one version of the session, row by row, in one transaction of SQLite, whose cache bounds the memory. The file
 /// gets its name when it has been read back (`NewSQLiteFile`).

@@ -1,4 +1,4 @@
-/// Names in SQL: quoted, and distinct as SQLite tells names apart, which takes ASCII letters of either case for the same.
+/// Names in SQL: quoted, and distinct as SQLite tells names apart, to which ASCII letters of either case are the same.
 ///
 /// A name stays as it is if it can; one that is taken gets `_2`, `_3` and so on. The same schema has the same names, so
 /// that an import finds what an export has made.

@@ -1,5 +1,5 @@
-/// Rows of a SQLite file as lines of a dump (docs/json.md), which `JSONImport` reads: one object a line, its collections
-/// and embedded objects within it.
+/// Rows of a SQLite file as lines of a dump (docs/json.md), which `JSONImport` reads: one object a line, its
+/// collections and embedded objects within it.
 ///
 /// One line is in memory at a time. A value that its property cannot hold is named by table and column.
 import MotteSchemaModel
@@ -152,7 +152,9 @@ final class SQLiteRows {
 
     /// The column behind it says what it is: a type, or `link:` and a class.
     private func mixed(_ row: SQLiteStatement, _ column: Int, to sink: inout ByteSink) throws(DatabaseError) {
-        guard let type = row.text(column + 1) else { return JSONValueWriter.mixed(SQLiteValue.view(row, column), to: &sink) }
+        guard let type = row.text(column + 1) else {
+            return JSONValueWriter.mixed(SQLiteValue.view(row, column), to: &sink)
+        }
         if type.utf8.starts(with: SQLiteBinder.linkPrefix.utf8) {
             let name = String(type.unicodeScalars.dropFirst(SQLiteBinder.linkPrefix.utf8.count))
             return try link(name, row, column, to: &sink)

@@ -1,5 +1,5 @@
-/// What a database looks like as tables of SQLite: a function of its schema alone, so that an import finds what an export
-/// has made. docs/sqlite.md says it with examples.
+/// What a database looks like as tables of SQLite: a function of its schema alone, so that an import finds what an
+/// export has made. docs/sqlite.md says it with examples.
 ///
 /// A class is a table, a collection another one that names owner and position (or key). Objects are referred to by
 /// their primary key; where a class has none, or one that may be null, by `"$key"`, which no property can be called.
@@ -107,7 +107,8 @@ struct SQLiteShape {
                 !property.isPrimaryKey ? "" : table.hasKeyColumn ? " UNIQUE" : " PRIMARY KEY"
             // NOT NULL is not said of what SQLite calls its rowid: it never is.
             let isRowID = property.isPrimaryKey && !table.hasKeyColumn && property.type == .int
-            columns.append(column(field.name, property, isNullable: property.isNullable || isRowID, field.target) + mark)
+            let isNullable = property.isNullable || isRowID
+            columns.append(column(field.name, property, isNullable: isNullable, field.target) + mark)
             if let typeColumn = field.typeColumn { columns.append("\(SQLiteNames.quoted(typeColumn)) TEXT") }
         }
         // A class of nothing but collections or inverses has its key at least.

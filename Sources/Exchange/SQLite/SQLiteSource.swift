@@ -79,7 +79,8 @@ package final class SQLiteSource {
         }
         guard let form = try file.int(value("form")), let text = try file.text(value("schema")) else {
             throw DatabaseError(
-                .unsupportedFormat, "'\(file.path)': its table motte_schema has no schema; it was changed since the export",
+                .unsupportedFormat,
+                "'\(file.path)': its table motte_schema has no schema; it was changed since the export",
                 path: file.path)
         }
         guard form == SQLiteShape.form else {

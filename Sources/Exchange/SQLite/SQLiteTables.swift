@@ -1,5 +1,5 @@
-/// The tables of an ordinary SQLite file as classes: columns as properties, a primary key of one column, foreign keys of
-/// one column as links, indexes of one column. What cannot be kept is said, table by table.
+/// The tables of an ordinary SQLite file as classes: columns as properties, a primary key of one column, foreign keys
+/// of one column as links, indexes of one column. What cannot be kept is said, table by table.
 import MotteSchemaModel
 import MotteValues
 
@@ -76,13 +76,18 @@ struct SQLiteTables {
             let (type, isSurprise) = try types.type(index)
             let name = names.name(column.name, limit: SchemaValidation.propertyNameBytes)
             if name != column.name { note(declared.name, "the column \(column.name) is the property \(name)") }
-            if isSurprise { note(declared.name, "\(column.name) is declared \(column.type) and holds other values: \(type.name)") }
-            if column.isGenerated { note(declared.name, "\(column.name) is computed; its values are kept, the rule is not") }
+            if isSurprise {
+                note(declared.name, "\(column.name) is declared \(column.type) and holds other values: \(type.name)")
+            }
+            if column.isGenerated {
+                note(declared.name, "\(column.name) is computed; its values are kept, the rule is not")
+            }
             // The number of a row is never NULL, whatever is declared.
-            let isRowID = column.keyPosition > 0 && key.count == 1 && column.type == "INTEGER" && !declared.isWithoutRowID
+            let isKey = column.keyPosition > 0 && key.count == 1
+            let isRowID = isKey && column.type == "INTEGER" && !declared.isWithoutRowID
             var property = Property(
                 name: name, type: type, isNullable: type == .mixed || !(column.isNotNull || isRowID))
-            if column.keyPosition > 0, key.count == 1 {
+            if isKey {
                 if let why = keyProblem(type, types.nullCount(index)) {
                     note(declared.name, "the primary key \(column.name) \(why); it is an ordinary property")
                 } else {
@@ -112,7 +117,8 @@ struct SQLiteTables {
     private mutating func addIndexes(to table: inout Table) {
         for index in table.declared.indexes where !index.isOfPrimaryKey {
             let columns = index.columns.joined(separator: ", ")
-            let position = table.declared.columns.firstIndex { SQLiteNames.isSame($0.name, index.columns.first ?? "") }
+            let first = index.columns.first ?? ""
+            let position = table.declared.columns.firstIndex { SQLiteNames.isSame($0.name, first) }
             guard index.isPlain, index.columns.count == 1, let position else {
                 note(
                     table.declared.name,
@@ -122,7 +128,8 @@ struct SQLiteTables {
             if table.properties[position].type.canBeIndexed {
                 if !table.properties[position].isPrimaryKey { table.properties[position].isIndexed = true }
             } else {
-                note(table.declared.name, "the index of \(columns) is not kept: \(table.properties[position].type.name)")
+                note(
+                    table.declared.name, "the index of \(columns) is not kept: \(table.properties[position].type.name)")
             }
             if index.isUnique { note(table.declared.name, "that \(columns) is UNIQUE is not kept") }
         }

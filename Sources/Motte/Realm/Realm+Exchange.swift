@@ -7,8 +7,8 @@ import MotteSchemaModel
 import MotteValues
 
 extension Realm {
-    /// Everything that the realm shows as a new SQLite file: tables, foreign keys, join tables, and the schema, of which
-    /// `convert(fromSQLiteFile:toFile:)` makes the same database again. An existing file is an error.
+    /// Everything that the realm shows as a new SQLite file: tables, foreign keys, join tables, and the schema, of
+    /// which `convert(fromSQLiteFile:toFile:)` makes the same database again. An existing file is an error.
     public func writeSQLite(toFile fileURL: URL) throws {
         try Self.checkIsNew(fileURL)
         try translating(fileURL.path) { try SQLiteExport.write(core.session, to: fileURL.path) }
@@ -26,8 +26,8 @@ extension Realm {
         }
     }
 
-    /// Makes a new database of a SQLite file: of one that an export has made, the same database, of any other a class for
-    /// each table. Answers what is not kept, a sentence each that begins with its table. A failure leaves nothing.
+    /// Makes a new database of a SQLite file: of one that an export has made, the same database, of any other a class
+    /// for each table. Answers what is not kept, a sentence each that begins with its table. A failure leaves nothing.
     @discardableResult
     public static func convert(
         fromSQLiteFile source: URL, toFile fileURL: URL, encryptionKey: Data? = nil
@@ -42,8 +42,8 @@ extension Realm {
         }
     }
 
-    /// Makes a new database of JSON with its schema, as `writeJSON(toFile:)` and other exports write it, in one document
-    /// or in lines. A failure leaves nothing.
+    /// Makes a new database of JSON with its schema, as `writeJSON(toFile:)` and other exports write it, in one
+    /// document or in lines. A failure leaves nothing.
     public static func convert(
         fromJSONFile source: URL, toFile fileURL: URL, encryptionKey: Data? = nil
     ) throws {

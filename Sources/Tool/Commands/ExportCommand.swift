@@ -1,5 +1,5 @@
-/// `motte export`: a whole database as a dump or as a SQLite file, or the objects of a class as JSON Lines, a JSON array
-/// or CSV.
+/// `motte export`: a whole database as a dump or as a SQLite file, or the objects of a class as JSON Lines, a JSON
+/// array or CSV.
 import ArgumentParser
 import MotteExchange
 import MotteLiveObjects
@@ -36,7 +36,8 @@ struct ExportCommand: ParsableCommand {
     func validate() throws {
         guard delimiter.utf8.count == 1 else { throw ValidationError("the delimiter must be one ASCII character") }
         if className == nil, format == .csv || query != nil || columns != nil || nested {
-            throw ValidationError("a whole database is exported as jsonl, json or sqlite; name a class for another format")
+            throw ValidationError(
+                "a whole database is exported as jsonl, json or sqlite; name a class for another format")
         }
         if format == .sqlite, className != nil {
             throw ValidationError("a SQLite file is made of a whole database; leave out the class")

@@ -1,5 +1,5 @@
-/// `motte import`: CSV, JSON or JSON Lines as objects of one class, or a dump or a SQLite file as a whole database; all of
-/// it or nothing.
+/// `motte import`: CSV, JSON or JSON Lines as objects of one class, or a dump or a SQLite file as a whole database; all
+/// of it or nothing.
 import ArgumentParser
 import MotteExchange
 import MotteLiveObjects
@@ -31,7 +31,8 @@ enum ImportPolicy: String, ExpressibleByArgument, CaseIterable {
 
 struct ImportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import", abstract: "Import CSV, JSON or JSON Lines as objects of a class, or a whole dump or SQLite file.",
+        commandName: "import",
+        abstract: "Import CSV, JSON or JSON Lines as objects of a class, or a whole dump or SQLite file.",
         discussion: """
             From CSV, a class that the file lacks is made, with types inferred from the rows. Everything is one
             transaction, unless --commit-every cuts it: a row that does not fit leaves the file as it was.
@@ -44,9 +45,11 @@ struct ImportCommand: ParsableCommand {
 
     @Argument(help: "The Motte file; made if it is not there.") var file: String
     @OptionGroup var opening: OpenOptions
-    @Argument(help: "The class, then the file to read ('-': standard input). Of a dump or a SQLite file, only the file.")
+    @Argument(
+        help: "The class, then the file to read ('-': standard input). Of a dump or a SQLite file, only the file.")
     var classAndSource: [String]
-    @Option(help: "csv, json, jsonl or sqlite; otherwise by the end of the name, or as the file begins.") var format: ImportFormat?
+    @Option(help: "csv, json, jsonl or sqlite; otherwise as the name ends, or the file begins.") var format:
+        ImportFormat?
     @Option(help: "What happens to a primary key that is taken: error, modified or all.") var update = ImportPolicy
         .error
     @Option(help: "The class as schema text, or a file with it, instead of inferring it.") var schema: String?
@@ -85,7 +88,9 @@ struct ImportCommand: ParsableCommand {
         if className != nil, format == .sqlite {
             throw ValidationError("a SQLite file names its classes itself; leave out the class")
         }
-        if schema != nil, format == .sqlite { throw ValidationError("a SQLite file has its schema; leave out --schema") }
+        if schema != nil, format == .sqlite {
+            throw ValidationError("a SQLite file has its schema; leave out --schema")
+        }
         if className == nil, sourceFormat == .csv { throw ValidationError("say which class the rows are of") }
     }
 

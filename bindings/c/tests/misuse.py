@@ -87,7 +87,7 @@ GOOD = {
     ("motte_export_realm", "options"): "&f->export_options", ("motte_export_coll", "options"): "&f->export_options",
     ("motte_export_object", "options"): "&f->export_options", ("motte_import", "options"): "&f->import_options",
     ("motte_import_schema", "options"): "&f->csv_options", ("motte_import_schema", "class_name"): '"Row"',
-    ("motte_import_schema", "key"): '"id"',
+    ("motte_import_schema", "key"): '"id"', ("motte_import_notes", "options"): "&f->csv_options",
     ("motte_config_set_encryption_key", "key"): "(const uint8_t *)" + '"sixteen bytes: a"' * 4,
     ("motte_config_set_encryption_key", "key_size"): "64", ("motte_realm_copy_with_key", "path"): "f->new_path",
     ("motte_realm_copy_with_key", "key"): "(const uint8_t *)" + '"sixteen bytes: a"' * 4,

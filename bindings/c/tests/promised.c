@@ -175,6 +175,46 @@ static motte_status stop(void *userdata, uint64_t done, uint64_t total) {
     return 7;
 }
 
+/* A SQLite file of the realm, and what is no SQLite file, or a damaged one. */
+static void sqlite_files(world *w) {
+    char folder[] = "/tmp/motte-promised-XXXXXX", path[64], command[128];
+    motte_export_options out;
+    motte_import_options in;
+    motte_report *report;
+    motte_schema *schema;
+    memset(&out, 0, sizeof out);
+    memset(&in, 0, sizeof in);
+    out.struct_size = sizeof out, in.struct_size = sizeof in;
+    out.format = in.format = MOTTE_FORMAT_SQLITE;
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_import_notes(&in, &report));
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/w.sqlite", folder);
+    out.path = in.path = path, out.path_size = in.path_size = MOTTE_NTS;
+    STATUS(MOTTE_E_FILE_NOT_FOUND, motte_import_notes(&in, &report));
+    MUST(motte_export_realm(w->realm, &out, NULL, NULL, NULL, NULL));
+    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_export_realm(w->realm, &out, NULL, NULL, NULL, NULL));
+    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_export_coll(w->all, &out, NULL, NULL, NULL, NULL));
+    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_export_object(w->object, &out, NULL));
+    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_import(w->realm, w->thing, &in, NULL, NULL, NULL, NULL));
+    MUST(motte_import_notes(&in, &report));
+    motte_release(report);
+    MUST(motte_import_schema(&in, NULL, 0, NULL, 0, &schema));
+    motte_release(schema);
+    for (int is_damaged = 1; is_damaged >= 0; is_damaged--) {
+        motte_status wanted = is_damaged ? MOTTE_E_CORRUPTED : MOTTE_E_UNSUPPORTED_FORMAT;
+        FILE *file = fopen(path, "r+b");
+        CHECK(file != NULL);
+        fseek(file, is_damaged ? 4096 : 0, SEEK_SET);
+        for (int i = 0; i < 64; i++) fputc(0xff, file);
+        fclose(file);
+        STATUS(wanted, motte_import(w->realm, MOTTE_CLASS_ANY, &in, NULL, NULL, NULL, NULL));
+        STATUS(wanted, motte_import_notes(&in, &report));
+        STATUS(wanted, motte_import_schema(&in, NULL, 0, NULL, 0, &schema));
+    }
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK(system(command) == 0);
+}
+
 static void texts_and_files(void) {
     world w = make_world("texts and files");
     motte_export_options out;
@@ -213,6 +253,7 @@ static void texts_and_files(void) {
     STATUS(MOTTE_E_UNKNOWN_PROPERTY, motte_import_schema(&in, "Row", MOTTE_NTS, "c", MOTTE_NTS, &schema));
     in.text = NULL, in.path = "/nothing/here.csv", in.path_size = MOTTE_NTS;
     STATUS(MOTTE_E_FILE_NOT_FOUND, motte_import_schema(&in, "Row", MOTTE_NTS, NULL, 0, &schema));
+    sqlite_files(&w);
     end_world(&w);
 }
 

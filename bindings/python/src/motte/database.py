@@ -366,7 +366,8 @@ class Database(Core):
         An array, or with `lines` an object a line. `columns` are properties, also behind links (`"friend.name"`).
         Links are references; with `nested_links`, the objects themselves down to a `depth`."""
         return exchange.export_json(
-            self, path, what, lines=lines, document=document, columns=columns, nested_links=nested_links, depth=depth, progress=progress)
+            self, path, what, lines=lines, document=document, columns=columns, nested_links=nested_links, depth=depth,
+            progress=progress)
 
     def export_csv(
         self, path: Optional[Path], what: Union[type[Model], Collection[Any], Map[Any]], *,
