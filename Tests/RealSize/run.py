@@ -19,6 +19,7 @@ import os
 import pathlib
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -157,6 +158,7 @@ class Sizes:
         self.check("copy of a write", self.copy_of_a_write)
         self.check("seed", self.seed)
         self.check("export, import", self.export_and_import)
+        self.check("SQLite", self.sqlite)
         self.check("salvage", self.salvage)
         self.check("delete all", self.delete_all)
         self.check("index building, removing", self.index_building)
@@ -270,6 +272,29 @@ class Sizes:
         self.machine.tool("import", path, text, "--quiet", "--commit-every", "20000")
         need(self.dumped(path) == self.dump, "the import in parts shows other objects")
         return f"{text.stat().st_size / 1e6:.1f} MB of text, {size / 1e6:.1f} MB"
+
+    def sqlite(self) -> str:
+        """Out, looked at by another program, and back."""
+        path, back = self.folder / "try.sqlite", self.folder / "try.motte"
+        self.machine.tool("export", self.source, "--format", "sqlite", "--output", path, "--quiet")
+        file = sqlite3.connect(path)
+        classes = dict(re.findall(r"(?m)^class +(\w+): (\d+) objects", self.machine.tool("info", self.source)))
+        need(len(classes) > 0, "no class was found")
+        for name, count in classes.items():
+            [(found,)] = file.execute(f'SELECT count(*) FROM "{name}"')
+            need(found == int(count), f"{found} rows of {count} objects of {name}")
+        if "Flight" in classes:
+            # Over links, and as the columns beside them say it.
+            joined = file.execute("""SELECT a.name, count(*) FROM Flight f JOIN Airline a ON f.airline = a.carrier
+                GROUP BY a.carrier ORDER BY a.carrier""").fetchall()
+            said = file.execute("""SELECT (SELECT name FROM Airline WHERE carrier = f.carrier), count(*) FROM Flight f
+                GROUP BY carrier ORDER BY carrier""").fetchall()
+            need(len(joined) > 1 and joined == said, "a join over links gives other rows")
+        file.close()
+        self.machine.tool("import", back, path, "--quiet")
+        size = path.stat().st_size / 1e6
+        path.unlink()
+        return f"{size:.1f} MB in SQLite, " + self.expect_same(back)
 
     def salvage(self) -> str:
         path = self.folder / "try.jsonl"
