@@ -36,9 +36,11 @@ private struct ExportSettings {
         }
     }
 
-    func checkIsText() throws(DatabaseError) {
-        guard format != .sqlite else {
-            throw DatabaseError(.invalidArgument, "a SQLite file is made of a whole database; choose another format")
+    /// Of a part of a database.
+    func checkIsOfObjects() throws(DatabaseError) {
+        guard format != .sqlite, !isDocument else {
+            throw DatabaseError(
+                .invalidArgument, "SQLite files and documents are made of a whole database; choose another format")
         }
     }
 
@@ -124,7 +126,7 @@ public func motte_export_coll(
         let collection = coll.box.collection
         let session = coll.box.session
         let settings = try ExportSettings(options, out_text)
-        try settings.checkIsText()
+        try settings.checkIsOfObjects()
         let paths = try settings.paths(collection.target, session)
         let counter = counter(bridge, progress, total: try collection.count())
         try settings.target.write { (sink) throws(DatabaseError) in
@@ -152,7 +154,7 @@ public func motte_export_object(
         out_text?.pointee = emptyBuffer
         let object = try Handles.object(object)
         let settings = try ExportSettings(options, out_text)
-        try settings.checkIsText()
+        try settings.checkIsOfObjects()
         guard settings.format != .csv else {
             throw DatabaseError(.invalidArgument, "one object is exported as JSON; export a collection as CSV")
         }

@@ -196,6 +196,8 @@ static void sqlite_files(world *w) {
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_export_coll(w->all, &out, NULL, NULL, NULL, NULL));
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_export_object(w->object, &out, NULL));
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_import(w->realm, w->thing, &in, NULL, NULL, NULL, NULL));
+    out.format = MOTTE_FORMAT_JSON, out.flags = MOTTE_EXPORT_DOCUMENT;
+    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_export_coll(w->all, &out, NULL, NULL, NULL, NULL));
     MUST(motte_import_notes(&in, &report));
     motte_release(report);
     MUST(motte_import_schema(&in, NULL, 0, NULL, 0, &schema));
