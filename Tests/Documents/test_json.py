@@ -84,6 +84,22 @@ def test_dumps(tmp_path: pathlib.Path) -> None:
     assert dumps[0] == dumps[1]
 
 
+@promises(DOCUMENT, "or one JSON document, which is the header with the objects as an array",
+          'with its number as `"schema_version"` unless that is 0')
+def test_documents(db: motte.Database, tmp_path: pathlib.Path) -> None:
+    read(db, '{"id": 1, "best": 1, "home": {"city": "x"}, "any": [1, {"a": 0.5}]}')
+    document = json.loads(db.export_json(document=True) or "")
+    header, *rows = map(json.loads, (db.export_json() or "").splitlines())
+    assert document == {**header, "objects": rows} and list(header) == ["$motte", "schema"]
+    with pytest.raises(errors.InvalidArgumentError):
+        db.export_json(None, db.model("Person"), document=True)
+    # In any layout, and with names that later versions may add before the objects.
+    text = json.dumps({"$motte": 1, "later": [{}], "schema": document["schema"], "objects": rows}, indent=2)
+    with motte.open(tmp_path / "copy.motte", schema=motte.dump_schema(text=text), schema_version=3) as copy:
+        copy.import_json(None, text=text)
+        assert json.loads(copy.export_json(document=True) or "") == {**document, "schema_version": 3}
+
+
 VALUES = [
     ("flag", "true", True), ("flag", "false", False), ("real", "1.5", 1.5), ("real", '"NaN"', None),
     ("real", '"Infinity"', float("inf")), ("real", '"-Infinity"', float("-inf")), ("real", "0.1", 0.1),
