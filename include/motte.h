@@ -1811,7 +1811,7 @@ typedef struct motte_realm_file_note {
 /** The schema of a Realm file together with that of the options: what a realm needs before an import. SCHEMA_MISMATCH
  *  lists all that does not fit together. out_version: the schema version; 0 if the file has none.
  *  Thread: any. Result: O. Optional: out_version. Errors: SCHEMA_MISMATCH, SCHEMA_INVALID, FILE_NOT_FOUND,
- *  NOT_A_MOTTE_FILE, UNSUPPORTED_FORMAT, WRONG_KEY, CORRUPTED, OUT_OF_HANDLES. */
+ *  UNSUPPORTED_FORMAT, WRONG_KEY, CORRUPTED, OUT_OF_HANDLES. */
 motte_status motte_realm_file_schema(const motte_realm_file_options *options, motte_schema **out_schema,
                                      uint64_t *out_version);
 
@@ -1820,8 +1820,8 @@ motte_status motte_realm_file_schema(const motte_realm_file_options *options, mo
  *  committed: with RESUME the same import continues behind it, if the classes hold nothing else. progress counts
  *  objects, and must not end the write or close the realm: REENTRANT. BUSY: the file was changed meanwhile.
  *  Thread: owner. Result: O. Optional: out_counts, out_report. Errors: SCHEMA_MISMATCH, DUPLICATE_PRIMARY_KEY,
- *  INVALID_UTF8, VALUE_TOO_LARGE, FILE_NOT_FOUND, NOT_A_MOTTE_FILE, UNSUPPORTED_FORMAT, WRONG_KEY, CORRUPTED, BUSY,
- *  NOT_IN_WRITE, CALLBACK, REENTRANT. */
+ *  INVALID_UTF8, VALUE_TOO_LARGE, FILE_NOT_FOUND, UNSUPPORTED_FORMAT, WRONG_KEY, CORRUPTED, BUSY,
+ *  NOT_IN_WRITE, CALLBACK, REENTRANT, OUT_OF_HANDLES. */
 motte_status motte_import_realm_file(motte_realm *realm, const motte_realm_file_options *options,
                                      motte_progress_fn progress, void *userdata, motte_free_fn free_userdata,
                                      motte_import_counts *out_counts, motte_report **out_report);
@@ -1832,8 +1832,8 @@ motte_status motte_import_realm_file(motte_realm *realm, const motte_realm_file_
  *  the new file with; size 0: none. progress counts objects twice, imported and compared. BUSY: the Realm file was
  *  changed meanwhile.
  *  Thread: any. Result: O. Optional: out_counts, out_report. Errors: SCHEMA_MISMATCH, SCHEMA_INVALID,
- *  INVALID_UTF8, VALUE_TOO_LARGE, FILE_NOT_FOUND, NOT_A_MOTTE_FILE, UNSUPPORTED_FORMAT, WRONG_KEY, CORRUPTED, BUSY,
- *  PERMISSION_DENIED, DISK_FULL, INPUT_OUTPUT, CALLBACK. */
+ *  INVALID_UTF8, VALUE_TOO_LARGE, FILE_NOT_FOUND, UNSUPPORTED_FORMAT, WRONG_KEY, CORRUPTED, BUSY,
+ *  PERMISSION_DENIED, DISK_FULL, INPUT_OUTPUT, CALLBACK, OUT_OF_HANDLES. */
 motte_status motte_convert_realm_file(const motte_realm_file_options *options, const char *destination,
                                       size_t destination_size, const uint8_t *key, size_t key_size,
                                       motte_progress_fn progress, void *userdata, motte_free_fn free_userdata,

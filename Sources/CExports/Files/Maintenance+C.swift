@@ -151,12 +151,12 @@ extension motte_reader {
 
 /// What a verification, a salvage or the import of a Realm file found. Any thread.
 final class ReportBox: Box {
-    fileprivate let details: motte_report_details
-    fileprivate let problems: [String]
+    fileprivate private(set) var details: motte_report_details
+    fileprivate private(set) var problems: [String]
     /// Terminated copies for C.
     fileprivate let texts = NameCache()
     /// Of the import of a Realm file.
-    let summary: RealmSummary?
+    private(set) var summary: RealmSummary?
 
     private init(_ details: motte_report_details, _ problems: [String], _ summary: RealmSummary? = nil) {
         self.details = details
@@ -194,12 +194,19 @@ final class ReportBox: Box {
     }
 
     convenience init(_ summary: RealmSummary) {
-        var details = motte_report_details()
+        self.init(motte_report_details(), [])
+        fill(summary)
+    }
+
+    /// Before anybody else has its handle.
+    func fill(_ summary: RealmSummary) {
+        details = motte_report_details()
         details.flags = summary.notes.isEmpty ? UInt32(MOTTE_REPORT_SOUND) : 0
         details.class_count = UInt64(clamping: summary.classes.count)
         details.object_count = UInt64(clamping: summary.created + summary.updated)
         details.problem_count = UInt64(clamping: summary.notes.count)
-        self.init(details, summary.notes.map(\.text), summary)
+        problems = summary.notes.map(\.text)
+        self.summary = summary
     }
 
     override func clone() throws(DatabaseError) -> Box { ReportBox(details, problems, summary) }

@@ -64,11 +64,12 @@ public func motte_import_realm_file(
         importing.isStrict = settings.isStrict
         importing.commitEvery = settings.commitEvery
         importing.progress = guarding(session, counter(bridge, progress))
-        let summary = try session.atomically { () throws(DatabaseError) in
-            try RealmImport.run(
-                settings.path, key: settings.key, adding: settings.schema, into: session, importing)
+        try reporting(out_counts, out_report) { () throws(DatabaseError) in
+            try session.atomically { () throws(DatabaseError) in
+                try RealmImport.run(
+                    settings.path, key: settings.key, adding: settings.schema, into: session, importing)
+            }
         }
-        try hand(summary, out_counts, out_report)
         return .ok
     }
 }
@@ -95,7 +96,9 @@ public func motte_convert_realm_file(
         conversion.isStrict = settings.isStrict
         if settings.commitEvery > 0 { conversion.commitEvery = settings.commitEvery }
         conversion.progress = counter(bridge, progress)
-        try hand(try RealmConversion.convert(settings.path, to: destination, conversion), out_counts, out_report)
+        try reporting(out_counts, out_report) { () throws(DatabaseError) in
+            try RealmConversion.convert(settings.path, to: destination, conversion)
+        }
         return .ok
     }
 }
@@ -108,10 +111,22 @@ private func clear(
     if counts != nil { try fillStruct(counts) { motte_import_counts() } }
 }
 
-private func hand(
-    _ summary: RealmSummary, _ counts: UnsafeMutablePointer<motte_import_counts>?,
-    _ report: UnsafeMutablePointer<OpaquePointer?>?
+/// The handle of the report is made before the work that it reports, which nothing can fail after.
+private func reporting(
+    _ counts: UnsafeMutablePointer<motte_import_counts>?, _ report: UnsafeMutablePointer<OpaquePointer?>?,
+    _ body: () throws(DatabaseError) -> RealmSummary
 ) throws(DatabaseError) {
+    let box = ReportBox(RealmSummary())
+    if let report { try Handles.make(box, report) }
+    let summary: RealmSummary
+    do throws(DatabaseError) { summary = try body() } catch {
+        if let made = report?.pointee {
+            motte_release(UnsafeRawPointer(made))
+            report?.pointee = nil
+        }
+        throw error
+    }
+    box.fill(summary)
     if counts != nil {
         try fillStruct(counts) { () throws(DatabaseError) in
             motte_import_counts(
@@ -119,7 +134,6 @@ private func hand(
                 updated: UInt64(clamping: summary.updated))
         }
     }
-    if let report { try Handles.make(ReportBox(summary), report) }
 }
 
 private func counter(

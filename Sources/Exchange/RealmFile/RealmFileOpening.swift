@@ -61,7 +61,7 @@ package enum RealmFileOpening {
         guard let key else { return nil }
         do throws(DatabaseError) { return try RealmFile(path, key: key) } catch {
             // Opening it as a Motte file says what it is not.
-            guard error.code == .wrongKey || error.code == .notAMotteFile else { throw error }
+            guard error.code == .wrongKey || error.code == .unsupportedFormat else { throw error }
             return nil
         }
     }

@@ -71,6 +71,8 @@ package struct RealmSummary: Sendable {
     package internal(set) var sourceVersion: UInt64 = 0
     package internal(set) var sourceSize = 0
 
+    package init() {}
+
     package var objects: Int { classes.reduce(0) { $0 + $1.objects } }
     package var created: Int { classes.reduce(0) { $0 + $1.created } }
     package var updated: Int { classes.reduce(0) { $0 + $1.updated } }

@@ -280,7 +280,8 @@ final class RealmTranslation {
         guard isNoting else { return }
         guard !isStrict else {
             throw DatabaseError(
-                code, "\(type.type.name).\(field.property.name): \(reason); the object has the key \(key) in the Realm file",
+                code,
+                "\(type.type.name).\(field.property.name): \(reason); the object has the key \(key) in the Realm file",
                 className: type.type.name, propertyName: field.property.name)
         }
         notes.add(type.type.name, field.property.name, reason, count: count, key: key)

@@ -88,6 +88,12 @@ GOOD = {
     ("motte_export_object", "options"): "&f->export_options", ("motte_import", "options"): "&f->import_options",
     ("motte_import_schema", "options"): "&f->csv_options", ("motte_import_schema", "class_name"): '"Row"',
     ("motte_import_schema", "key"): '"id"', ("motte_import_notes", "options"): "&f->csv_options",
+    ("motte_realm_file_schema", "options"): "&f->realm_file_options",
+    ("motte_import_realm_file", "options"): "&f->realm_file_options",
+    ("motte_convert_realm_file", "options"): "&f->realm_file_options",
+    ("motte_convert_realm_file", "destination"): "f->new_path",
+    ("motte_convert_realm_file", "key"): "(const uint8_t *)" + '"sixteen bytes: a"' * 4,
+    ("motte_convert_realm_file", "key_size"): "64",
     ("motte_config_set_encryption_key", "key"): "(const uint8_t *)" + '"sixteen bytes: a"' * 4,
     ("motte_config_set_encryption_key", "key_size"): "64", ("motte_realm_copy_with_key", "path"): "f->new_path",
     ("motte_realm_copy_with_key", "key"): "(const uint8_t *)" + '"sixteen bytes: a"' * 4,
@@ -138,7 +144,7 @@ NOT_WITHOUT_HANDLES = {"motte_realm_open", "motte_file_salvage", "motte_token_ne
 # These need a realm with a queue.
 WITH_QUEUE = {"motte_realm_queue_write", "motte_realm_cancel_queued"}
 ARRAYS_OUT = {"out_values", "out_keys", "out_offsets", "out_props", "out_classes", "out_indexes", "out_old_indexes",
-              "out_new_indexes", "out_validity", "out_text", "out_readers", "out_texts"}
+              "out_new_indexes", "out_validity", "out_text", "out_readers", "out_texts", "out_notes"}
 
 
 def is_handle(parameter):
@@ -331,7 +337,9 @@ def write(cases, function, by_name):
         if parameter.name == "options":
             mine = good(function, index).removeprefix("&")
             case("options have no struct_size", "MOTTE_E_BAD_STRUCT_SIZE", {}, before=f"{mine}.struct_size = 0;")
-            case("options have an unknown format", "MOTTE_E_INVALID_ARGUMENT", {}, before=f"{mine}.format = 99;")
+            if "realm_file" not in function.name:
+                case("options have an unknown format", "MOTTE_E_INVALID_ARGUMENT", {},
+                     before=f"{mine}.format = 99;")
             case("options have unknown flags", "MOTTE_E_UNKNOWN_FLAG", {}, before=f"{mine}.flags = 0x40000000;")
         if parameter.name == "spec":
             case("spec has no struct_size", "MOTTE_E_BAD_STRUCT_SIZE", {}, before="f->spec.struct_size = 0;")

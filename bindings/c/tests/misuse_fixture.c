@@ -16,7 +16,9 @@ static const char *const schema_text =
     "Thing { id: int key, name: string?, n: int?, flag: bool, real: double?, single: float, data: data?, "
     "time: timestamp?, friend: link<Thing>, names: list<string>, friends: list<Thing>, owners: inverse<Thing.friend>, "
     "price: decimal?, marks: set<int>, scores: map<int>, extras: list<mixed>, notes: map<mixed>, home: link<Place>, "
-    "places: list<Place>, homes: map<Place> } embedded Place { city: string }";
+    "places: list<Place>, homes: map<Place> } embedded Place { city: string } "
+    "Person { id: int key, born: timestamp? } Dog { name: string, age: int?, weight: double, any: mixed, "
+    "toys: list<string>, owner: link<Person> }";
 
 static void must(const char *what, motte_status status) {
     motte_error_details details;
@@ -93,6 +95,9 @@ static void make_file(fixture *f) {
     f->csv_options.format = MOTTE_FORMAT_CSV;
     f->csv_options.text = "id,name\n1,x\n";
     f->csv_options.text_size = MOTTE_NTS;
+    f->realm_file_options.struct_size = sizeof f->realm_file_options;
+    f->realm_file_options.path = MOTTE_REALM_FILES "/tiny.realm";
+    f->realm_file_options.path_size = MOTTE_NTS;
 }
 
 static motte_prop prop_of(fixture *f, const char *name) {

@@ -47,6 +47,7 @@ typedef struct fixture {
     const char *new_path; /* where nothing is */
     motte_export_options export_options;
     motte_import_options import_options, csv_options;
+    motte_realm_file_options realm_file_options;
 
     /* Room for array outputs. */
     unsigned char room[4096], more_room[4096], validity[64];
