@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "motte_shim_sqlite.h"
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,19 +130,38 @@ void motte_shim_sqlite_close(sqlite *connection) {
     if (connection) library.close(connection);
 }
 
+/* SQLite keeps no errno of a commit that fails, so that it is kept here. */
+static _Thread_local int last_errno;
+
+static int with_errno(int code) {
+    last_errno = errno;
+    return code;
+}
+
 int motte_shim_sqlite_execute(sqlite *connection, const char *sql) {
-    return library.exec(connection, sql, NULL, NULL, NULL);
+    errno = 0;
+    return with_errno(library.exec(connection, sql, NULL, NULL, NULL));
 }
 
 const char *motte_shim_sqlite_message(sqlite *connection) { return library.errmsg(connection); }
-int motte_shim_sqlite_errno(sqlite *connection) { return library.system_errno(connection); }
+
+int motte_shim_sqlite_errno(sqlite *connection) {
+    int number = library.system_errno(connection);
+    return number ? number : last_errno;
+}
 
 int motte_shim_sqlite_prepare(sqlite *connection, const char *sql, size_t size, statement **out_statement) {
     return library.prepare_v2(connection, sql, (int)size, out_statement, NULL);
 }
 
 void motte_shim_sqlite_finalize(statement *statement) { library.finalize(statement); }
-int motte_shim_sqlite_step(statement *statement) { return library.step(statement); }
+
+int motte_shim_sqlite_step(statement *statement) {
+    errno = 0;
+    int code = library.step(statement);
+    return code == MOTTE_SHIM_SQLITE_ROW || code == MOTTE_SHIM_SQLITE_DONE ? code : with_errno(code);
+}
+
 void motte_shim_sqlite_reset(statement *statement) { library.reset(statement); }
 int motte_shim_sqlite_bind_null(statement *statement, int index) { return library.bind_null(statement, index); }
 
