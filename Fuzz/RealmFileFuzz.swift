@@ -1,8 +1,8 @@
 /// Any bytes as a Realm file: an error, or data that is the same however it is read.
 ///
-/// Input: 0 and the file's bytes; or the number of a sound file of Tests/RealmFiles and five bytes for each of its fields
-/// that is changed: which one, what is done with it, and by which number. Fields are those of the file's header, and of
-/// each node its flags, its count and its elements.
+/// Input: 0 and the file's bytes; or the number of a sound file of Tests/RealmFiles and five bytes for each of its
+/// fields that is changed: which one, what is done with it, and by which number. Fields are those of the file's
+/// header, and of each node its flags, its count and its elements.
 import MotteRealmFile
 import MotteValues
 

@@ -46,7 +46,8 @@ python=.venv/bin/python
 layers=(--explicit-target-dependency-import-check error)
 # What users get: messages that only a debug build prints are none.
 optimised=(-c release -Xswiftc -enable-testing "${layers[@]}")
-engine_tests='^(Values|Pages|Columns|SchemaModel|Storage|QueryEngine|LiveObjects|Notifications|RealmFile|Exchange)Tests\.'
+engine_tests='^(Values|Pages|Columns|SchemaModel|RealmFile|Storage|QueryEngine|LiveObjects|Notifications|Exchange)'
+engine_tests+='Tests\.'
 
 # ------------------------------------------------------------------------------------------------ stages
 

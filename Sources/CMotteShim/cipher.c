@@ -129,11 +129,9 @@ static int mac_make(struct mac *mac, const evp_md *hash, unsigned int code_size,
              crypto.digest_final(mac->work, block, &size);
     else if (ok && key_size > 0) memcpy(block, key, key_size);
     for (size_t i = 0; i < sizeof block; i++) block[i] ^= 0x36;
-    ok = ok && crypto.digest_init(mac->inner, hash, NULL) &&
-         crypto.digest_update(mac->inner, block, sizeof block);
+    ok = ok && crypto.digest_init(mac->inner, hash, NULL) && crypto.digest_update(mac->inner, block, sizeof block);
     for (size_t i = 0; i < sizeof block; i++) block[i] ^= 0x36 ^ 0x5c;
-    ok = ok && crypto.digest_init(mac->outer, hash, NULL) &&
-         crypto.digest_update(mac->outer, block, sizeof block);
+    ok = ok && crypto.digest_init(mac->outer, hash, NULL) && crypto.digest_update(mac->outer, block, sizeof block);
     explicit_bzero(block, sizeof block);
     return ok;
 }

@@ -1,8 +1,8 @@
-/// Links against backlinks: each link, also in a collection or nested in a mixed value, has its backlink in the class it
-/// leads to, and the reverse. An embedded object has exactly one.
+/// Links against backlinks: each link, also in a collection or nested in a mixed value, has its backlink in the class
+/// it leads to, and the reverse. An embedded object has exactly one.
 ///
-/// Both sides are added up by a hash of origin and target that depends on a random number, so that a file of any size is
-/// compared in one pass and in no memory; that a difference goes unnoticed has a chance of 2^-128.
+/// Both sides are added up by a hash of origin and target that depends on a random number, so that a file of any size
+/// is compared in one pass and in no memory; that a difference goes unnoticed has a chance of 2^-128.
 import MotteValues
 
 extension RealmFile {

@@ -1,8 +1,8 @@
 /// Up to 256 objects of a class, column by column.
 ///
-/// Views borrow from the cluster: until the cursor's next one, or while the cluster is held where `find` gave it. Values of
-/// fixed size and short strings lie in leaves that are read once; larger ones (blobs, elements of collections, nested lists
-/// and maps) are held from when they are read on, `heldBytes` of them, until `release`.
+/// Views borrow from the cluster: until the cursor's next one, or while the cluster is held where `find` gave it.
+/// Values of fixed size and short strings lie in leaves that are read once; larger ones (blobs, elements of
+/// collections, nested lists and maps) are held from when they are read on, `heldBytes` of them, until `release`.
 import MotteValues
 
 package final class RealmCluster {
@@ -32,7 +32,8 @@ package final class RealmCluster {
     let scope: ReadingScope
     let visited: VisitedNodes
     private var node: ClusterNode?
-    private var states: [ColumnState]
+    /// By column; in place, since values are read from there one by one.
+    private let states: UnsafeMutableBufferPointer<ColumnState>
     lazy var elementScopes = ElementScopes(scope)
 
     init(_ layout: TableLayout, _ file: FileContext, _ visited: VisitedNodes) {
@@ -40,7 +41,13 @@ package final class RealmCluster {
         self.file = file
         self.visited = visited
         scope = ReadingScope(file, visited: visited)
-        states = [ColumnState](repeating: ColumnState(), count: layout.columns.count)
+        states = .allocate(capacity: layout.columns.count)
+        states.initialize(repeating: ColumnState())
+    }
+
+    deinit {
+        states.deinitialize()
+        states.deallocate()
     }
 
     // MARK: Which objects
@@ -90,9 +97,9 @@ package final class RealmCluster {
             guard row >= 0, row < count else { throw outOfBounds }
             guard states.indices.contains(column) else { throw outOfBounds }
             if states[column].leaf == nil { try load(column) }
-            // unsafelyUnwrapped: it was loaded just now.
             if states[column].memory != nil { return try remembered(column, row) }
-            return try states[column].leaf.unsafelyUnwrapped.value(row, scope)
+            // Never nil: it was loaded just now.
+            return try states[column].leaf!.value(row, scope)
         } catch {
             throw located(error, column, row)
         }
@@ -133,9 +140,9 @@ package final class RealmCluster {
 
     // MARK: Collections
 
-    /// Elements in order; with their keys for maps (empty otherwise). `body` may throw. Unresolved links are left out of
-    /// lists and sets, and null elsewhere. With `keeping` false a view is valid only for the length of its call of `body`,
-    /// so that a collection of any size takes no memory.
+    /// Elements in order; with their keys for maps (empty otherwise). `body` may throw. Unresolved links are left out
+    /// of lists and sets, and null elsewhere. With `keeping` false a view is valid only for the length of its call of
+    /// `body`, so that a collection of any size takes no memory.
     package func elements(
         _ column: Int, _ row: Int, keeping: Bool = true,
         _ body: (_ mapKey: UnsafeRawBufferPointer, _ value: ValueView) throws(DatabaseError) -> Void

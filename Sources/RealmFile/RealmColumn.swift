@@ -1,5 +1,6 @@
-/// A property of a class in a Realm file, as the file declares it: the name that is stored there, the type, and whether
-/// it is one value or a collection of them. Public names, default values and computed properties are in no file.
+/// A property of a class in a Realm file, as the file declares it: the name that is stored there, the type, and
+/// whether it is one value or a collection of them. Public names, default values and computed properties are in no
+/// file.
 import MotteValues
 
 package struct RealmColumn: Sendable {

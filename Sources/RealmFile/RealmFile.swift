@@ -1,8 +1,8 @@
 /// A Realm database file (`.realm`, formats 20 to 24), open for reading.
 ///
-/// One thread at a time uses it and all that comes from it. Nothing is ever written: a file that another process commits
-/// to meanwhile is noticed by `checkUnchanged`. What is read from a file is compared with itself wherever something
-/// hangs on it, so that any bytes are data or an error, and take memory and time by the size of the file.
+/// One thread at a time uses it and all that comes from it. Nothing is ever written: a file that another process
+/// commits to meanwhile is noticed by `checkUnchanged`. What is read from a file is compared with itself wherever
+/// something hangs on it, so that any bytes are data or an error, and take memory and time by the size of the file.
 import MotteValues
 
 package final class RealmFile {
@@ -26,8 +26,8 @@ package final class RealmFile {
     /// The first bytes on disk as they were: the header, or of an encrypted file what says which header it is.
     private let firstBytes: [UInt8]
 
-    /// The format by what the first bytes of a file say; nil when they are not those of a Realm file. Of an encrypted one
-    /// they say nothing without its key.
+    /// The format by what the first bytes of a file say; nil when they are not those of a Realm file. Of an encrypted
+    /// one they say nothing without its key.
     package static func format(at path: String) throws(DatabaseError) -> Int? {
         let file = try FileBytes(path)
         guard file.count >= RealmHeader.count else { return nil }

@@ -41,8 +41,19 @@ package final class RealmTable {
 
     /// How many objects have smaller keys; nil when there is no object with that key. O(log n).
     package func position(of key: Int64) throws(DatabaseError) -> Int? {
-        guard let found = try find(key) else { return nil }
-        return found.cluster.firstPosition + found.row
+        guard key >= 0 else { return nil }
+        do throws(DatabaseError) {
+            if clusters == nil { clusters = try ClusterIndex(layout.clusters, file) }
+        } catch {
+            throw place.adding(to: error)
+        }
+        switch clusters?.find(key) {
+        case .position(let position): return position
+        case .missing, nil: return nil
+        case .cluster:
+            guard let found = try find(key) else { return nil }
+            return found.cluster.firstPosition + found.row
+        }
     }
 
     /// The cluster with that object and its row there; nil when there is none. Clusters found stay readable whatever

@@ -146,7 +146,8 @@ import Testing
             for object in json["objects"]?.elements ?? [] {
                 for (property, origins) in object["backlinks"]?.members ?? [] {
                     let name = "\(table.name) \(object["key"]?.number ?? -1) \(property)"
-                    #expect(links.removeValue(forKey: name)?.sorted() == origins.elements.compactMap(\.number), "\(name)")
+                    #expect(
+                        links.removeValue(forKey: name)?.sorted() == origins.elements.compactMap(\.number), "\(name)")
                 }
             }
         }

@@ -1,4 +1,5 @@
-// Forms that realm-core 14 does not write any more, or only for values that its interfaces refuse: written by the test.
+// Forms that realm-core 14 does not write any more, or only for values that its interfaces refuse: written by the
+// test.
 import MotteRealmFile
 import MotteValues
 import TestSupport

@@ -1,5 +1,5 @@
-// Writes Realm files, for what no file of Tests/RealmFiles has: older formats, forms that nobody makes any more, and sizes.
-// By docs of the format only, sharing nothing with the reader.
+// Writes Realm files, for what no file of Tests/RealmFiles has: older formats, forms that nobody makes any more, and
+// sizes. By docs of the format only, sharing nothing with the reader.
 
 struct RealmBuilder {
     private(set) var bytes = [UInt8](repeating: 0, count: 24)
@@ -83,8 +83,8 @@ struct RealmBuilder {
 
     // MARK: Clusters
 
-    /// Objects with these keys in clusters of 256, below inner nodes. `columns` gives the leaf of each column for some
-    /// rows.
+    /// Objects with these keys in clusters of 256, below inner nodes. `columns` gives the leaf of each column for
+    /// some rows.
     mutating func clusters(
         _ keys: [Int64], columns: (inout RealmBuilder, Range<Int>) -> [Int]
     ) -> Int {

@@ -1,5 +1,5 @@
-/// Errors of a Realm file that contradicts itself. What reads bytes says what is wrong and at which byte; what knows path,
-/// class, property and object adds them on the way out.
+/// Errors of a Realm file that contradicts itself. What reads bytes says what is wrong and at which byte; what knows
+/// path, class, property and object adds them on the way out.
 import MotteValues
 
 enum Damage {

@@ -1,4 +1,5 @@
-/// The pages of an encrypted Realm file: 4,096 bytes each, by AES-256-CBC, with an HMAC-SHA-224 of the encrypted bytes.
+/// The pages of an encrypted Realm file: 4,096 bytes each, by AES-256-CBC, with an HMAC-SHA-224 of the encrypted
+/// bytes.
 ///
 ///     table page | 64 data pages | table page | 64 data pages | ...
 ///     entry of a data page: iv u32, HMAC 28 bytes, and both again for what the page was before

@@ -1,7 +1,7 @@
 /// The decrypted bytes of a Realm file by offset, through a cache of 4 MB whatever the file's size.
 ///
-/// A plain file is read in units of 16 KB, an encrypted one page by page. The cache has four places for each unit number
-/// modulo their count; the oldest of the four makes room. What is longer than two units goes past it.
+/// A plain file is read in units of 16 KB, an encrypted one page by page. The cache has four places for each unit
+/// number modulo their count; the oldest of the four makes room. What is longer than two units goes past it.
 import MotteValues
 
 final class PageSource {

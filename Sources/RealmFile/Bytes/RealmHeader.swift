@@ -3,8 +3,8 @@
 ///      0  u64 x 2  top ref of slot 0 and 1        20  u8 x 2  file format of slot 0 and 1
 ///     16  "T-DB"                                   23  u8     bit 0: the slot that counts
 ///
-/// A file written in one pass ("streaming form") has no top ref there: all bits of slot 0 are set, and the last 16 bytes of
-/// the file are the top ref and a cookie.
+/// A file written in one pass ("streaming form") has no top ref there: all bits of slot 0 are set, and the last 16
+/// bytes of the file are the top ref and a cookie.
 import MotteValues
 
 struct RealmHeader {
@@ -19,7 +19,9 @@ struct RealmHeader {
 
     /// nil: not the first bytes of a Realm file.
     static func format(_ bytes: UnsafeRawBufferPointer) -> Int? {
-        guard bytes.count >= count, bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self) == magic else { return nil }
+        guard bytes.count >= count, bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self) == magic else {
+            return nil
+        }
         return Int(bytes[20 + Int(bytes[23] & 1)])
     }
 
@@ -50,10 +52,11 @@ struct RealmHeader {
     private static func unsupported(_ format: Int) -> DatabaseError {
         let what =
             format > supported.upperBound
-            ? "it is newer: save it with a program that uses realm-core 14, or export its objects there"
+            ? "it is newer: export its objects with the program that made it"
             : "open it once with a program that uses realm-core 14, which upgrades it"
         return DatabaseError(
             .unsupportedFormat,
-            "its format is \(format), and formats \(supported.lowerBound) to \(supported.upperBound) can be read; \(what)")
+            "its format is \(format), and formats \(supported.lowerBound) to \(supported.upperBound) can be read; "
+                + what)
     }
 }

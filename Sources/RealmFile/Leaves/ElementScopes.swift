@@ -1,5 +1,5 @@
-/// Reading the elements of a collection: lists and sets from a B+ tree, maps from a pair of them (keys and values), or
-/// before format 23 from a cluster tree of keys and values.
+/// Reading the elements of a collection: lists and sets from a B+ tree, maps from a pair of them (keys and values),
+/// or before format 23 from a cluster tree of keys and values.
 import MotteValues
 
 typealias ElementBody = (_ mapKey: UnsafeRawBufferPointer, _ value: ValueView) throws(DatabaseError) -> Void

@@ -1,5 +1,5 @@
-/// The values of one column in one cluster, or a run of a collection's elements. What can be wrong with values of fixed
-/// size is found when the leaf is read; strings and nested values are checked one by one.
+/// The values of one column in one cluster, or a run of a collection's elements. What can be wrong with values of
+/// fixed size is found when the leaf is read; strings and nested values are checked one by one.
 import MotteValues
 
 /// What the elements of a leaf are.
@@ -120,7 +120,9 @@ struct Leaf {
     private static func checkTimestamps(
         _ seconds: Integers, _ nanoseconds: Integers, _ node: Node, isNullable: Bool
     ) throws(DatabaseError) {
-        guard seconds.count == nanoseconds.count + 1 else { throw node.damage("seconds and nanoseconds differ in number") }
+        guard seconds.count == nanoseconds.count + 1 else {
+            throw node.damage("seconds and nanoseconds differ in number")
+        }
         let null = seconds[0]
         for index in 0 ..< nanoseconds.count {
             let (second, nanosecond) = (seconds[index + 1], nanoseconds[index])
@@ -181,7 +183,9 @@ struct Leaf {
         case .data(let strings): return try text(strings.value(index, scope), isData: true)
         case .enumerated(let list):
             let number = first[index]
-            guard number >= 0, number < list.count else { throw Damage.at(ref, "a string has a number that there is not") }
+            guard number >= 0, number < list.count else {
+                throw Damage.at(ref, "a string has a number that there is not")
+            }
             // Many objects share a string.
             let visited = scope.visited
             scope.visited = nil

@@ -1,4 +1,5 @@
-/// The entries of a map: refs of two B+ trees, one of keys and one of mixed values, whose leaves need not end together.
+/// The entries of a map: refs of two B+ trees, one of keys and one of mixed values, whose leaves need not end
+/// together.
 import MotteValues
 
 struct MapPair {

@@ -1,4 +1,5 @@
-/// A leaf of mixed values: one number for each, which says its type, and the value or where that is among the payloads.
+/// A leaf of mixed values: one number for each, which says its type, and the value or where that is among the
+/// payloads.
 ///
 ///     value: 0 null; else bits 0-4 type + 1, bits 5-7 payload, the rest inline value or index
 ///     payload: 0 inline, 1 ints, 2 pairs of ints, 3 strings, 4 refs of nested lists and maps
@@ -23,7 +24,9 @@ final class MixedLeaf {
         ref = node.ref
         values = try scope.node(slots, 0, "the list of mixed values", ref).numbers("the list of mixed values")
         count = values.count
-        guard count <= TreeCursor.mostElements else { throw node.damage("there are \(count) mixed values in one piece") }
+        guard count <= TreeCursor.mostElements else {
+            throw node.damage("there are \(count) mixed values in one piece")
+        }
         ints = try Self.part(slots, 1, scope)?.numbers("ints of mixed values") ?? .none
         pairs = try Self.part(slots, 2, scope)?.numbers("pairs of mixed values") ?? .none
         if let node = try Self.part(slots, 3, scope) {

@@ -1,7 +1,8 @@
 /// An array of integers as a node packs them, in memory: 0 to 64 bits each.
 ///
-/// Up to 4 bits they are unsigned, from the low bits of each byte up; from 8 bits on they are two's complement, little
-/// endian, or unsigned where the place of the array says so. Whoever asks for an element compares with `count` first.
+/// Up to 4 bits they are unsigned, from the low bits of each byte up; from 8 bits on they are two's complement,
+/// little endian, or unsigned where the place of the array says so. Whoever asks for an element compares with `count`
+/// first.
 import MotteValues
 
 struct Integers {

@@ -1,5 +1,5 @@
-/// Which parts of a file nodes were read from: a bit for eight bytes, in pieces that are made where something was read, so
-/// at most 1/64 of the file.
+/// Which parts of a file nodes were read from: a bit for eight bytes, in pieces that are made where something was
+/// read, so at most 1/64 of the file.
 import MotteValues
 
 final class VisitedNodes {

@@ -1,4 +1,5 @@
-/// The clusters of a tree in ascending order of keys: of the objects of a class, and of maps in files before format 23.
+/// The clusters of a tree in ascending order of keys: of the objects of a class, and of maps in files before format
+/// 23.
 ///
 ///     cluster: tagged count (keys 0, 1, 2...) or ref of ascending keys | ref of a leaf for each column
 ///     inner:   ref of the children's offsets, or 0 (child i has i << 8 * depth) | tagged depth | tagged objects | refs
@@ -111,7 +112,9 @@ struct ClusterTree {
     }
 
     private mutating func child(_ index: Int, of level: Level) throws(DatabaseError) -> ClusterNode {
-        guard case .ref(let ref) = level.slots.slot(3 + index) else { throw Damage.at(level.ref, "a cluster is missing") }
+        guard case .ref(let ref) = level.slots.slot(3 + index) else {
+            throw Damage.at(level.ref, "a cluster is missing")
+        }
         let own =
             level.offsets.map { $0.unsigned(index) } ?? UInt64(truncatingIfNeeded: index) << UInt64(8 * level.depth)
         return try descend(ref, offset: level.offset &+ own)
@@ -119,7 +122,9 @@ struct ClusterTree {
 
     private mutating func descend(_ ref: Int, offset: UInt64) throws(DatabaseError) -> ClusterNode {
         guard try scope.file.nodes.isInner(ref) else {
-            guard levels.last.map({ $0.depth == 1 }) ?? true else { throw Damage.at(ref, "a tree of objects is uneven") }
+            guard levels.last.map({ $0.depth == 1 }) ?? true else {
+                throw Damage.at(ref, "a tree of objects is uneven")
+            }
             return try checked(ClusterNode(try scope.node(ref), offset: offset, scope))
         }
         if arenas.count == levels.count { arenas.append(Arena()) }

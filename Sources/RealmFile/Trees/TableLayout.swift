@@ -4,8 +4,8 @@
 ///                  | - | - | tagged key of the primary key's column | tagged flags | tombstones
 ///     spec:        types | names | attributes | - | lists of enumerated strings | column keys
 ///
-/// A column key says the column's place in each cluster, its type and its attributes; the position in the spec is the order
-/// of declaration. Columns of backlinks are behind all others and have no name.
+/// A column key says the column's place in each cluster, its type and its attributes; the position in the spec is the
+/// order of declaration. Columns of backlinks are behind all others and have no name.
 import MotteValues
 
 /// A column key.
@@ -107,7 +107,9 @@ final class TableLayout {
                 throw node.damage("two columns are in the same place")
             }
             let isBacklink = key.type == ElementType.Stored.backlink.rawValue
-            guard isBacklink == (position >= names.count) else { throw node.damage("columns and their names do not fit") }
+            guard isBacklink == (position >= names.count) else {
+                throw node.damage("columns and their names do not fit")
+            }
             var opposite: (table: Int64, column: Int64)?
             if key.index < opposites.tables.count, key.index < opposites.columns.count {
                 let found = (table: opposites.tables[key.index], column: opposites.columns[key.index])

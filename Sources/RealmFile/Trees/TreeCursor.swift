@@ -63,7 +63,9 @@ struct TreeCursor {
                 let expected =
                     level.offsets.map { Int64(bitPattern: $0.unsigned(level.child - 1)) }
                     ?? level.perChild * Int64(level.child)
-                guard expected == elements else { throw Damage.at(level.ref, "parts of a collection are not as long as said") }
+                guard expected == elements else {
+                    throw Damage.at(level.ref, "parts of a collection are not as long as said")
+                }
             }
             guard case .ref(let child) = level.slots.slot(1 + level.child) else {
                 throw Damage.at(level.ref, "part of a collection is missing")
@@ -86,7 +88,9 @@ struct TreeCursor {
             let node = try scope.file.nodes.node(ref, in: inner, scope.visited)
             guard levels.count < Self.deepest else { throw node.damage("a collection is too deep") }
             var level = try level(node)
-            guard case .ref(let child) = level.slots.slot(1) else { throw node.damage("part of a collection is missing") }
+            guard case .ref(let child) = level.slots.slot(1) else {
+                throw node.damage("part of a collection is missing")
+            }
             level.child = 1
             levels.append(level)
             ref = child
