@@ -7,7 +7,7 @@ final class Pet: Object {
     @Persisted var name = ""
 }
 
-final class Keeper: Object {
+final class PetKeeper: Object {
     @Persisted(primaryKey: true) var id = 0
     @Persisted var name = ""
     @Persisted var pet: Pet?
@@ -23,7 +23,7 @@ final class Keeper: Object {
 
     private func realm(_ name: String) throws -> Realm {
         var configuration = Realm.Configuration(fileURL: folder.appendingPathComponent(name))
-        configuration.objectTypes = [Pet.self, Keeper.self]
+        configuration.objectTypes = [Pet.self, PetKeeper.self]
         return try Realm(configuration: configuration)
     }
 
@@ -31,7 +31,7 @@ final class Keeper: Object {
         try realm.write {
             let rex = Pet()
             rex.name = "Rex"
-            let ada = Keeper()
+            let ada = PetKeeper()
             ada.id = 2
             ada.name = "Ada"
             ada.pet = rex
@@ -39,14 +39,14 @@ final class Keeper: Object {
             ada.seen = Date(timeIntervalSince1970: 1_357_034_400.25)
             ada.any = .string("x")
             realm.add(ada)
-            let bob = Keeper()
+            let bob = PetKeeper()
             bob.id = 1
             realm.add(bob)
         }
     }
 
     private func check(_ realm: Realm) {
-        let keepers = realm.objects(Keeper.self)
+        let keepers = realm.objects(PetKeeper.self)
         #expect(keepers.map(\.id) == [2, 1])
         #expect(keepers.first?.pet?.name == "Rex" && keepers.first?.pets.count == 1)
         #expect(keepers.first?.seen == Date(timeIntervalSince1970: 1_357_034_400.25))
