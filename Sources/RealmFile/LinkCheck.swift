@@ -75,7 +75,7 @@ private final class LinkComparison {
         guard forward != back else { return }
         let origin = table.layout.backlinks[number].origin
         let owner = table.file.index(ofTable: origin.table).map { tables[$0] } ?? table
-        let name = owner.layout.columns.first { $0.key.rawValue == origin.column }?.name
+        let name = owner.layout.column(origin.column)?.name
         let what =
             forward.count == back.count
             ? "backlinks in \(table.name) are not those of the links"
@@ -90,23 +90,18 @@ private final class LinkComparison {
             [.link, .typedLink, .mixed].contains(table.layout.columns[$0].element.stored)
         }
         guard !columns.isEmpty else { return }
-        let columnKeys = columns.map { table.layout.columns[$0].key.rawValue }
-        // For each of them, which column of backlinks there is in each class.
-        let places = columnKeys.map { key in
-            tables.map { $0.layout.backlinks(from: table.layout.key, key) }
-        }
         var cursor = try table.cursor()
         while let cluster = try cursor.next() {
-            for (column, places) in zip(columns, places) {
+            for column in columns {
                 let isSingle = table.layout.columns[column].collection == .none
                 for row in 0 ..< cluster.count {
-                    let origin = cluster.key(row)
+                    let origin = Origin(table: table, column: column, key: cluster.key(row))
                     if isSingle {
-                        try add(cluster.value(column, row), origin, places, (table, column))
+                        try add(cluster.value(column, row), origin)
                         if cluster.heldBytes > Self.mostHeldBytes { cluster.release() }
                     } else {
                         try cluster.elements(column, row, keeping: false) { (_, value) throws(DatabaseError) in
-                            try self.add(value, origin, places, (table, column))
+                            try self.add(value, origin)
                         }
                     }
                 }
@@ -114,22 +109,30 @@ private final class LinkComparison {
         }
     }
 
-    private func add(
-        _ value: ValueView, _ origin: Int64, _ places: [Int?], _ owner: (table: RealmTable, column: Int)
-    ) throws(DatabaseError) {
+    private struct Origin {
+        let table: RealmTable
+        let column: Int
+        let key: Int64
+    }
+
+    private func add(_ value: ValueView, _ origin: Origin) throws(DatabaseError) {
         switch value.kind {
         case .link:
             let link = value.linkValue
             let target = Int(link.table.rawValue)
-            guard let number = places[target] else {
-                let name = owner.table.layout.columns[owner.column].name
-                throw Place(path: owner.table.file.path, className: owner.table.name, propertyName: name, key: origin)
-                    .adding(to: Damage.found("a link to \(tables[target].name), which has no backlinks for it"))
+            let layout = origin.table.layout
+            let column = layout.columns[origin.column]
+            guard let number = tables[target].layout.backlinks(from: layout.key, column.key.rawValue) else {
+                let place = Place(
+                    path: origin.table.file.path, className: origin.table.name, propertyName: column.name,
+                    key: origin.key)
+                throw place.adding(
+                    to: Damage.found("a link to \(tables[target].name), which has no backlinks for it"))
             }
-            links[target][number].add(origin, link.key.rawValue, seed)
+            links[target][number].add(origin.key, link.key.rawValue, seed)
         case .list, .map:
             let document = NestedDocument(trusted: value.bytes)
-            for index in 0 ..< document.count { try add(document.value(at: index), origin, places, owner) }
+            for index in 0 ..< document.count { try add(document.value(at: index), origin) }
         default: break
         }
     }
@@ -162,13 +165,16 @@ private final class LinkComparison {
 extension RealmCluster {
     func forEachBacklink(_ number: Int, _ body: (_ row: Int, _ origin: Int64) -> Void) throws(DatabaseError) {
         let slots = try backlinks(number)
+        let scopes = borrowScopes()
+        defer { giveBack(scopes) }
         for row in 0 ..< count {
             switch slots.slot(row) {
             case .nothing: break
             // Unsigned, unlike other numbers there.
             case .tagged: body(row, Int64(bitPattern: UInt64(bitPattern: slots[row]) >> 1))
             case .ref(let root):
-                try elementScopes.readKeys(root, visited) { origin in body(row, origin) }
+                try scopes.readKeys(root, visited) { origin in body(row, origin) }
+                scopes.end()
             }
         }
     }

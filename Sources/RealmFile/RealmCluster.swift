@@ -34,7 +34,8 @@ package final class RealmCluster {
     private var node: ClusterNode?
     /// By column; in place, since values are read from there one by one.
     private let states: UnsafeMutableBufferPointer<ColumnState>
-    lazy var elementScopes = ElementScopes(scope)
+    /// Those of reads that have ended. A read may begin within another one, for an object that contains others.
+    private var idleScopes: [ElementScopes] = []
 
     init(_ layout: TableLayout, _ file: FileContext, _ visited: VisitedNodes) {
         self.layout = layout
@@ -151,14 +152,14 @@ package final class RealmCluster {
         do throws(DatabaseError) {
             guard let root = try collection(column, row) else { return }
             let reads = readsOfCollections(column)
-            let scopes = elementScopes
+            let scopes = borrowScopes()
             switch reads[row] {
             case .none: scopes.begin(visited, keeping: keeping)
             case .whole: scopes.begin(nil, keeping: keeping)
             case .part: scopes.begin(VisitedNodes(limit: file.nodes.limit), keeping: keeping)
             }
             reads[row] = .part
-            defer { scopes.end() }
+            defer { giveBack(scopes) }
             try scopes.read(root, layout.columns[column]) { (key, value) throws(DatabaseError) in
                 do throws(DatabaseError) { try body(key, value) } catch {
                     isOfBody = true
@@ -175,10 +176,19 @@ package final class RealmCluster {
     package func elementCount(_ column: Int, _ row: Int) throws(DatabaseError) -> Int {
         do throws(DatabaseError) {
             guard let root = try collection(column, row) else { return 0 }
-            return try elementScopes.count(root, layout.columns[column])
+            let scopes = borrowScopes()
+            defer { giveBack(scopes) }
+            return try scopes.count(root, layout.columns[column])
         } catch {
             throw located(error, column, row)
         }
+    }
+
+    func borrowScopes() -> ElementScopes { idleScopes.popLast() ?? ElementScopes(scope) }
+
+    func giveBack(_ scopes: ElementScopes) {
+        scopes.end()
+        idleScopes.append(scopes)
     }
 
     /// The root of the collection; nil when it is empty.

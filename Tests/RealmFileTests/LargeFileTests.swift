@@ -118,6 +118,40 @@ import Testing
         #expect(throws: DatabaseError.self) { try cluster.elements(0, 1) { _, _ in } }
     }
 
+    /// Embedded objects that contain others of their class: a read begins within another one of the same cluster.
+    @Test(arguments: [true, false]) func readsCanBeWithinEachOther(keeping: Bool) throws {
+        var builder = RealmBuilder()
+        let clusters = builder.clusters([0, 1]) { builder, _ in
+            var lists: [Int64] = []
+            for start in [0, 10_000] {
+                var leaves: [Int] = []
+                for part in 0 ..< 3 {
+                    leaves.append(builder.ints((0 ..< 1_000).map { Int64(start + part * 1_000 + $0) }))
+                }
+                lists.append(Int64(builder.tree(leaves, counts: [1_000, 1_000, 1_000], isGeneral: true)))
+            }
+            return [builder.refs(lists)]
+        }
+        let column = RealmBuilder.Column(name: "list", type: 0, attributes: 32)
+        let table = builder.table(0, [column], clusters: clusters)
+        let file = try RealmFile(bytes: builder.finish([("Nested", table)]))
+        let cluster = try #require(try file.tables[0].find(0)?.cluster)
+
+        var outer: [Int64] = []
+        var inner: [Int64] = []
+        var counts: [Int] = []
+        try cluster.elements(0, 0, keeping: keeping) { (_, value) throws(DatabaseError) in
+            if outer.count % 1_500 == 700 {
+                counts.append(try cluster.elementCount(0, 1))
+                try cluster.elements(0, 1, keeping: keeping) { _, value in inner.append(value.intValue) }
+            }
+            outer.append(value.intValue)
+        }
+        #expect(counts == [3_000, 3_000])
+        #expect(outer == Array(0 ..< 3_000))
+        #expect(inner == Array(10_000 ..< 13_000) + Array(10_000 ..< 13_000))
+    }
+
     @Test func anErrorOfTheCallerComesBackAsItIs() throws {
         let file = try RealmFile(bytes: Self.file(10))
         var cursor = try file.tables[0].cursor()

@@ -1,6 +1,6 @@
 /// The bytes of the file on disk, as they lie there: by `pread`, so that a file which is cut short while it is read
-/// is an error. A mapping of it would end the process (SIGBUS), and saves little: reads of 16 KB at a time take 2 ms
-/// of the 40 that a file of 11 MB takes.
+/// is an error. A mapping of it would end the process (SIGBUS), and saves little: of the 730 ms that reading all
+/// values of a file of 97 MB takes, 7 are reads of 16 KB at a time.
 import MotteValues
 
 #if canImport(Glibc)

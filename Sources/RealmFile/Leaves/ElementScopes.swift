@@ -75,7 +75,6 @@ final class ElementScopes {
     /// Backlinks to one object, which older files have in a single leaf.
     func readKeys(_ root: Int, _ visited: VisitedNodes, _ body: (Int64) -> Void) throws(DatabaseError) {
         begin(visited, keeping: false)
-        defer { end() }
         var tree = TreeCursor(root, passing, inner: inner, hasLargeLeaves: true)
         while let node = try tree.next() {
             let keys = try node.numbers("a leaf of backlinks")
@@ -87,7 +86,6 @@ final class ElementScopes {
 
     func count(_ root: Int, _ column: TableLayout.Column) throws(DatabaseError) -> Int {
         begin(nil, keeping: false)
-        defer { end() }
         if column.collection != .map { return try count(list: root, column.element) }
         guard file.format >= 23 else { return try ClusterTree.count(root, passing) }
         let pair = try MapPair(try passing.node(root))

@@ -33,6 +33,11 @@ final class TableLayout {
         let enumerated: Int?
     }
 
+    struct LinkOrigin: Hashable {
+        let table: Int64
+        let column: Int64
+    }
+
     struct Backlinks {
         let index: Int
         let key: Int64
@@ -47,6 +52,10 @@ final class TableLayout {
     let clusters: Int
     private(set) var columns: [Column] = []
     private(set) var backlinks: [Backlinks] = []
+    /// Which of them are of links from there; columns and columns of backlinks by key.
+    private var backlinksByOrigin: [LinkOrigin: Int] = [:]
+    private var columnsByKey: [Int64: Int] = [:]
+    private var backlinksByKey: [Int64: Int] = [:]
     private(set) var primaryKey: Int?
     private var enumerated: [Int: StringLeaf] = [:]
     private let enumeratedNodes = Arena()
@@ -72,17 +81,9 @@ final class TableLayout {
         let spec = try scope.node(slots, 0, "the list of columns", ref)
         try readSpec(spec, (tables, columns), scope)
         if primaryKey != 0 {
-            self.primaryKey = self.columns.firstIndex { $0.key.rawValue == primaryKey }
+            self.primaryKey = columnsByKey[primaryKey]
             guard self.primaryKey != nil else { throw node.damage("the primary key is no column") }
         }
-    }
-
-    /// Of a table without reading more of it.
-    static func key(_ ref: Int, slot: Int, _ scope: ReadingScope) throws(DatabaseError) -> Int64 {
-        let node = try scope.file.nodes.node(ref, in: scope.values, nil)
-        guard case .tagged(let key) = try node.refs("the description of a class").slot(3), Int(key & 0xFFFF) == slot
-        else { throw node.unlike("the description of a class") }
-        return key
     }
 
     private func readSpec(
@@ -117,6 +118,11 @@ final class TableLayout {
             }
             if isBacklink {
                 guard let opposite else { throw node.damage("backlinks say not where they are from") }
+                backlinksByKey[key.rawValue] = backlinks.count
+                let origin = LinkOrigin(table: opposite.table, column: opposite.column)
+                guard backlinksByOrigin.updateValue(backlinks.count, forKey: origin) == nil else {
+                    throw node.damage("two columns of backlinks are from the same column")
+                }
                 backlinks.append(Backlinks(index: key.index, key: key.rawValue, origin: opposite))
                 continue
             }
@@ -126,6 +132,7 @@ final class TableLayout {
             if let enumerated, position < enumerated.count, case .ref(let ref) = enumerated.slot(position) {
                 strings = ref
             }
+            columnsByKey[key.rawValue] = columns.count
             columns.append(
                 try Self.column(key, name, types[position], attributes[position], (opposite, strings), node))
         }
@@ -179,23 +186,26 @@ final class TableLayout {
             let column = columns[position]
             guard let opposite = column.opposite else { continue }
             guard let target = file.index(ofTable: opposite.table),
-                let back = layouts[target].backlinks.first(where: { $0.key == opposite.column }),
-                back.origin == (key, column.key.rawValue)
+                let back = layouts[target].backlinksByKey[opposite.column],
+                layouts[target].backlinks[back].origin == (key, column.key.rawValue)
             else { throw Damage.found("class \(name): the links of '\(column.name)' and their backlinks do not fit") }
             columns[position].element.target = target
         }
         for back in backlinks {
             guard let origin = file.index(ofTable: back.origin.table),
-                let column = layouts[origin].columns.first(where: { $0.key.rawValue == back.origin.column }),
+                let column = layouts[origin].column(back.origin.column),
                 column.opposite.map({ $0 == (key, back.key) })
                     ?? (column.element.stored == .mixed || column.element.stored == .typedLink)
             else { throw Damage.found("class \(name): backlinks are from a column that there is not") }
         }
     }
 
+    /// By key.
+    func column(_ key: Int64) -> Column? { columnsByKey[key].map { columns[$0] } }
+
     /// The number of the class' column of backlinks of links from there; nil where there are none.
     func backlinks(from table: Int64, _ column: Int64) -> Int? {
-        backlinks.firstIndex { $0.origin == (table, column) }
+        backlinksByOrigin[LinkOrigin(table: table, column: column)]
     }
 }
 
