@@ -69,8 +69,8 @@ def test_a_temporary_copy_of_an_encrypted_file_is_encrypted(folder: pathlib.Path
     with subprocess.Popen([str(TOOL), "export", str(source), *map(str, key)], stdout=subprocess.PIPE) as running:
         assert running.stdout is not None and running.stdout.read(1)
         descriptors = pathlib.Path(f"/proc/{running.pid}/fd")
-        [copy] = [each for each in descriptors.iterdir() if os.readlink(each).endswith("/converted.motte (deleted)")]
-        written = copy.read_bytes()
+        written = b"".join(each.read_bytes() for each in descriptors.iterdir()
+                           if os.readlink(each).endswith("/converted.motte (deleted)"))
         running.kill()
     assert len(written) > 4096 and not [text for text in texts if text in written]
 

@@ -17,7 +17,7 @@ from motte._wording import of_python
 SOURCES = Path(__file__).parents[3] / "Sources"
 #: What of the library lies below this package; the language bindings of others do not.
 MODULES = ["Values", "Pages", "Columns", "SchemaModel", "Storage", "QueryEngine", "LiveObjects", "Notifications",
-           "Exchange", "CExports"]
+           "RealmFile", "Exchange", "CExports"]
 #: Sentences that only a caller in C gets: this package gives outputs, sizes and numbers of its own.
 ONLY_IN_C = ["struct_size", "is no MOTTE_", "is not a handle of this library", "handle cannot be cloned",
              "motte.h it was compiled with", "at most one of MOTTE_PROP_INT8"]
