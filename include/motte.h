@@ -71,7 +71,7 @@ extern "C" {
 #define MOTTE_VERSION 1000
 /* Grows when something declared here changes its meaning; MOTTE_ABI_LAYOUT is a checksum over all struct layouts. */
 #define MOTTE_ABI_VERSION 1
-#define MOTTE_ABI_LAYOUT 0xC67B7F15
+#define MOTTE_ABI_LAYOUT 0xCB018255
 
 /* ---------------------------------------------------------------------------------------------------- types */
 

@@ -105,10 +105,10 @@ import Testing
 
     @Test func aPrimaryKeyThatOccursTwiceIsAnError() throws {
         var builder = RealmBuilder()
-        let clusters = builder.clusters([0, 1]) { builder, _ in [builder.ints([5, 5])] }
+        let clusters = builder.clusters([0, 1]) { builder, _ in [builder.ints([1, 2]), builder.ints([5, 5])] }
         let table = builder.table(
-            0, [RealmBuilder.Column(name: "id", type: 0)], clusters: clusters,
-            primaryKey: RealmBuilder.columnKey(0, 0))
+            0, [RealmBuilder.Column(name: "other", type: 0), RealmBuilder.Column(name: "id", type: 0)],
+            clusters: clusters, primaryKey: RealmBuilder.columnKey(1, 0))
         let error = #expect(throws: DatabaseError.self) { try convert(builder, [("Twice", table)]) }
         #expect(error?.code == .duplicatePrimaryKey)
         #expect(error?.message.contains("object with the key 1 of Twice") == true)
