@@ -31,7 +31,8 @@ import Musl
         let wanted = Array(from.utf8)
         try #require(wanted.count == to.count)
         var count = 0
-        for start in 0 ... bytes.count - wanted.count where bytes[start ..< start + wanted.count].elementsEqual(wanted) {
+        for start in 0 ... bytes.count - wanted.count
+        where bytes[start ..< start + wanted.count].elementsEqual(wanted) {
             bytes.replaceSubrange(start ..< start + wanted.count, with: to)
             count += 1
         }

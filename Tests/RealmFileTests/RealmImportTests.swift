@@ -119,7 +119,8 @@ import Musl
     }
 
     /// With a primary key objects are found again; those without one come a second time.
-    @Test(arguments: [UpdatePolicy.modified, .all]) func objectsWithPrimaryKeysAreUpdated(_ policy: UpdatePolicy) throws {
+    @Test(arguments: [UpdatePolicy.modified, .all])
+    func objectsWithPrimaryKeysAreUpdated(_ policy: UpdatePolicy) throws {
         let session = try open(.tiny)
         let person = try session.schema.type(named: "Person")
         let table = try #require(person.tableKey)

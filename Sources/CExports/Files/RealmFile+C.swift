@@ -86,7 +86,8 @@ public func motte_convert_realm_file(
         let settings = try RealmFileSettings(options)
         guard !settings.resumes, settings.policy == .error else {
             throw DatabaseError(
-                .invalidArgument, "a conversion makes a new file: it neither resumes nor updates; leave flags and policy")
+                .invalidArgument,
+                "a conversion makes a new file: it neither resumes nor updates; leave flags and policy out")
         }
         let destination = try requiredPath(destination, destination_size)
         var conversion = RealmConversion.Options()

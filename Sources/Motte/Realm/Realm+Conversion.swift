@@ -9,16 +9,21 @@ extension Realm {
     public struct ConversionSummary: Sendable, CustomStringConvertible {
         /// A class, and how many objects of it there are.
         public struct ConvertedClass: Sendable {
+            /// As in the new file.
             public let name: String
+            /// Those that are in the new file.
             public let objectCount: Int
+            /// Those that have a column.
             public let propertyCount: Int
         }
 
         /// Something that is not as it was in the Realm file, and why.
         public struct Note: Sendable, CustomStringConvertible {
+            /// As in the new file.
             public let className: String
             /// nil: it is about the class.
             public let propertyName: String?
+            /// What was done, and why.
             public let reason: String
             /// How many values or objects it is about; 0 where it is about the declaration.
             public let count: Int
@@ -28,6 +33,7 @@ extension Realm {
             public let description: String
         }
 
+        /// Sorted by name.
         public let classes: [ConvertedClass]
         /// Empty where the new file holds everything exactly as the Realm file did.
         public let notes: [Note]
@@ -35,6 +41,7 @@ extension Realm {
         /// Objects in all classes.
         public var objectCount: Int { classes.reduce(0) { $0 + $1.objectCount } }
 
+        /// A line for each class and each note.
         public var description: String {
             (classes.map { "\($0.name): \($0.objectCount) objects" } + notes.map(\.description))
                 .joined(separator: "\n")
