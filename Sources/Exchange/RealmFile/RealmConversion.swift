@@ -60,6 +60,7 @@ package enum RealmConversion {
         var importing = RealmImport.Options()
         importing.isStrict = options.isStrict
         importing.commitEvery = options.commitEvery
+        importing.isAlone = true
         if let progress = options.progress {
             importing.progress = { (done, total) throws(DatabaseError) in try progress(done, 2 * total) }
         }
@@ -78,6 +79,7 @@ package enum RealmConversion {
         _ importer: RealmImport, _ opening: SessionOptions, _ options: Options
     ) throws(DatabaseError) {
         let session = try Session.open(opening.readingOnly)
+        // Only read from.
         defer { _ = try? session.close() }
         guard let translation = RealmTranslation(importer.plan, session, isStrict: false) else { return }
         translation.isNoting = false
@@ -92,6 +94,7 @@ package enum RealmConversion {
 
     /// Whatever there is of it.
     private static func remove(_ path: String) {
+        // What failed before is what is said.
         _ = try? Session.deleteFile(SessionOptions(path: path))
         unlink(path)
         unlink(path + "-shared")

@@ -18,6 +18,8 @@ package final class RealmImport {
         package var commitEvery = 0
         /// Goes on behind what an import with `commitEvery` has committed, which is compared before.
         package var resumes = false
+        /// Nobody else sees the database before the import ends, whatever is committed.
+        package var isAlone = false
         /// What would be noted as changed or left out is an error.
         package var isStrict = false
         /// Called with the number of objects now and then, and at the end, and with how many there are.
@@ -79,8 +81,11 @@ package final class RealmImport {
     // MARK: All of it
 
     package func run() throws(DatabaseError) -> RealmSummary {
-        try session.requireWrite().adoptsEmbedded = true
-        defer { session.write?.adoptsEmbedded = false }
+        try allow(true)
+        defer {
+            session.write?.adoptsEmbedded = false
+            session.write?.linksAhead = false
+        }
         for type in plan.order { try prepare(type) }
         for type in plan.order {
             summary.classes.append(
@@ -167,10 +172,19 @@ package final class RealmImport {
         objectsSinceCommit += count
         guard options.commitEvery > 0, objectsSinceCommit >= options.commitEvery else { return }
         objectsSinceCommit = 0
-        try session.requireWrite().adoptsEmbedded = false
+        try allow(false)
         try session.commit()
         try session.beginWrite()
-        try session.requireWrite().adoptsEmbedded = true
+        try allow(true)
+    }
+
+    /// Links to objects that are inserted later need not wait where nobody can see them before.
+    private func allow(_ isAllowed: Bool) throws(DatabaseError) {
+        let write = try session.requireWrite()
+        let goesAhead = options.isAlone || (options.commitEvery == 0 && !options.resumes)
+        write.adoptsEmbedded = isAllowed
+        write.linksAhead = isAllowed && goesAhead
+        translation?.resolvesAhead = goesAhead
     }
 
     // MARK: What comes later

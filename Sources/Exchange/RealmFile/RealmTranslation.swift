@@ -21,6 +21,8 @@ final class RealmTranslation {
     let isStrict: Bool
     /// Links to what is imported later are resolved too: everything is there.
     var resolvesAll = false
+    /// So are those to objects whose keys are known before they are there.
+    var resolvesAhead = false
     /// Whether a link was met that cannot be resolved yet; its value is null.
     private(set) var sawLate = false
     /// False where values are translated a second time.
@@ -128,14 +130,15 @@ final class RealmTranslation {
             return .null
         }
         // Those of the same class before this cluster are there, and all of the classes before it.
-        if target.rank > type.rank, !resolvesAll {
+        let mayBeLate = !resolvesAll && (!resolvesAhead || target.isUpdating)
+        if mayBeLate, target.rank > type.rank {
             sawLate = true
             return .null
         }
         guard let position = try target.source.position(of: link.key.rawValue) else {
             throw corrupted("it links to an object of \(target.source.name) that is not there")
         }
-        if target === type, position >= firstPosition, !resolvesAll {
+        if mayBeLate, target === type, position >= firstPosition {
             sawLate = true
             return .null
         }

@@ -38,6 +38,9 @@ package final class WriteTransaction: RowSource {
     /// Set by an import that makes embedded objects before their owners: they may be inserted like others, and a link
     /// to one that nobody owns yet may be assigned. The import sees to it that each gets exactly one owner.
     package var adoptsEmbedded = false
+    /// Set by an import that knows the keys of objects before it inserts them: links may lead to what comes later. The
+    /// import sees to it that everything is there before the write, or the file, is anybody else's.
+    package var linksAhead = false
     /// The change record of the batch that was made last.
     var recorded: ChangeRecord?
     /// Set when the schema has been changed in this write.

@@ -34,6 +34,7 @@ extension WriteTransaction {
     }
 
     func requireTarget(_ link: ObjectLink) throws(DatabaseError) {
+        if linksAhead { return }
         guard try table(link.table).locate(link.key) != nil else {
             throw DatabaseError(.objectDeleted, "the object to link to has been deleted")
         }
