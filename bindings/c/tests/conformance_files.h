@@ -301,6 +301,20 @@ static motte_status import_realm(cursor *in) {
     return MOTTE_OK;
 }
 
+/* Also: the classes and the version of the file are those of what it is converted to. */
+static void check_realm_schema(const motte_realm_file_options *options, const char *path) {
+    motte_schema *schema;
+    motte_config *config;
+    uint64_t version, stored;
+    MUST(motte_realm_file_schema(options, &schema, &version));
+    motte_release(schema);
+    MUST(motte_config_new(&config));
+    MUST(motte_config_set_path(config, path, MOTTE_NTS));
+    MUST(motte_file_schema_version(config, &stored));
+    agree(version == stored, "motte_realm_file_schema", "motte_file_schema_version");
+    motte_release(config);
+}
+
 static motte_status convert_realm(cursor *in) {
     motte_realm_file_options options = realm_file_options(in);
     motte_import_counts counts = {.struct_size = sizeof counts};
@@ -309,6 +323,7 @@ static motte_status convert_realm(cursor *in) {
     const char *path = path_of(file_name(in));
     TRY(motte_convert_realm_file(&options, path, MOTTE_NTS, NULL, 0, receive_progress, NULL, NULL, &counts, &report));
     check_import_report(report, &counts);
+    check_realm_schema(&options, path);
     return MOTTE_OK;
 }
 

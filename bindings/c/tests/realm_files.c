@@ -393,7 +393,7 @@ static void openings(void) {
     MUST(motte_config_new(&config));
     MUST(motte_config_set_path(config, path_of("app.realm"), MOTTE_NTS));
     STATUS(MOTTE_E_NOT_A_MOTTE_FILE, motte_realm_open(config, &realm));
-    CHECK(strstr(check_error().message, "motte_convert_realm_file()") != NULL);
+    CHECK(strstr(check_error().message, "motte.convert()") != NULL);
     CHECK(!is_there("app.motte") && !is_there("app.realm-shared"));
     STATUS(MOTTE_E_WRONG_TYPE, motte_config_set_option(config, "convert_realm_files", MOTTE_NTS, &number));
     MUST(motte_config_set_option(config, "convert_realm_files", MOTTE_NTS, &yes));

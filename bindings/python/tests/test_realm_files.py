@@ -61,7 +61,7 @@ def decimal_of(digits: str) -> decimal.Decimal:
 
 
 class Comparison:
-    """Values of Motte beside those of a description. Objects are told by their place in their class."""
+    """Values of Motte beside those of a description. Objects are known by their place in their class."""
 
     def __init__(self, db: motte.Database, content: dict[str, Any]) -> None:
         self.objects = {each["name"]: list(db.objects(each["name"])) for each in content["classes"]
@@ -191,7 +191,7 @@ def test_every_value_is_there(name: str, tmp_path: pathlib.Path) -> None:
 def test_what_cannot_be_kept_is_noted(tmp_path: pathlib.Path) -> None:
     conversion = motte.convert(FILES / "enumerated.realm", tmp_path / "new.motte")
     note = conversion.notes[0]
-    assert (note.class_name, note.property_name, note.count > 0) == ("Origin", "links", True)
+    assert (note.class_name, note.property_name, note.occurrences > 0) == ("Origin", "links", True)
     assert note.text.startswith("Origin.links: ") and note.reason in note.text and note.text in str(conversion)
     # Realm does not show these links either.
     assert motte.convert(FILES / "enumerated.realm", tmp_path / "strict.motte", strict=True).notes == conversion.notes

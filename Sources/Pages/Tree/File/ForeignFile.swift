@@ -1,4 +1,4 @@
-/// What is said of a file that is not ours: most are of no interest, but a Realm database can be converted.
+/// What is said of a file that is not ours: a Realm database can be converted.
 import MotteValues
 
 enum ForeignFile {
@@ -23,7 +23,8 @@ enum ForeignFile {
         return DatabaseError(
             error.code,
             error.message + "; should it be an encrypted Realm file, convert it with 'motte import "
-                + "--source-key-file', 'motte.convert()' or 'Realm.convert(fromRealmFile:to:)'", path: error.details.path)
+                + "--source-key-file', 'motte.convert()' or 'Realm.convert(fromRealmFile:to:)'",
+            path: error.details.path)
     }
 
     private static func realmFormat(_ bytes: UnsafeRawBufferPointer) -> UInt8? {

@@ -46,7 +46,7 @@ class ConversionNote(NamedTuple):
     #: None: it is about the class.
     property_name: Optional[str]
     #: How many values or objects it is about; 0 where it is about the declaration.
-    count: int
+    occurrences: int
     #: The first object concerned, by its key in the Realm file; None where it is about the declaration.
     first_key: Optional[int]
     reason: str
