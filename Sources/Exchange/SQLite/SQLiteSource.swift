@@ -80,7 +80,7 @@ package final class SQLiteSource {
         guard let form = try file.int(value("form")), let text = try file.text(value("schema")) else {
             throw DatabaseError(
                 .unsupportedFormat,
-                "'\(file.path)': its table motte_schema has no schema; it was changed since the export",
+                "'\(file.path)': its table 'motte_schema' has no schema; it was changed since the export",
                 path: file.path)
         }
         guard form == SQLiteShape.form else {
@@ -134,7 +134,7 @@ package final class SQLiteSource {
         DatabaseError(
             .unsupportedFormat,
             "'\(file.path)' was changed since the export: \(what), which its schema needs; to import it as any other "
-                + "SQLite file, drop its table motte_schema", path: file.path)
+                + "SQLite file, drop its table 'motte_schema'", path: file.path)
     }
 
     /// Embedded objects are imported within their owners.

@@ -79,7 +79,7 @@ def test_each_name_has_a_docstring() -> None:
 def test_each_field_has_a_comment() -> None:
     """Sphinx takes attributes from comments that begin with `#:`, or from the docstring of the class."""
     missing = []
-    for name in ("maintenance", "exchange", "notifications"):
+    for name in ("maintenance", "exchange", "notifications", "realmfiles"):
         source = (PACKAGE / "src" / "motte" / f"{name}.py").read_text()
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "NamedTuple" for base in node.bases):

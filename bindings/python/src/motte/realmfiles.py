@@ -28,6 +28,7 @@ Path = Union[str, os.PathLike[str]]
 class ConvertedClass(NamedTuple):
     """A class of a Realm file, and what became of its objects."""
 
+    #: Of the class.
     name: str
     #: Objects in the Realm file.
     objects: int
@@ -42,6 +43,7 @@ class ConvertedClass(NamedTuple):
 class ConversionNote(NamedTuple):
     """Something that is not as it is in the Realm file, and why."""
 
+    #: Where it is.
     class_name: str
     #: None: it is about the class.
     property_name: Optional[str]
@@ -49,6 +51,7 @@ class ConversionNote(NamedTuple):
     occurrences: int
     #: The first object concerned, by its key in the Realm file; None where it is about the declaration.
     first_key: Optional[int]
+    #: What was done instead, and why.
     reason: str
     #: All of it as a sentence.
     text: str
