@@ -19,7 +19,8 @@ SOURCES = Path(__file__).parents[3] / "Sources"
 MODULES = ["Values", "Pages", "Columns", "SchemaModel", "Storage", "QueryEngine", "LiveObjects", "Notifications",
            "RealmFile", "Exchange", "CExports"]
 #: Sentences that only a caller in C gets: this package gives outputs, sizes and numbers of its own.
-ONLY_IN_C = ["struct_size", "is no MOTTE_", "pass MOTTE_CLASS_ANY", "is not a handle of this library", "handle cannot be cloned",
+ONLY_IN_C = ["struct_size", "is no MOTTE_", "pass MOTTE_CLASS_ANY", "is not a handle of this library",
+             "handle cannot be cloned",
              "motte.h it was compiled with", "at most one of MOTTE_PROP_INT8"]
 
 
