@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import collections
 import csv
+import datetime
 import hashlib
 import json
 import os
@@ -25,6 +26,8 @@ import sys
 import tempfile
 import time
 from typing import Any, Callable, Optional
+
+import realm_file
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -159,6 +162,7 @@ class Sizes:
         self.check("seed", self.seed)
         self.check("export, import", self.export_and_import)
         self.check("SQLite", self.sqlite)
+        self.check("Realm file", self.realm)
         self.check("salvage", self.salvage)
         self.check("delete all", self.delete_all)
         self.check("index building, removing", self.index_building)
@@ -295,6 +299,32 @@ class Sizes:
         size = path.stat().st_size / 1e6
         path.unlink()
         return f"{size:.1f} MB in SQLite, " + self.expect_same(back)
+
+    def realm(self) -> str:
+        """A file of the peer's, made for it: in one transaction and in parts, every value compared."""
+        path, found = self.folder / "try.realm", self.folder / "try.motte"
+        count = (self.source.stat().st_size // 2 if self.is_large else 30_000_000) // realm_file.BYTES_OF_A_ROW
+        realm_file.make(path, count)
+        began = time.monotonic()
+        self.machine.tool("import", found, path, "--quiet")
+        took = time.monotonic() - began
+        need("sound" in self.machine.tool("verify", found), "it is not sound")
+        dump = self.dumped(found)
+        rows = self.machine.lines("export", found)
+        next(rows)
+        for row, line in enumerate(rows):
+            said = json.loads(line)
+            born = said.pop("born")
+            seconds = datetime.datetime.fromisoformat(born[:19]).replace(tzinfo=datetime.timezone.utc).timestamp()
+            nanoseconds = int(born[19:].strip(".Z").ljust(9, "0"))
+            need((seconds, nanoseconds) == (row + 10 ** 9, row % 1000), f"row {row} has the time {born}")
+            expected = {"$class": "Person", "$key": row, **realm_file.person(row, count)}
+            need(said == expected, f"row {row} has other values: {said}")
+        need(dump[0] == count + 1, f"{dump[0] - 1} of {count} objects were converted")
+        found.unlink()
+        self.machine.tool("import", found, path, "--quiet", "--commit-every", "20000")
+        need(self.dumped(found) == dump, "the import in parts shows other objects")
+        return f"{path.stat().st_size / 1e6:.1f} MB, {count} objects in {took:.1f} s"
 
     def salvage(self) -> str:
         path = self.folder / "try.jsonl"

@@ -1,5 +1,6 @@
-/* Every value of the ten kept Realm files as a program in C reads it after a conversion, beside the JSON that describes
- * them (Tests/RealmFiles). Numbers, texts and collections are compared where the JSON stands: nothing is built of it. */
+/* Every value of the ten kept Realm files as a program in C reads it after a conversion, beside the JSON that
+ * describes them (Tests/RealmFiles). Numbers, texts and collections are compared where the JSON stands: nothing is
+ * built of it. */
 #define _GNU_SOURCE
 #include "check.h"
 
