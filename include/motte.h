@@ -11,7 +11,8 @@
  *   2. Handles (motte_realm *, motte_object *, ...) are opaque numbers, not addresses: do not dereference them. Using a
  *      released, wrong or closed handle returns an error, never undefined behaviour. NULL is MOTTE_E_NULL_ARGUMENT.
  *   3. Every handle that an out_* pointer returns belongs to the caller, who releases it with motte_release(): from any
- *      thread, in any order, at any time, also after its realm was closed.
+ *      thread, in any order, at any time, also after its realm was closed. Only MOTTE_OK brings a handle: after any
+ *      other status, positive ones included, out_* handles are NULL and there is nothing to release.
  *   4. Text is passed as UTF-8 with a length in bytes; MOTTE_NTS as length means "up to the terminating NUL". Data may
  *      contain NUL bytes. NULL with length 0 stands for an absent text where the comment allows one.
  *   5. Lifetime of a result, one letter in each comment:
@@ -71,7 +72,7 @@ extern "C" {
 #define MOTTE_VERSION 1000
 /* Grows when something declared here changes its meaning; MOTTE_ABI_LAYOUT is a checksum over all struct layouts. */
 #define MOTTE_ABI_VERSION 1
-#define MOTTE_ABI_LAYOUT 0xCB018255
+#define MOTTE_ABI_LAYOUT 0x178E6376
 
 /* ---------------------------------------------------------------------------------------------------- types */
 
@@ -228,7 +229,7 @@ enum {
     MOTTE_TYPE_FLOAT = 3,
     MOTTE_TYPE_DOUBLE = 4,
     MOTTE_TYPE_STRING = 5,
-    MOTTE_TYPE_BINARY = 6,
+    MOTTE_TYPE_DATA = 6,
     MOTTE_TYPE_TIMESTAMP = 7,
     MOTTE_TYPE_LINK = 8,
     MOTTE_TYPE_DECIMAL = 9,
@@ -275,9 +276,9 @@ typedef struct motte_decimal {
 } motte_decimal;
 
 /* Twelve bytes that ascend with time: seconds since 1970, random bytes of the process, a counter; big-endian. */
-typedef struct motte_oid {
+typedef struct motte_object_id {
     uint8_t bytes[12];
-} motte_oid;
+} motte_object_id;
 
 /* Sixteen bytes, in the order in which they are printed. */
 typedef struct motte_uuid {
@@ -291,11 +292,11 @@ typedef union motte_payload {
     float single;
     double real;
     motte_str string;
-    motte_bytes binary;
+    motte_bytes data;
     int64_t seconds;
     motte_key key;
     motte_decimal decimal;
-    motte_oid object_id;
+    motte_object_id object_id;
     motte_uuid uuid;
     motte_bytes nested;
     uint64_t words[2];
@@ -306,13 +307,13 @@ typedef union motte_payload {
  *   offset  0  type   u32   MOTTE_TYPE_*
  *           4  aux    u32   timestamp: nanoseconds; link: class of the target; otherwise 0
  *           8  as     u64   boolean 0 or 1, integer, bits of a float (low half) or double, seconds of a timestamp,
- *                           key of a link, address of a string, binary, list or map
- *          16         u64   string, binary, list, map: size in bytes
+ *                           key of a link, address of a string, data, list or map
+ *          16         u64   string, data, list, map: size in bytes
  *
  * A decimal, UUID or object id is the 16 or 12 bytes from offset 8; the rest is zero. A list or map is a document of
  * bytes that motte_nested_list(), motte_nested_map() or a read made: see "nested".
  *
- * A string has at most 16,777,199 bytes and a binary 16,777,200, also in collections, lists and maps; larger ones are
+ * A string has at most 16,777,199 bytes and data 16,777,200, also in collections, lists and maps; larger ones are
  * VALUE_TOO_LARGE. Keep them in files of their own and their paths here, or as a list of pieces.
  */
 typedef struct motte_value {
@@ -405,13 +406,16 @@ motte_status motte_callback_fail(const char *message, size_t message_size, void 
 
 typedef motte_status (*motte_handle_fn)(void *userdata, const void *handle, motte_handle_type kind);
 
-/** Releases a handle. NULL, an already released handle and any other number are ignored. Never waits for other threads.
+/** Releases a handle: motte_release(realm). NULL is OK; UNCHANGED if it had been released. BAD_HANDLE for what is no
+ *  handle, such as the address of the variable that holds one, motte_release(&realm), which C11 and C++ refuse to
+ *  compile. Never waits for other threads.
  *  Thread: any. Result: -. */
-void motte_release(const void *handle);
+motte_status motte_release(const void *handle);
 
-/** The same for `count` handles.
+/** The same for `count` handles. All of them are released, whatever the first failure is that it returns; UNCHANGED if
+ *  some had been released.
  *  Thread: any. Result: -. */
-void motte_release_many(const void *const *handles, size_t count);
+motte_status motte_release_many(const void *const *handles, size_t count);
 
 /** A second, independent handle to the same thing, to be released on its own.
  *  Thread: any. Result: O. Errors: OUT_OF_HANDLES. */
@@ -573,12 +577,16 @@ motte_status motte_config_get_option(const motte_config *config, const char *nam
  * friend: link<Person>, dogs: list<Dog>, langs: set<string>, scores: map<int>, home: link<Address>, extra: mixed }
  * embedded Address { city: string }  Dog { owners: inverse<Person.dogs> } */
 
+/* What kind of collection a property or a handle is. */
 typedef uint32_t motte_collection;
 enum {
-    MOTTE_COLLECTION_NONE = 0,
+    MOTTE_COLLECTION_NONE = 0, /* a single value */
     MOTTE_COLLECTION_LIST = 1,
     MOTTE_COLLECTION_SET = 2,
-    MOTTE_COLLECTION_MAP = 3
+    MOTTE_COLLECTION_MAP = 3,
+    /* Only of handles. */
+    MOTTE_COLLECTION_RESULTS = 4,
+    MOTTE_COLLECTION_BACKLINKS = 5
 };
 
 enum {
@@ -651,8 +659,8 @@ motte_status motte_schema_add_class(motte_schema *schema, const char *name, size
 
 /** Adds a property to the class at a position and returns the property's position in it.
  *  Thread: any. Result: -. Optional: out_index. Errors: OUT_OF_BOUNDS, SCHEMA_INVALID. */
-motte_status motte_schema_add_property(motte_schema *schema, size_t class_index, const motte_prop_spec *spec,
-                                       size_t *out_index);
+motte_status motte_schema_add_prop(motte_schema *schema, size_t class_index, const motte_prop_spec *spec,
+                                   size_t *out_index);
 
 /** Checks the whole schema; the error detail names the first problem. Opening a realm checks again.
  *  Thread: any. Result: -. Errors: SCHEMA_INVALID. */
@@ -1031,7 +1039,7 @@ motte_status motte_report_problems(const motte_report *report, motte_str *out_te
 /* How creating treats a primary key that exists. */
 enum {
     MOTTE_CREATE_NEW = 0x0,      /* DUPLICATE_PRIMARY_KEY */
-    MOTTE_CREATE_EXISTING = 0x1, /* use that object and return UNCHANGED; values given are assigned to it */
+    MOTTE_CREATE_EXISTING = 0x1, /* use that object; values given are assigned to it */
     MOTTE_CREATE_MODIFIED = 0x2  /* the same, but only values that differ are written and reported */
 };
 
@@ -1044,18 +1052,18 @@ motte_status motte_class_count(const motte_realm *realm, motte_class cls, uint64
 motte_status motte_class_all(const motte_realm *realm, motte_class cls, motte_coll **out_coll);
 
 /** New object with defaults: zero, empty, or null where allowed. primary_key is NULL for a class without one.
- *  `flags` is one of MOTTE_CREATE_*; UNCHANGED if it found one.
- *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, NO_PRIMARY_KEY, DUPLICATE_PRIMARY_KEY, WRONG_TYPE,
- *  NULL_NOT_ALLOWED, NOT_IN_WRITE, OUT_OF_HANDLES. */
+ *  `flags` is one of MOTTE_CREATE_*; out_created is false if it found one.
+ *  Thread: owner. Result: O. Optional: out_created. Errors: UNKNOWN_CLASS, NO_PRIMARY_KEY, DUPLICATE_PRIMARY_KEY,
+ *  WRONG_TYPE, NULL_NOT_ALLOWED, NOT_IN_WRITE, OUT_OF_HANDLES. */
 motte_status motte_object_create(motte_realm *realm, motte_class cls, const motte_value *primary_key, uint32_t flags,
-                                 motte_object **out_object);
+                                 motte_object **out_object, bool *out_created);
 
 /** New object with `count` values at once, the primary key among them; all or nothing. The error detail names the
- *  property. `flags` is one of MOTTE_CREATE_*; UNCHANGED if it found one.
- *  Thread: owner. Result: O. Errors: as motte_object_create() and motte_object_set(). */
+ *  property. `flags` is one of MOTTE_CREATE_*; out_created is false if it found one.
+ *  Thread: owner. Result: O. Optional: out_created. Errors: as motte_object_create() and motte_object_set(). */
 motte_status motte_object_create_with(motte_realm *realm, motte_class cls, const motte_prop *props,
                                       const motte_value *values, size_t count, uint32_t flags,
-                                      motte_object **out_object);
+                                      motte_object **out_object, bool *out_created);
 
 /** Object by primary key, or NOT_FOUND, also for a value of another type.
  *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, NO_PRIMARY_KEY, OUT_OF_HANDLES. */
@@ -1072,7 +1080,7 @@ motte_status motte_object_delete(motte_object *object);
 
 /** Class and key; works for deleted objects too.
  *  Thread: owner. Result: -. Optional: out_class, out_key. */
-motte_status motte_object_id(const motte_object *object, motte_class *out_class, motte_key *out_key);
+motte_status motte_object_row(const motte_object *object, motte_class *out_class, motte_key *out_key);
 
 /** Any property that is not a collection. MOTTE_NULL for a null, with out_value->type MOTTE_TYPE_NULL. A mixed
  *  property returns the type of its value; a list or map in it is returned as a whole.
@@ -1126,9 +1134,9 @@ motte_status motte_row_find(const motte_realm *realm, motte_class cls, const mot
 motte_status motte_row_exists(const motte_realm *realm, motte_class cls, motte_key key);
 
 /** As motte_object_create_with(); count may be 0 for a class without primary key.
- *  Thread: owner. Result: -. Optional: out_key. Errors: as motte_object_create_with(). */
+ *  Thread: owner. Result: -. Optional: out_key, out_created. Errors: as motte_object_create_with(). */
 motte_status motte_row_create(motte_realm *realm, motte_class cls, const motte_prop *props, const motte_value *values,
-                              size_t count, uint32_t flags, motte_key *out_key);
+                              size_t count, uint32_t flags, motte_key *out_key, bool *out_created);
 
 /** As motte_object_get_many().
  *  Thread: owner. Result: V. Errors: UNKNOWN_CLASS, OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
@@ -1170,16 +1178,16 @@ motte_status motte_object_get_double(const motte_object *object, motte_prop prop
  *  Thread: owner. Result: V. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
 motte_status motte_object_get_string(const motte_object *object, motte_prop prop, motte_str *out_value);
 
-/** A binary property, not copied.
+/** A data property, not copied.
  *  Thread: owner. Result: V. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
-motte_status motte_object_get_binary(const motte_object *object, motte_prop prop, motte_bytes *out_value);
+motte_status motte_object_get_data(const motte_object *object, motte_prop prop, motte_bytes *out_value);
 
 /** A timestamp property.
  *  Thread: owner. Result: -. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
 motte_status motte_object_get_timestamp(const motte_object *object, motte_prop prop, motte_timestamp *out_value);
 
 /** A decimal or UUID property, with `width` 16, or an object id property, with 12: out_bytes is a motte_decimal,
- *  motte_uuid or motte_oid.
+ *  motte_uuid or motte_object_id.
  *  Thread: owner. Result: -. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
 motte_status motte_object_get_fixed(const motte_object *object, motte_prop prop, size_t width, void *out_bytes);
 
@@ -1199,9 +1207,9 @@ motte_status motte_object_set_double(motte_object *object, motte_prop prop, doub
  *  Thread: owner. Result: -. Errors: INVALID_UTF8, and as motte_object_set(). */
 motte_status motte_object_set_string(motte_object *object, motte_prop prop, const char *text, size_t text_size);
 
-/** Assigns a binary property; the bytes are copied. NULL with length 0 is the empty data.
+/** Assigns a data property; the bytes are copied. NULL with length 0 is the empty data.
  *  Thread: owner. Result: -. Errors: as motte_object_set(). */
-motte_status motte_object_set_binary(motte_object *object, motte_prop prop, const void *bytes, size_t byte_count);
+motte_status motte_object_set_data(motte_object *object, motte_prop prop, const void *bytes, size_t byte_count);
 
 /** Assigns a timestamp property; 1000000000 nanoseconds and more are INVALID_ARGUMENT.
  *  Thread: owner. Result: -. Errors: as motte_object_set(). */
@@ -1251,15 +1259,6 @@ motte_status motte_object_parent(const motte_object *object, motte_object **out_
  * The elements of a set are in the order of motte_value_compare(), those of a map in the order of its keys; functions
  * that read a map by position read its values. */
 
-typedef uint32_t motte_coll_kind;
-enum {
-    MOTTE_COLL_LIST = 1,
-    MOTTE_COLL_RESULTS = 2,
-    MOTTE_COLL_BACKLINKS = 3,
-    MOTTE_COLL_SET = 4,
-    MOTTE_COLL_MAP = 5
-};
-
 /* Bits of motte_coll_details.flags. */
 enum {
     MOTTE_COLL_NULLABLE = 0x1, /* elements may be null */
@@ -1270,8 +1269,8 @@ enum {
 
 typedef struct motte_coll_details {
     uint32_t struct_size;
-    motte_coll_kind kind;
-    motte_type type; /* of the elements */
+    motte_collection kind; /* MOTTE_COLLECTION_*, never NONE */
+    motte_type type;       /* of the elements */
     uint32_t flags;
     motte_class target; /* class of the elements if they are links, else 0 */
     uint32_t reserved;
@@ -1611,12 +1610,12 @@ motte_status motte_read_fixed(const motte_coll *coll, motte_prop prop, size_t wi
 motte_status motte_read_links(const motte_coll *coll, motte_prop prop, size_t first, size_t count, motte_key *out_keys,
                               uint8_t *out_validity, size_t *out_count);
 
-/** A string or binary column, not copied; nulls have data == NULL.
+/** A string or data column, not copied; nulls have data == NULL.
  *  Thread: owner. Result: V. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OBJECT_DELETED. */
 motte_status motte_read_strings(const motte_coll *coll, motte_prop prop, size_t first, size_t count,
                                 motte_str *out_values, size_t *out_count);
 
-/** A string or binary column as one run of bytes: element i is bytes offsets[i] ... offsets[i + 1]. out_offsets has
+/** A string or data column as one run of bytes: element i is bytes offsets[i] ... offsets[i + 1]. out_offsets has
  *  room for count + 1.
  *  Thread: owner. Result: O. Optional: out_validity. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OBJECT_DELETED. */
 motte_status motte_read_strings_packed(const motte_coll *coll, motte_prop prop, size_t first, size_t count,
@@ -1638,11 +1637,11 @@ typedef struct motte_column {
     motte_type type;         /* of the array below */
     motte_unit unit;         /* timestamps */
     const void *values;      /* bool: uint8_t, int: int64_t, float, double, timestamp: int64_t, link: motte_key;
-                                string, binary: motte_str, or with offsets the bytes; decimal: motte_decimal,
-                                UUID: motte_uuid, object id: motte_oid; mixed: motte_value */
+                                string, data: motte_str, or with offsets the bytes; decimal: motte_decimal,
+                                UUID: motte_uuid, object id: motte_object_id; mixed: motte_value */
     const uint8_t *validity; /* bitmap, or NULL when all are present; link keys of -1 and motte_str with data == NULL
                                 are null as well */
-    const int64_t *offsets;  /* string, binary: row_count + 1 offsets into values, or NULL */
+    const int64_t *offsets;  /* string, data: row_count + 1 offsets into values, or NULL */
 } motte_column;
 
 /** Prepares to insert objects of a class with these properties, the primary key among them. `flags` is one of
@@ -2125,7 +2124,7 @@ motte_status motte_changes_values(const motte_changes *changes, motte_prop prop,
  * Pure functions of values. Output texts follow the protocol of arrays and are not terminated. */
 
 /** The order of values of any types, which mixed properties, sets and sorting use: null < bool < numbers < string <
- *  binary < timestamp < object id < UUID < link < list < map; numbers of all types by their exact value, NaN first.
+ *  data < timestamp < object id < UUID < link < list < map; numbers of all types by their exact value, NaN first.
  *  out_order is -1, 0 or 1.
  *  Thread: any. Result: -. */
 motte_status motte_value_compare(const motte_value *left, const motte_value *right, int32_t *out_order);
@@ -2153,11 +2152,11 @@ motte_status motte_decimal_compare(const motte_decimal *left, const motte_decima
 
 /** A new object id, above all others this process made.
  *  Thread: any. Result: -. */
-motte_status motte_oid_new(motte_oid *out_id);
+motte_status motte_object_id_new(motte_object_id *out_id);
 
 /** An object id from 24 hexadecimal digits.
  *  Thread: any. Result: -. */
-motte_status motte_oid_parse(const char *text, size_t text_size, motte_oid *out_id);
+motte_status motte_object_id_parse(const char *text, size_t text_size, motte_object_id *out_id);
 
 /** A new random UUID, version 4.
  *  Thread: any. Result: -. */
@@ -2167,7 +2166,7 @@ motte_status motte_uuid_new(motte_uuid *out_uuid);
  *  Thread: any. Result: -. */
 motte_status motte_uuid_parse(const char *text, size_t text_size, motte_uuid *out_uuid);
 
-/** The text of a motte_oid or motte_uuid, by its MOTTE_TYPE_*.
+/** The text of a motte_object_id or motte_uuid, by its MOTTE_TYPE_*.
  *  Thread: any. Result: -. Optional: out_text. Errors: WRONG_TYPE. */
 motte_status motte_bytes_format(motte_type type, const void *bytes, char *out_text, size_t capacity, size_t *out_count);
 
@@ -2185,6 +2184,35 @@ motte_status motte_timestamp_format(const motte_timestamp *timestamp, char *out_
 
 #ifdef __cplusplus
 }
+
+#if __cplusplus >= 201103L
+/* motte_release(&realm): pass the handle, not the address of its variable. */
+template <typename T> motte_status motte_release(T *const *address) = delete;
+#endif
+
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+/* Takes handles and void pointers only, so that motte_release(&realm) does not compile. The C language expands a macro
+ * inside its own replacement only once: the inner name is the function. */
+#define MOTTE_EITHER_HANDLE(type, handle) type * : (handle), const type * : (handle)
+#define motte_release(handle)                                                                                          \
+    motte_release(_Generic((handle),                                                                                   \
+                      void *: (handle),                                                                                \
+                      const void *: (handle),                                                                          \
+                      MOTTE_EITHER_HANDLE(motte_error, handle),                                                        \
+                      MOTTE_EITHER_HANDLE(motte_config, handle),                                                       \
+                      MOTTE_EITHER_HANDLE(motte_schema, handle),                                                       \
+                      MOTTE_EITHER_HANDLE(motte_realm, handle),                                                        \
+                      MOTTE_EITHER_HANDLE(motte_object, handle),                                                       \
+                      MOTTE_EITHER_HANDLE(motte_coll, handle),                                                         \
+                      MOTTE_EITHER_HANDLE(motte_query, handle),                                                        \
+                      MOTTE_EITHER_HANDLE(motte_insert, handle),                                                       \
+                      MOTTE_EITHER_HANDLE(motte_queue, handle),                                                        \
+                      MOTTE_EITHER_HANDLE(motte_token, handle),                                                        \
+                      MOTTE_EITHER_HANDLE(motte_changes, handle),                                                      \
+                      MOTTE_EITHER_HANDLE(motte_sections, handle),                                                     \
+                      MOTTE_EITHER_HANDLE(motte_reference, handle),                                                    \
+                      MOTTE_EITHER_HANDLE(motte_report, handle),                                                       \
+                      MOTTE_EITHER_HANDLE(motte_migration, handle)))
 #endif
 
 #endif

@@ -77,7 +77,7 @@ static store open_store(const char *path, const char *durability, motte_queue *q
     store s;
     motte_config *config;
     motte_schema *schema;
-    motte_value option = motte_text(durability), many_versions = motte_int(1000000);
+    motte_value option = motte_string(durability), many_versions = motte_int(1000000);
     MUST(motte_config_new(&config));
     MUST(motte_schema_parse(schema_text, MOTTE_NTS, &schema));
     if (path) MUST(motte_config_set_path(config, path, MOTTE_NTS));
@@ -124,7 +124,7 @@ static void fill(store *s, size_t rows) {
     for (size_t first = 0; first < rows / 10 + 1; first += 1000) {
         for (size_t i = 0; i < 1000; i++) {
             values[i * 2] = motte_int((int64_t)(first + i));
-            values[i * 2 + 1] = motte_text("label");
+            values[i * 2 + 1] = motte_string("label");
         }
         MUST(motte_insert_rows(insert, values, 1000, keys));
     }
@@ -135,7 +135,7 @@ static void fill(store *s, size_t rows) {
             seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
             values[i * 4] = motte_int((int64_t)(first + i));
             values[i * 4 + 1] = motte_int((int64_t)(seed >> 20));
-            values[i * 4 + 2] = motte_text("a name of some length");
+            values[i * 4 + 2] = motte_string("a name of some length");
             values[i * 4 + 3] = (motte_value){MOTTE_TYPE_LINK, s->group, {.key = (motte_key)((first + i) / 10)}};
         }
         MUST(motte_insert_rows(insert, values, 1000, keys));
@@ -208,7 +208,7 @@ static void deliver(store *s, const watched *w, size_t rows) {
         }
         for (int round = 0; round < ROUNDS; round++) {
             motte_key key = (motte_key)((size_t)round * 7919 % (w->changes == CHANGES_GROUPS ? rows / 10 : rows));
-            motte_value label = motte_text(round % 2 ? "one" : "two"), rank = motte_int(round * 104729 % 1000000);
+            motte_value label = motte_string(round % 2 ? "one" : "two"), rank = motte_int(round * 104729 % 1000000);
             MUST(motte_realm_begin_write(other.realm, -1));
             change(&other, w, key, &label, &rank);
             MUST(motte_realm_commit(other.realm, 0, NULL));
@@ -254,7 +254,7 @@ static void change_many(store *other, const watched *w, size_t rows, size_t roun
     MUST(motte_realm_begin_write(other->realm, -1));
     for (size_t i = 0; i < 10000; i++) {
         motte_key key = (motte_key)((i * 7919 + round * 31) % count);
-        motte_value label = motte_text(round % 2 ? "one" : "two"), rank = motte_int((int64_t)(i * 104729 % 1000000));
+        motte_value label = motte_string(round % 2 ? "one" : "two"), rank = motte_int((int64_t)(i * 104729 % 1000000));
         change(other, w, key, &label, &rank);
     }
     MUST(motte_realm_commit(other->realm, 0, NULL));
@@ -444,7 +444,8 @@ static void *commit_for_others(void *argument) {
         MUST(motte_realm_begin_write(other.realm, -1));
         for (size_t i = 0; i < h->changes; i++) {
             motte_key key = (motte_key)((i * 7919 + round * 31) % count);
-            motte_value label = motte_text(round % 2 ? "one" : "two"), rank = motte_int((int64_t)(i * 104729 + round));
+            motte_value label = motte_string(round % 2 ? "one" : "two"),
+                        rank = motte_int((int64_t)(i * 104729 + round));
             change(&other, h->w, key, &label, &rank);
         }
         h->committed = now();
@@ -475,7 +476,7 @@ static void fill_holder(store *s, size_t rows) {
     motte_key key, made[STEP];
     motte_insert *insert;
     MUST(motte_realm_begin_write(s->realm, -1));
-    MUST(motte_row_create(s->realm, holder, NULL, NULL, 0, 0, &key));
+    MUST(motte_row_create(s->realm, holder, NULL, NULL, 0, 0, &key, NULL));
     for (int kind = 0; kind < 3; kind++) {
         motte_coll *coll;
         MUST(motte_row_get_coll(s->realm, holder, key, motte_prop_named(s->realm, holder, names[kind]), &coll));
@@ -685,7 +686,7 @@ static void latency(const char *path, size_t commits) {
         motte_prop props[] = {s.id, s.rank};
         MUST(motte_realm_begin_write(s.realm, -1));
         motte_value values[] = {motte_int(0), motte_int((int64_t)(now() * 1e9))};
-        if (round == 0) MUST(motte_row_create(s.realm, s.item, props, values, 2, 0, &key));
+        if (round == 0) MUST(motte_row_create(s.realm, s.item, props, values, 2, 0, &key, NULL));
         else MUST(motte_row_set_many(s.realm, s.item, key, &props[1], &values[1], 1));
         double start = now();
         MUST(motte_realm_commit(s.realm, 0, NULL));

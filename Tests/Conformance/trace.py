@@ -61,9 +61,22 @@ __attribute__((weak, destructor)) void motte_trace_write_statuses(void) {{
     fclose(file);
 }}
 """)
+# Only OK brings a handle (convention 3), whatever the function and the case.
+for function in functions:
+    places = [p.name for p in function.parameters if p.name.startswith("out_") and p.type.endswith("**")]
+    if not places:
+        continue
+    print(f"static inline motte_status {function.name}_traced("
+          f"{', '.join(f'{p.type} {p.name}' for p in function.parameters)}) {{")
+    print(f"    motte_status status = {function.name}({', '.join(p.name for p in function.parameters)});")
+    for place in places:
+        print(f'    if (status != MOTTE_OK && {place} && *{place}) {{\n        fprintf(stderr, "{function.name}: a '
+              f'handle with status %d\\n", (int)status);\n        abort();\n    }}')
+    print("    return status;\n}\n")
 for number, function in enumerate(functions):
     name = function.name
-    call = f"{name}(__VA_ARGS__)"
+    gives = any(p.name.startswith("out_") and p.type.endswith("**") for p in function.parameters)
+    call = f"{name}_traced(__VA_ARGS__)" if gives else f"{name}(__VA_ARGS__)"
     call = f"motte_trace_status({number}, {call})" if function.result == "motte_status" else call
-    print(f"#define {name}(...) (motte_trace_call({number}), {call})")
+    print(f"#undef {name}\n#define {name}(...) (motte_trace_call({number}), {call})")
 print("\n#endif")

@@ -51,7 +51,7 @@ enum Literal {
         case .timestamp(let value): "ts(\(value.seconds),\(value.nanoseconds))"
         case .link(let value): "class \(value.table.rawValue) key \(value.key.rawValue)"
         case .decimal(let value): "dec\"\(value.text)\""
-        case .objectID(let value): "oid\"\(value.text)\""
+        case .objectID(let value): "objectId\"\(value.text)\""
         case .uuid(let value): "uuid\"\(value.text)\""
         case .list(let values): "[" + values.map(text).joined(separator: ", ") + "]"
         case .map(let entries):
@@ -229,15 +229,15 @@ struct CaseCursor {
         return try number()
     }
 
-    /// `dec"3.75"`, `oid"24 digits"`, `uuid"36 characters"`.
+    /// `dec"3.75"`, `objectId"24 digits"`, `uuid"36 characters"`.
     private mutating func named() throws -> ValueView? {
-        for word in ["dec", "oid", "uuid"] where accept(word + "\"") {
+        for word in ["dec", "objectId", "uuid"] where accept(word + "\"") {
             position -= 1
             let text = String(decoding: try stringBytes(), as: UTF8.self)
             let value: ValueView? =
                 switch word {
                 case "dec": Decimal128(parsing: text).map(ValueView.decimal)
-                case "oid": ObjectID(parsing: text).map(ValueView.objectID)
+                case "objectId": ObjectID(parsing: text).map(ValueView.objectID)
                 default: UUIDBytes(parsing: text).map(ValueView.uuid)
                 }
             guard let value else { throw CaseFailure("'\(text)' is no \(word)") }

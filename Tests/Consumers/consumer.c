@@ -35,7 +35,7 @@ int main(int count, char **arguments) {
     CHECK(motte_prop_find(realm, person, "name", MOTTE_NTS, &name));
     CHECK(motte_realm_begin_write(realm, 1000));
     motte_value key = {MOTTE_TYPE_INT, 0, {.integer = 1}};
-    CHECK(motte_object_create(realm, person, &key, MOTTE_CREATE_EXISTING, &ada));
+    CHECK(motte_object_create(realm, person, &key, MOTTE_CREATE_EXISTING, &ada, NULL));
     CHECK(motte_object_set_string(ada, name, "Ada", MOTTE_NTS));
     CHECK(motte_realm_commit(realm, 0, NULL));
     CHECK(motte_object_get_string(ada, name, &text));

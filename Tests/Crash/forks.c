@@ -63,9 +63,9 @@ static void add(motte_realm *realm, int64_t owner) {
     MUST(motte_class_find(realm, "Counter", MOTTE_NTS, &cls));
     MUST(motte_prop_find(realm, cls, "id", MOTTE_NTS, &props[0]));
     MUST(motte_prop_find(realm, cls, "owner", MOTTE_NTS, &props[1]));
-    MUST(motte_oid_new(&values[0].as.object_id));
+    MUST(motte_object_id_new(&values[0].as.object_id));
     MUST(motte_realm_begin_write(realm, 10000));
-    MUST(motte_row_create(realm, cls, props, values, 2, 0, &key));
+    MUST(motte_row_create(realm, cls, props, values, 2, 0, &key, NULL));
     MUST(motte_realm_commit(realm, 0, NULL));
 }
 

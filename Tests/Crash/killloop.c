@@ -77,7 +77,7 @@ static void change_many(store *in) {
             MUST(motte_row_set_many(in->realm, ballast, key, &weight, &value, 1));
         } else {
             motte_key made;
-            MUST(motte_row_create(in->realm, ballast, &weight, &value, 1, 0, &made));
+            MUST(motte_row_create(in->realm, ballast, &weight, &value, 1, 0, &made, NULL));
         }
     }
 }

@@ -45,7 +45,7 @@ static inline motte_status write_begun_round(store *in, int64_t *out_round) {
     motte_key wal;
     motte_coll *rounds;
     if (motte_row_find(in->realm, in->wal_class, &wal_id, &wal) == MOTTE_NOT_FOUND) {
-        MUST(motte_row_create(in->realm, in->wal_class, &in->id, &wal_id, 1, 0, &wal));
+        MUST(motte_row_create(in->realm, in->wal_class, &in->id, &wal_id, 1, 0, &wal, NULL));
     }
     MUST(motte_row_get_many(in->realm, in->wal_class, wal, &in->round, 1, &round));
     round.as.integer++;

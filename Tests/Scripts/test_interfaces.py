@@ -52,7 +52,7 @@ def test_another_type_of_a_member_is_found(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.usefixtures("abidiff")
 def test_another_type_of_a_parameter_is_found(tmp_path: pathlib.Path) -> None:
-    done = check(tmp_path, changed(r"(void motte_release\()const void \*", r"\1const uint8_t *"))
+    done = check(tmp_path, changed(r"(motte_status motte_release\()const void \*", r"\1const uint8_t *"))
     assert done.returncode == 1, done.stdout
     assert "motte_release" in done.stdout
 

@@ -2,9 +2,9 @@
  *
  * motte_inline.h: conveniences for programs in C and C++ on top of motte.h. Header only; nothing here adds to the ABI.
  *
- *   values     motte_int(36), motte_text("Ada"), motte_null(), ... make a motte_value on the spot
+ *   values     motte_int(36), motte_string("Ada"), motte_null(), ... make a motte_value on the spot
  *   literals   MOTTE_LIT("name") stands for the two arguments (text, length) of a literal
- *   handles    motte_realm_release(&realm) and its siblings release and set to NULL; typed clone and freeze
+ *   handles    MOTTE_OWNED before a variable releases its handle at the end of the block; typed clone and freeze
  *   lookups    motte_class_named(), motte_prop_named()
  *   loops      motte_coll_each() over the objects of a collection, from a snapshot
  *   errors     motte_print_error()
@@ -61,7 +61,7 @@ static inline motte_value motte_double(double real) {
 }
 
 /* The text is not copied: it must live until the call that takes the value returns. */
-static inline motte_value motte_text_of(const char *text, size_t size) {
+static inline motte_value motte_string_of(const char *text, size_t size) {
     motte_value value = motte_null();
     value.type = MOTTE_TYPE_STRING;
     value.as.string.data = text;
@@ -70,20 +70,20 @@ static inline motte_value motte_text_of(const char *text, size_t size) {
 }
 
 /* A terminated text; NULL makes a null. */
-static inline motte_value motte_text(const char *text) {
-    return text ? motte_text_of(text, strlen(text)) : motte_null();
+static inline motte_value motte_string(const char *text) {
+    return text ? motte_string_of(text, strlen(text)) : motte_null();
 }
 
 /* Not copied, as above. */
-static inline motte_value motte_binary(const void *bytes, size_t size) {
+static inline motte_value motte_data(const void *bytes, size_t size) {
     motte_value value = motte_null();
-    value.type = MOTTE_TYPE_BINARY;
-    value.as.binary.data = bytes;
-    value.as.binary.size = size;
+    value.type = MOTTE_TYPE_DATA;
+    value.as.data.data = bytes;
+    value.as.data.size = size;
     return value;
 }
 
-static inline motte_value motte_instant(int64_t seconds, uint32_t nanoseconds) {
+static inline motte_value motte_timestamp_value(int64_t seconds, uint32_t nanoseconds) {
     motte_value value = motte_null();
     value.type = MOTTE_TYPE_TIMESTAMP;
     value.aux = nanoseconds;
@@ -105,7 +105,7 @@ static inline motte_value motte_decimal_text(const char *text) {
     return motte_decimal_value(decimal);
 }
 
-static inline motte_value motte_oid_value(motte_oid id) {
+static inline motte_value motte_object_id_value(motte_object_id id) {
     motte_value value = motte_null();
     value.type = MOTTE_TYPE_OBJECT_ID;
     value.as.object_id = id;
@@ -142,7 +142,7 @@ static inline motte_value motte_link(motte_class cls, motte_key key) {
 static inline motte_value motte_link_to(const motte_object *object) {
     motte_class cls = 0;
     motte_key key = 0;
-    if (!object || motte_object_id(object, &cls, &key) != MOTTE_OK) return motte_null();
+    if (!object || motte_object_row(object, &cls, &key) != MOTTE_OK) return motte_null();
     return motte_link(cls, key);
 }
 
@@ -154,12 +154,18 @@ static inline int motte_str_equal(motte_str view, const char *text) {
 
 /* ---------------------------------------------------------------------------------------------------- handles */
 
-/* motte_x_release(&x) releases and forgets; motte_x_clone() and motte_x_freeze() save the casts. */
+/* MOTTE_OWNED motte_realm *realm = NULL;  is released when its block is left, in gcc and clang. */
+#ifdef __GNUC__
+static inline void motte_release_variable(void *variable) {
+    void *handle;
+    memcpy(&handle, variable, sizeof handle);
+    (void)motte_release(handle);
+}
+#define MOTTE_OWNED __attribute__((cleanup(motte_release_variable)))
+#endif
+
+/* motte_x_clone() and motte_x_freeze() save the casts. */
 #define MOTTE_TYPED_HANDLE(type)                                                                                       \
-    static inline void type##_release(type **handle) {                                                                 \
-        motte_release(*handle);                                                                                        \
-        *handle = NULL;                                                                                                \
-    }                                                                                                                  \
     static inline motte_status type##_clone(const type *handle, type **out_handle) {                                   \
         void *clone = NULL;                                                                                            \
         motte_status status = motte_clone(handle, &clone);                                                             \

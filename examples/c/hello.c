@@ -22,9 +22,9 @@ static motte_object *add_person(motte_realm *realm, motte_class person, const ch
     motte_prop props[2] = {motte_prop_named(realm, person, "name"), motte_prop_named(realm, person, "age")};
     motte_value values[2];
     motte_object *object;
-    values[0] = motte_text(name);
+    values[0] = motte_string(name);
     values[1] = motte_int(age);
-    check(motte_object_create_with(realm, person, props, values, 2, MOTTE_CREATE_EXISTING, &object), "create");
+    check(motte_object_create_with(realm, person, props, values, 2, MOTTE_CREATE_EXISTING, &object, NULL), "create");
     return object;
 }
 
@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
     motte_changes_details details;
     motte_class person, dog_class;
     motte_prop shown[2];
-    motte_value bound = motte_int(18), fido = motte_text("Fido"), link;
+    motte_value bound = motte_int(18), fido = motte_string("Fido"), link;
     size_t count;
 
     check(motte_check_abi(MOTTE_ABI_VERSION, MOTTE_ABI_LAYOUT), "library");
@@ -65,13 +65,13 @@ int main(int argc, char **argv) {
     check(motte_query_run(query, &adults), "run");
     check(motte_observe_coll(adults, 0, NULL, NULL, NULL, &token), "observe");
     check(motte_token_next(token, &changes), "initial state");
-    motte_changes_release(&changes);
+    motte_release(changes);
 
     /* Everything between begin and commit becomes visible at once, or not at all. */
     check(motte_realm_begin_write(realm, 10000), "begin");
     ada = add_person(realm, person, "Ada", 36);
     grace = add_person(realm, person, "Grace", 85);
-    check(motte_object_create(realm, dog_class, NULL, MOTTE_CREATE_NEW, &dog), "dog");
+    check(motte_object_create(realm, dog_class, NULL, MOTTE_CREATE_NEW, &dog, NULL), "dog");
     check(motte_object_set(dog, motte_prop_named(realm, dog_class, "name"), &fido), "dog's name");
     check(motte_object_get_coll(ada, motte_prop_named(realm, person, "dogs"), &dogs), "dogs");
     link = motte_link_to(dog);
@@ -83,7 +83,7 @@ int main(int argc, char **argv) {
         check(motte_changes_info(changes, &details), "changes");
         printf("adults: %" PRIu64 " came, %" PRIu64 " went, %" PRIu64 " changed\n", details.insertion_count,
                details.deletion_count, details.modification_count);
-        motte_changes_release(&changes);
+        motte_release(changes);
     }
 
     check(motte_coll_count(adults, &count), "count");
@@ -95,14 +95,14 @@ int main(int argc, char **argv) {
 
     /* Handles go in any order. */
     motte_realm_close(realm);
-    motte_realm_release(&realm);
-    motte_object_release(&ada);
-    motte_object_release(&grace);
-    motte_object_release(&dog);
-    motte_coll_release(&dogs);
-    motte_coll_release(&adults);
-    motte_query_release(&query);
-    motte_token_release(&token);
+    motte_release(realm);
+    motte_release(ada);
+    motte_release(grace);
+    motte_release(dog);
+    motte_release(dogs);
+    motte_release(adults);
+    motte_release(query);
+    motte_release(token);
     printf("%" PRIu64 " handles left\n", motte_handle_count(MOTTE_HANDLE_NONE));
     return 0;
 }

@@ -21,7 +21,8 @@ def functions():
         parameters = ", ".join(f"{each.type} {each.name}" for each in function.parameters) or "void"
         # `char *name` has its star with the type.
         body = "" if function.result == "void" else f" static {function.result} nothing; return nothing; "
-        print(f"{function.result} {function.name}({parameters}) {{{body}}}")
+        # In brackets, which keeps a macro of that name away.
+        print(f"{function.result} ({function.name})({parameters}) {{{body}}}")
 
 
 def constants():

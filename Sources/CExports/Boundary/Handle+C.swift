@@ -3,14 +3,36 @@ import CMotte
 import MotteValues
 
 @_cdecl("motte_release") @implementation
-public func motte_release(_ handle: UnsafeRawPointer?) {
-    HandleTable.shared.release(HandleToken(handle))
+public func motte_release(_ handle: UnsafeRawPointer?) -> motte_status {
+    let token = HandleToken(handle)
+    // Finalizers call this: nothing but the release on the way that they take.
+    if token.bits == 0 || HandleTable.shared.release(token) { return .ok }
+    return boundary { () throws(DatabaseError) in
+        guard HandleTable.shared.wasReleased(token) else { throw notAHandle(token) }
+        return .unchanged
+    }
+}
+
+private func notAHandle(_ token: HandleToken) -> DatabaseError {
+    DatabaseError(
+        .badHandle,
+        "0x\(String(token.bits, radix: 16)) is not a handle of this library; pass the handle itself, not the address of "
+            + "its variable")
 }
 
 @_cdecl("motte_release_many") @implementation
-public func motte_release_many(_ handles: UnsafePointer<UnsafeRawPointer?>?, _ count: Int) {
-    guard let handles, count > 0 else { return }
-    for index in 0 ..< count { HandleTable.shared.release(HandleToken(handles[index])) }
+public func motte_release_many(_ handles: UnsafePointer<UnsafeRawPointer?>?, _ count: Int) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        var wrong: HandleToken?
+        var wasReleased = false
+        for handle in try input(handles, count) {
+            let token = HandleToken(handle)
+            if token.bits == 0 || HandleTable.shared.release(token) { continue }
+            if HandleTable.shared.wasReleased(token) { wasReleased = true } else if wrong == nil { wrong = token }
+        }
+        if let wrong { throw notAHandle(wrong) }
+        return wasReleased ? .unchanged : .ok
+    }
 }
 
 @_cdecl("motte_clone") @implementation

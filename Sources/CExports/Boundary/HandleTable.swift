@@ -102,6 +102,19 @@ final class HandleTable: Sendable {
         return true
     }
 
+    /// Whether a token was live once and is not now.
+    func wasReleased(_ token: HandleToken) -> Bool {
+        guard token.bits != 0, token.isWellFormed, let slot = existingSlot(token.slot) else { return false }
+        let state = slot.pointee.state.load(ordering: .acquiring)
+        let isLive = state & HandleToken.mask == token.bits && state & Self.released == 0
+        return !isLive && Self.isOld(token, newest: slot.pointee.generation.load(ordering: .relaxed))
+    }
+
+    /// Only a token that can have been handed out counts as stale.
+    private static func isOld(_ token: HandleToken, newest: UInt32) -> Bool {
+        token.generation != 0 && token.generation <= newest && HandleKind(rawValue: token.kindNumber) != nil
+    }
+
     /// The pins of a token that was live until now.
     private func markReleased(_ slot: UnsafeMutablePointer<Slot>, _ token: HandleToken) -> UInt64? {
         var state = slot.pointee.state.load(ordering: .acquiring)
@@ -246,10 +259,9 @@ final class HandleTable: Sendable {
     }
 
     private static func refused(_ token: HandleToken, newest: UInt32) -> DatabaseError {
-        // Only a token that can have been handed out counts as stale.
-        guard token.generation != 0, token.generation <= newest,
-            let kind = HandleKind(rawValue: token.kindNumber)
-        else { return unknown(token) }
+        guard isOld(token, newest: newest), let kind = HandleKind(rawValue: token.kindNumber) else {
+            return unknown(token)
+        }
         return DatabaseError(.staleHandle, "\(kind.name) handle was used after it had been released")
     }
 

@@ -31,11 +31,11 @@ public func motte_coll_info(
     }
 }
 
-/// A MOTTE_COLL_* kind; whether it is nested is a flag.
+/// A MOTTE_COLLECTION_*; whether it is nested is a flag.
 private func kind(of collection: LiveCollection) -> UInt32 {
     switch collection.kind {
-    case .nestedList: UInt32(MOTTE_COLL_LIST)
-    case .nestedMap: UInt32(MOTTE_COLL_MAP)
+    case .nestedList: UInt32(MOTTE_COLLECTION_LIST)
+    case .nestedMap: UInt32(MOTTE_COLLECTION_MAP)
     case let kind: kind.rawValue
     }
 }

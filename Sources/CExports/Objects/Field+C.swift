@@ -70,8 +70,8 @@ public func motte_object_get_string(
     }
 }
 
-@_cdecl("motte_object_get_binary") @implementation
-public func motte_object_get_binary(
+@_cdecl("motte_object_get_data") @implementation
+public func motte_object_get_data(
     _ object: OpaquePointer?, _ prop: motte_prop, _ out_value: UnsafeMutablePointer<motte_bytes>?
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
@@ -202,8 +202,8 @@ public func motte_object_set_string(
     }
 }
 
-@_cdecl("motte_object_set_binary") @implementation
-public func motte_object_set_binary(
+@_cdecl("motte_object_set_data") @implementation
+public func motte_object_set_data(
     _ object: OpaquePointer?, _ prop: motte_prop, _ bytes: UnsafeRawPointer?, _ byte_count: Int
 ) -> motte_status {
     boundary { () throws(DatabaseError) in

@@ -45,9 +45,10 @@ public func motte_class_all(
 @_cdecl("motte_object_create") @implementation
 public func motte_object_create(
     _ realm: OpaquePointer?, _ cls: motte_class, _ primary_key: UnsafePointer<motte_value>?, _ flags: UInt32,
-    _ out_object: UnsafeMutablePointer<OpaquePointer?>?
+    _ out_object: UnsafeMutablePointer<OpaquePointer?>?, _ out_created: UnsafeMutablePointer<Bool>?
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
+        out_created?.pointee = false
         let out = try required(out_object)
         let realm = try Handles.realm(realm)
         let policy = try UpdatePolicy(createFlags: flags)
@@ -55,7 +56,8 @@ public func motte_object_create(
         let (object, isNew) = try realm.box.session.create(
             TableKey(cls), primaryKey: try wantedKey(primary_key, type), returnExisting: policy != .error)
         try Handles.make(object, realm.box.core, out)
-        return isNew ? .ok : .unchanged
+        out_created?.pointee = isNew
+        return .ok
     }
 }
 
@@ -77,15 +79,17 @@ private func wantedKey(_ value: UnsafePointer<motte_value>?, _ type: ObjectType)
 public func motte_object_create_with(
     _ realm: OpaquePointer?, _ cls: motte_class, _ props: UnsafePointer<motte_prop>?,
     _ values: UnsafePointer<motte_value>?, _ count: Int, _ flags: UInt32,
-    _ out_object: UnsafeMutablePointer<OpaquePointer?>?
+    _ out_object: UnsafeMutablePointer<OpaquePointer?>?, _ out_created: UnsafeMutablePointer<Bool>?
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
+        out_created?.pointee = false
         let out = try required(out_object)
         let realm = try Handles.realm(realm)
         let (key, isNew) = try createRow(realm.box.session, cls, props, values, count, flags)
         guard let object = try realm.box.session.object(TableKey(cls), at: key) else { return .notFound }
         try Handles.make(object, realm.box.core, out)
-        return isNew ? .ok : .unchanged
+        out_created?.pointee = isNew
+        return .ok
     }
 }
 
@@ -157,8 +161,8 @@ public func motte_object_delete(_ object: OpaquePointer?) -> motte_status {
     }
 }
 
-@_cdecl("motte_object_id") @implementation
-public func motte_object_id(
+@_cdecl("motte_object_row") @implementation
+public func motte_object_row(
     _ object: OpaquePointer?, _ out_class: UnsafeMutablePointer<motte_class>?,
     _ out_key: UnsafeMutablePointer<motte_key>?
 ) -> motte_status {

@@ -29,14 +29,17 @@ public func motte_row_exists(_ realm: OpaquePointer?, _ cls: motte_class, _ key:
 @_cdecl("motte_row_create") @implementation
 public func motte_row_create(
     _ realm: OpaquePointer?, _ cls: motte_class, _ props: UnsafePointer<motte_prop>?,
-    _ values: UnsafePointer<motte_value>?, _ count: Int, _ flags: UInt32, _ out_key: UnsafeMutablePointer<motte_key>?
+    _ values: UnsafePointer<motte_value>?, _ count: Int, _ flags: UInt32, _ out_key: UnsafeMutablePointer<motte_key>?,
+    _ out_created: UnsafeMutablePointer<Bool>?
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
         out_key?.pointee = 0
+        out_created?.pointee = false
         let realm = try Handles.realm(realm)
         let (key, isNew) = try createRow(realm.box.session, cls, props, values, count, flags)
         out_key?.pointee = key.rawValue
-        return isNew ? .ok : .unchanged
+        out_created?.pointee = isNew
+        return .ok
     }
 }
 

@@ -112,8 +112,8 @@ public func motte_decimal_compare(
 // MARK: Identifiers
 
 extension ObjectID {
-    var cValue: motte_oid {
-        var value = motte_oid()
+    var cValue: motte_object_id {
+        var value = motte_object_id()
         withBytes { source in withUnsafeMutableBytes(of: &value) { $0.copyBytes(from: source.prefix(12)) } }
         return value
     }
@@ -127,20 +127,20 @@ extension UUIDBytes {
     }
 }
 
-@_cdecl("motte_oid_new") @implementation
-public func motte_oid_new(_ out_id: UnsafeMutablePointer<motte_oid>?) -> motte_status {
+@_cdecl("motte_object_id_new") @implementation
+public func motte_object_id_new(_ out_id: UnsafeMutablePointer<motte_object_id>?) -> motte_status {
     boundary { () throws(DatabaseError) in
-        try required(out_id, zero: motte_oid()).pointee = ObjectID.generate().cValue
+        try required(out_id, zero: motte_object_id()).pointee = ObjectID.generate().cValue
         return .ok
     }
 }
 
-@_cdecl("motte_oid_parse") @implementation
-public func motte_oid_parse(
-    _ text: UnsafePointer<CChar>?, _ text_size: Int, _ out_id: UnsafeMutablePointer<motte_oid>?
+@_cdecl("motte_object_id_parse") @implementation
+public func motte_object_id_parse(
+    _ text: UnsafePointer<CChar>?, _ text_size: Int, _ out_id: UnsafeMutablePointer<motte_object_id>?
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
-        let out = try required(out_id, zero: motte_oid())
+        let out = try required(out_id, zero: motte_object_id())
         let text = try requiredText(text, text_size, "the text")
         guard let id = ObjectID(parsing: text) else { throw unreadable(text, "object id of 24 hexadecimal digits") }
         out.pointee = id.cValue

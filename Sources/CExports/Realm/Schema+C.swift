@@ -58,8 +58,8 @@ public func motte_schema_add_class(
     }
 }
 
-@_cdecl("motte_schema_add_property") @implementation
-public func motte_schema_add_property(
+@_cdecl("motte_schema_add_prop") @implementation
+public func motte_schema_add_prop(
     _ schema: OpaquePointer?, _ class_index: Int, _ spec: UnsafePointer<motte_prop_spec>?,
     _ out_index: UnsafeMutablePointer<Int>?
 ) -> motte_status {

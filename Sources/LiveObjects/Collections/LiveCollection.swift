@@ -12,10 +12,10 @@ import MotteValues
 package class LiveCollection {
     package enum Kind: UInt32, Sendable {
         case list = 1
-        case results = 2
-        case backlinks = 3
-        case set = 4
-        case map = 5
+        case set = 2
+        case map = 3
+        case results = 4
+        case backlinks = 5
         /// In a mixed value.
         case nestedList = 6
         case nestedMap = 7

@@ -40,7 +40,7 @@ static world open_world(const char *identifier) {
 
 static void close_world(world *w) {
     STATUS(MOTTE_OK, motte_realm_close(w->realm));
-    motte_realm_release(&w->realm);
+    motte_release(w->realm);
 }
 
 /* `count` persons with id, name "p<id>" and age id % 10. */
@@ -56,14 +56,14 @@ static void populate(world *w, int count) {
     for (i = 0; i < count; i++) {
         snprintf(names + i * 16, 16, "p%d", i);
         values[i * 3] = motte_int(i);
-        values[i * 3 + 1] = i % 7 == 3 ? motte_null() : motte_text(names + i * 16);
+        values[i * 3 + 1] = i % 7 == 3 ? motte_null() : motte_string(names + i * 16);
         values[i * 3 + 2] = motte_int(i % 10);
     }
     MUST(motte_realm_begin_write(w->realm, -1));
     MUST(motte_insert_new(w->realm, w->person, props, 3, 0, &insert));
     MUST(motte_insert_rows(insert, values, (size_t)count, NULL));
     MUST(motte_realm_commit(w->realm, 0, NULL));
-    motte_insert_release(&insert);
+    motte_release(insert);
     free(values);
     free(names);
 }
@@ -94,7 +94,7 @@ static void configs(void) {
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_config_set_option(config, MOTTE_LIT("colour"), &value));
     CHECK(strstr(check_error().message, "map_size") != NULL);
     STATUS(MOTTE_E_WRONG_TYPE, motte_config_set_option(config, MOTTE_LIT("durability"), &value));
-    value = motte_text("none");
+    value = motte_string("none");
     STATUS(MOTTE_OK, motte_config_set_option(config, MOTTE_LIT("durability"), &value));
     STATUS(MOTTE_OK, motte_config_set_path(config, "/nowhere/at/all.motte", MOTTE_NTS));
     STATUS(MOTTE_OK, motte_config_clone(config, &clone));
@@ -104,8 +104,8 @@ static void configs(void) {
     STATUS(MOTTE_E_FILE_NOT_FOUND, motte_realm_open(config, &realm));
     CHECK(check_error().path != NULL && strcmp(check_error().path, "/nowhere/at/all.motte") == 0);
     CHECK(check_error().category == MOTTE_CATEGORY_STORAGE);
-    motte_config_release(&config);
-    motte_config_release(&clone);
+    motte_release(config);
+    motte_release(clone);
 }
 
 static void schemas(void) {
@@ -129,17 +129,17 @@ static void schemas(void) {
     spec.flags = MOTTE_PROP_PRIMARY_KEY;
     spec.name = "name";
     spec.name_size = MOTTE_NTS;
-    STATUS(MOTTE_OK, motte_schema_add_property(built, 0, &spec, &index));
+    STATUS(MOTTE_OK, motte_schema_add_prop(built, 0, &spec, &index));
     spec.type = MOTTE_TYPE_LINK;
     spec.flags = 0;
     spec.name = "mother";
     spec.target = "Cat";
     spec.target_size = MOTTE_NTS;
-    STATUS(MOTTE_OK, motte_schema_add_property(built, 0, &spec, &index));
+    STATUS(MOTTE_OK, motte_schema_add_prop(built, 0, &spec, &index));
     CHECK(index == 1);
-    STATUS(MOTTE_E_OUT_OF_BOUNDS, motte_schema_add_property(built, 1, &spec, NULL));
+    STATUS(MOTTE_E_OUT_OF_BOUNDS, motte_schema_add_prop(built, 1, &spec, NULL));
     spec.type = 77;
-    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_schema_add_property(built, 0, &spec, NULL));
+    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_schema_add_prop(built, 0, &spec, NULL));
     STATUS(MOTTE_OK, motte_schema_validate(built));
     MUST(motte_schema_text(built, &text));
     MUST(motte_schema_parse(text.data, text.size, &parsed));
@@ -153,9 +153,9 @@ static void schemas(void) {
     spec.name = "lives";
     spec.target = NULL;
     spec.flags = MOTTE_PROP_INT8 | MOTTE_PROP_INT32;
-    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_schema_add_property(built, 0, &spec, NULL));
+    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_schema_add_prop(built, 0, &spec, NULL));
     spec.flags = MOTTE_PROP_INT8;
-    STATUS(MOTTE_OK, motte_schema_add_property(built, 0, &spec, NULL));
+    STATUS(MOTTE_OK, motte_schema_add_prop(built, 0, &spec, NULL));
     MUST(motte_schema_text(built, &text));
     CHECK(strstr(text.data, "lives: int8") != NULL);
     motte_buf_dispose(&text);
@@ -163,11 +163,11 @@ static void schemas(void) {
     spec.type = MOTTE_TYPE_LINK;
     spec.name = "owner";
     spec.target = "Nobody";
-    STATUS(MOTTE_OK, motte_schema_add_property(built, 0, &spec, NULL));
+    STATUS(MOTTE_OK, motte_schema_add_prop(built, 0, &spec, NULL));
     STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_validate(built));
     STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_parse(MOTTE_LIT("Cat { name: strin }"), &stored));
-    motte_schema_release(&built);
-    motte_schema_release(&parsed);
+    motte_release(built);
+    motte_release(parsed);
 
     w = open_world("schemas");
     cls.struct_size = sizeof cls;
@@ -200,7 +200,7 @@ static void schemas(void) {
     MUST(motte_schema_text(stored, &text));
     CHECK(strstr(text.data, "inverse<Person.dogs>") != NULL);
     motte_buf_dispose(&text);
-    motte_schema_release(&stored);
+    motte_release(stored);
     close_world(&w);
 }
 
@@ -214,22 +214,24 @@ static void fields(void) {
     motte_timestamp time, instant;
     int64_t number;
     double real;
-    bool truth;
+    bool truth, created;
     uint64_t count;
     motte_class cls;
     motte_key row;
 
-    STATUS(MOTTE_E_NOT_IN_WRITE, motte_object_create(w.realm, w.person, &key, 0, &object));
+    STATUS(MOTTE_E_NOT_IN_WRITE, motte_object_create(w.realm, w.person, &key, 0, &object, NULL));
     CHECK(object == NULL);
     MUST(motte_realm_begin_write(w.realm, 0));
     CHECK(motte_realm_in_write(w.realm) == 1);
-    STATUS(MOTTE_E_NO_PRIMARY_KEY, motte_object_create(w.realm, w.person, NULL, 0, &object));
-    STATUS(MOTTE_E_NO_PRIMARY_KEY, motte_object_create(w.realm, w.dog, &key, 0, &object));
-    STATUS(MOTTE_OK, motte_object_create(w.realm, w.person, &key, 0, &object));
-    STATUS(MOTTE_E_DUPLICATE_PRIMARY_KEY, motte_object_create(w.realm, w.person, &key, 0, &other));
-    STATUS(MOTTE_UNCHANGED, motte_object_create(w.realm, w.person, &key, MOTTE_CREATE_EXISTING, &other));
+    STATUS(MOTTE_E_NO_PRIMARY_KEY, motte_object_create(w.realm, w.person, NULL, 0, &object, NULL));
+    STATUS(MOTTE_E_NO_PRIMARY_KEY, motte_object_create(w.realm, w.dog, &key, 0, &object, NULL));
+    STATUS(MOTTE_OK, motte_object_create(w.realm, w.person, &key, 0, &object, &created));
+    CHECK(created);
+    STATUS(MOTTE_E_DUPLICATE_PRIMARY_KEY, motte_object_create(w.realm, w.person, &key, 0, &other, NULL));
+    STATUS(MOTTE_OK, motte_object_create(w.realm, w.person, &key, MOTTE_CREATE_EXISTING, &other, &created));
+    CHECK(!created);
     CHECK(motte_equal(object, other) == 1);
-    motte_object_release(&other);
+    motte_release(other);
 
     STATUS(MOTTE_NULL, motte_object_get_string(object, w.name, &text));
     CHECK(text.data == NULL && text.size == 0);
@@ -266,8 +268,8 @@ static void fields(void) {
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_object_set_bool(object, w.alive, 2));
     STATUS(MOTTE_OK, motte_object_get_bool(object, w.alive, &truth));
     CHECK(truth);
-    STATUS(MOTTE_OK, motte_object_set_binary(object, w.photo, "\0\xFF", 2));
-    STATUS(MOTTE_OK, motte_object_get_binary(object, w.photo, &bytes));
+    STATUS(MOTTE_OK, motte_object_set_data(object, w.photo, "\0\xFF", 2));
+    STATUS(MOTTE_OK, motte_object_get_data(object, w.photo, &bytes));
     CHECK(bytes.size == 2 && memcmp(bytes.data, "\0\xFF", 2) == 0);
     instant.seconds = -1;
     instant.nanoseconds = 999999999;
@@ -281,7 +283,7 @@ static void fields(void) {
     STATUS(MOTTE_NULL, motte_object_get_timestamp(object, w.born, &time));
 
     /* Links: with and without the class in aux. */
-    MUST(motte_object_id(object, &cls, &row));
+    MUST(motte_object_row(object, &cls, &row));
     value = motte_link(0, row);
     STATUS(MOTTE_OK, motte_object_set(object, w.friend_, &value));
     value = motte_link_to(object);
@@ -292,7 +294,7 @@ static void fields(void) {
     CHECK(value.type == MOTTE_TYPE_LINK && value.aux == w.person && value.as.key == row);
     STATUS(MOTTE_OK, motte_object_get_object(object, w.friend_, &found));
     CHECK(motte_equal(found, object) == 1);
-    motte_object_release(&found);
+    motte_release(found);
     STATUS(MOTTE_OK, motte_object_backlink_count(object, w.friend_, &count));
     CHECK(count == 1);
     STATUS(MOTTE_E_WRONG_TYPE, motte_object_get_object(object, w.name, &found));
@@ -302,8 +304,8 @@ static void fields(void) {
     props[1] = w.name;
     props[2] = w.alive;
     many[0] = motte_int(36);
-    many[1] = motte_text("Ada");
-    many[2] = motte_text("no bool");
+    many[1] = motte_string("Ada");
+    many[2] = motte_string("no bool");
     STATUS(MOTTE_E_WRONG_TYPE, motte_object_set_many(object, props, many, 3));
     CHECK(check_error().row_index == 2);
     STATUS(MOTTE_OK, motte_object_get_int(object, w.age, &number));
@@ -322,9 +324,9 @@ static void fields(void) {
     /* Finding. */
     STATUS(MOTTE_OK, motte_object_find(w.realm, w.person, &key, &found));
     CHECK(motte_equal(found, object) == 1);
-    motte_object_release(&found);
+    motte_release(found);
     STATUS(MOTTE_NOT_FOUND, motte_object_find(w.realm, w.person, &second, &found));
-    value = motte_text("1");
+    value = motte_string("1");
     STATUS(MOTTE_NOT_FOUND, motte_object_find(w.realm, w.person, &value, &found));
     STATUS(MOTTE_E_NO_PRIMARY_KEY, motte_object_find(w.realm, w.dog, &key, &found));
     STATUS(MOTTE_E_UNKNOWN_CLASS, motte_object_find(w.realm, 77, &key, &found));
@@ -337,7 +339,7 @@ static void fields(void) {
 
     /* A cancelled write leaves nothing, a deleted object says so. */
     MUST(motte_realm_begin_write(w.realm, -1));
-    STATUS(MOTTE_OK, motte_object_create(w.realm, w.person, &second, 0, &other));
+    STATUS(MOTTE_OK, motte_object_create(w.realm, w.person, &second, 0, &other, NULL));
     STATUS(MOTTE_OK, motte_object_delete(object));
     STATUS(MOTTE_E_OBJECT_DELETED, motte_object_get_int(object, w.age, &number));
     STATUS(MOTTE_OK, motte_realm_cancel(w.realm));
@@ -346,9 +348,9 @@ static void fields(void) {
     STATUS(MOTTE_E_OBJECT_DELETED, motte_object_get_int(other, w.age, &number));
     STATUS(MOTTE_E_OBJECT_DELETED, motte_handle_check(other));
     STATUS(MOTTE_OK, motte_handle_check(object));
-    STATUS(MOTTE_OK, motte_object_id(other, NULL, &row));
-    motte_object_release(&object);
-    motte_object_release(&other);
+    STATUS(MOTTE_OK, motte_object_row(other, NULL, &row));
+    motte_release(object);
+    motte_release(other);
     close_world(&w);
 }
 
@@ -358,25 +360,27 @@ static void rows(void) {
     motte_value values[2];
     motte_key keys[3], found;
     uint64_t deleted;
+    bool created;
     motte_coll *tags;
     props[0] = w.id;
     props[1] = w.name;
     values[0] = motte_int(5);
-    values[1] = motte_text("five");
+    values[1] = motte_string("five");
     MUST(motte_realm_begin_write(w.realm, -1));
-    STATUS(MOTTE_OK, motte_row_create(w.realm, w.person, props, values, 2, 0, &keys[0]));
-    STATUS(MOTTE_E_DUPLICATE_PRIMARY_KEY, motte_row_create(w.realm, w.person, props, values, 2, 0, NULL));
-    values[1] = motte_text("FIVE");
-    STATUS(MOTTE_UNCHANGED, motte_row_create(w.realm, w.person, props, values, 2, MOTTE_CREATE_EXISTING, &keys[1]));
+    STATUS(MOTTE_OK, motte_row_create(w.realm, w.person, props, values, 2, 0, &keys[0], NULL));
+    STATUS(MOTTE_E_DUPLICATE_PRIMARY_KEY, motte_row_create(w.realm, w.person, props, values, 2, 0, NULL, NULL));
+    values[1] = motte_string("FIVE");
+    STATUS(MOTTE_OK, motte_row_create(w.realm, w.person, props, values, 2, MOTTE_CREATE_EXISTING, &keys[1], &created));
+    CHECK(!created);
     CHECK(keys[0] == keys[1]);
     STATUS(MOTTE_OK, motte_row_get_many(w.realm, w.person, keys[0], props, 2, values));
     CHECK(motte_str_equal(values[1].as.string, "FIVE"));
-    STATUS(MOTTE_E_NO_PRIMARY_KEY, motte_row_create(w.realm, w.person, props + 1, values + 1, 1, 0, NULL));
-    STATUS(MOTTE_OK, motte_row_create(w.realm, w.dog, NULL, NULL, 0, 0, &keys[2]));
+    STATUS(MOTTE_E_NO_PRIMARY_KEY, motte_row_create(w.realm, w.person, props + 1, values + 1, 1, 0, NULL, NULL));
+    STATUS(MOTTE_OK, motte_row_create(w.realm, w.dog, NULL, NULL, 0, 0, &keys[2], NULL));
     STATUS(MOTTE_OK, motte_row_find(w.realm, w.person, &values[0], &found));
     CHECK(found == keys[0]);
     STATUS(MOTTE_OK, motte_row_get_coll(w.realm, w.person, found, w.tags, &tags));
-    motte_coll_release(&tags);
+    motte_release(tags);
     STATUS(MOTTE_E_WRONG_TYPE, motte_row_get_coll(w.realm, w.person, found, w.name, &tags));
     STATUS(MOTTE_E_OBJECT_DELETED, motte_row_get_coll(w.realm, w.person, 77, w.tags, &tags));
     STATUS(MOTTE_E_OBJECT_DELETED, motte_row_get_many(w.realm, w.person, 77, props, 2, values));
@@ -401,14 +405,14 @@ static void lists(void) {
     size_t index, count;
     uint64_t deleted;
     MUST(motte_realm_begin_write(w.realm, -1));
-    MUST(motte_object_create(w.realm, w.person, &key, 0, &object));
+    MUST(motte_object_create(w.realm, w.person, &key, 0, &object, NULL));
     MUST(motte_object_get_coll(object, w.tags, &tags));
     MUST(motte_object_get_coll(object, w.tags, &same));
     CHECK(motte_equal(tags, same) == 1);
-    motte_coll_release(&same);
-    values[0] = motte_text("a");
-    values[1] = motte_text("b");
-    values[2] = motte_text("c");
+    motte_release(same);
+    values[0] = motte_string("a");
+    values[1] = motte_string("b");
+    values[2] = motte_string("c");
     STATUS(MOTTE_OK, motte_list_append(tags, values, 3));
     STATUS(MOTTE_OK, motte_list_insert(tags, 0, &values[2]));
     STATUS(MOTTE_OK, motte_list_set(tags, 1, &values[1]));
@@ -437,7 +441,7 @@ static void lists(void) {
     CHECK(count == 3);
     STATUS(MOTTE_E_WRONG_TYPE, motte_coll_delete_objects(tags, &deleted));
 
-    MUST(motte_row_create(w.realm, w.dog, NULL, NULL, 0, 0, &dog));
+    MUST(motte_row_create(w.realm, w.dog, NULL, NULL, 0, 0, &dog, NULL));
     MUST(motte_object_get_coll(object, w.dogs, &dogs));
     dog_link = motte_link(0, dog);
     STATUS(MOTTE_OK, motte_list_append(dogs, &dog_link, 1));
@@ -451,9 +455,9 @@ static void lists(void) {
     STATUS(MOTTE_E_WRONG_KIND, motte_coll_clear(owners));
     details.struct_size = sizeof details;
     STATUS(MOTTE_OK, motte_coll_info(owners, &details));
-    CHECK(details.kind == MOTTE_COLL_BACKLINKS && details.target == w.person && details.prop == w.dogs);
+    CHECK(details.kind == MOTTE_COLLECTION_BACKLINKS && details.target == w.person && details.prop == w.dogs);
     STATUS(MOTTE_OK, motte_coll_info(dogs, &details));
-    CHECK(details.kind == MOTTE_COLL_LIST && details.type == MOTTE_TYPE_LINK && details.target == w.dog);
+    CHECK(details.kind == MOTTE_COLLECTION_LIST && details.type == MOTTE_TYPE_LINK && details.target == w.dog);
     CHECK(details.prop == w.dogs);
     STATUS(MOTTE_OK, motte_coll_snapshot(dogs, &fixed));
     STATUS(MOTTE_OK, motte_coll_info(fixed, &details));
@@ -492,7 +496,7 @@ static void queries(void) {
     populate(&w, 1000);
 
     args[0] = motte_int(5);
-    args[1] = motte_text("P1");
+    args[1] = motte_string("P1");
     STATUS(MOTTE_OK, motte_query_parse(w.realm, w.person, MOTTE_LIT("age < $0 AND name BEGINSWITH[c] $1 SORT(id DESC)"),
                                        args, 2, &query));
     STATUS(MOTTE_OK, motte_query_arg_count(query, &count));
@@ -511,7 +515,7 @@ static void queries(void) {
     STATUS(MOTTE_OK, motte_query_first(query, &object));
     STATUS(MOTTE_OK, motte_object_get_int(object, w.id, &number));
     CHECK(number == 194);
-    motte_object_release(&object);
+    motte_release(object);
     MUST(motte_query_describe(query, &text));
     CHECK(strstr(text.data, "BEGINSWITH") != NULL && strstr(text.data, "P1") != NULL);
     motte_buf_dispose(&text);
@@ -524,8 +528,8 @@ static void queries(void) {
     STATUS(MOTTE_E_OUT_OF_BOUNDS, motte_query_bind(query, 2, &args[0]));
     STATUS(MOTTE_OK, motte_coll_count(some, &count));
     CHECK(count > 0); /* results made before keep their arguments */
-    motte_query_release(&query);
-    motte_coll_release(&some);
+    motte_release(query);
+    motte_release(some);
 
     STATUS(MOTTE_E_QUERY_SYNTAX, motte_query_parse(w.realm, w.person, MOTTE_LIT("age <"), NULL, 0, &query));
     error = check_error();
@@ -551,7 +555,7 @@ static void queries(void) {
     STATUS(MOTTE_OK, motte_coll_get_object(first, 0, &object));
     STATUS(MOTTE_OK, motte_object_get_int(object, w.id, &number));
     CHECK(number == 993);
-    motte_object_release(&object);
+    motte_release(object);
     STATUS(MOTTE_E_OUT_OF_BOUNDS, motte_coll_get_object(first, 2, &object));
     STATUS(MOTTE_OK, motte_coll_aggregate(some, MOTTE_AGGREGATE_SUM, w.age, &value));
     CHECK(value.type == MOTTE_TYPE_INT && value.as.integer == 300);
@@ -564,7 +568,7 @@ static void queries(void) {
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_coll_aggregate(all, 9, w.age, &value));
     STATUS(MOTTE_E_UNKNOWN_PROPERTY, motte_coll_aggregate(all, MOTTE_AGGREGATE_SUM, w.dog_name, &value));
     keys[0].flags = 8;
-    motte_coll_release(&sorted);
+    motte_release(sorted);
     STATUS(MOTTE_E_UNKNOWN_FLAG, motte_coll_sort(all, keys, 1, &sorted));
     CHECK(sorted == NULL);
     motte_release(all);
@@ -637,7 +641,7 @@ static void bulk(void) {
     truths[9] = 1;
     STATUS(MOTTE_OK, motte_insert_columns(insert, columns, N, keys));
     CHECK(keys[0] == 0 && keys[N - 1] == N - 1);
-    motte_insert_release(&insert);
+    motte_release(insert);
     for (i = 1; i < N; i++) {
         motte_value link = motte_link(0, friends[i]);
         MUST(motte_row_set_many(w.realm, w.person, keys[i], &w.friend_, &link, 1));
@@ -693,7 +697,7 @@ static void bulk(void) {
     STATUS(MOTTE_OK, motte_read_values(all, read, 2, 0, N, MOTTE_LAYOUT_COLUMNS, values, &count));
     CHECK(values[1].as.integer == 3 && values[N + 1].as.key == 0);
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_read_values(all, read, 2, 0, N, 5, values, &count));
-    motte_coll_release(&all);
+    motte_release(all);
 
     /* Packed columns come in as they go out. */
     offsets[0] = 0;
@@ -715,8 +719,8 @@ static void bulk(void) {
     MUST(motte_class_all(w.realm, w.dog, &all));
     STATUS(MOTTE_OK, motte_read_strings(all, w.dog_name, 0, 9, views, &count));
     CHECK(count == 2 && motte_str_equal(views[0], "xy") && motte_str_equal(views[1], ""));
-    motte_insert_release(&insert);
-    motte_coll_release(&all);
+    motte_release(insert);
+    motte_release(all);
     close_world(&w);
 }
 
@@ -762,14 +766,14 @@ static void freezing(void) {
     CHECK(strcmp(details.path, "freezing") == 0 && details.class_count == 2);
 
     /* What is frozen outlives the realm it came from. */
-    motte_object_release(&object);
-    motte_coll_release(&all);
+    motte_release(object);
+    motte_release(all);
     close_world(&w);
     STATUS(MOTTE_OK, motte_object_get_int(still, w.age, &number));
-    motte_realm_release(&frozen);
-    motte_coll_release(&fixed);
+    motte_release(frozen);
+    motte_release(fixed);
     STATUS(MOTTE_OK, motte_object_get_int(still, w.age, &number));
-    motte_object_release(&still);
+    motte_release(still);
 }
 
 static void files(void) {
@@ -790,7 +794,7 @@ static void files(void) {
     MUST(motte_realm_begin_write(realm, -1));
     STATUS(MOTTE_E_ALREADY_IN_WRITE, motte_realm_begin_write(realm, -1));
     STATUS(MOTTE_E_TIMEOUT, motte_realm_begin_write(second, 20));
-    MUST(motte_object_create(realm, motte_class_named(realm, "Person"), &key, 0, &object));
+    MUST(motte_object_create(realm, motte_class_named(realm, "Person"), &key, 0, &object, NULL));
     MUST(motte_realm_commit(realm, 0, &version));
     CHECK(version > 0);
     STATUS(MOTTE_OK, motte_realm_wait_for_change(second, 1000));
@@ -804,12 +808,12 @@ static void files(void) {
     CHECK(details.version == version && details.file_size > 0 && strcmp(details.path, file) == 0);
     counters.struct_size = sizeof counters;
     STATUS(MOTTE_OK, motte_realm_counters(realm, &counters));
-    motte_object_release(&object);
+    motte_release(object);
     STATUS(MOTTE_OK, motte_realm_close(realm));
     STATUS(MOTTE_UNCHANGED, motte_realm_close(realm));
     STATUS(MOTTE_E_CLOSED, motte_realm_refresh(realm, NULL));
-    motte_realm_release(&realm);
-    motte_realm_release(&second);
+    motte_release(realm);
+    motte_release(second);
 
     /* Reading only. */
     MUST(motte_config_new(&config));
@@ -817,7 +821,7 @@ static void files(void) {
     MUST(motte_config_set_flags(config, MOTTE_CONFIG_READ_ONLY, MOTTE_CONFIG_READ_ONLY));
     STATUS(MOTTE_OK, motte_realm_open(config, &realm));
     STATUS(MOTTE_E_READ_ONLY, motte_realm_begin_write(realm, -1));
-    motte_realm_release(&realm);
+    motte_release(realm);
 
     /* What is no file of ours, or nothing that can be opened. */
     snprintf(other, sizeof other, "%s/other.txt", path);
@@ -833,7 +837,7 @@ static void files(void) {
     snprintf(other, sizeof other, "%s/missing/x.motte", path);
     MUST(motte_config_set_path(config, other, MOTTE_NTS));
     CHECK(motte_realm_open(config, &realm) < 0 && check_error().category == MOTTE_CATEGORY_STORAGE);
-    motte_config_release(&config);
+    motte_release(config);
     snprintf(other, sizeof other, "rm -rf '%s'", path);
     if (system(other) != 0) exit(2);
 }
@@ -852,9 +856,9 @@ static void add_people(motte_realm *realm, int64_t first, int64_t end) {
         motte_value id = motte_int(key);
         motte_object *object;
         MUST(motte_realm_begin_write(realm, -1));
-        MUST(motte_object_create(realm, motte_class_named(realm, "Person"), &id, 0, &object));
+        MUST(motte_object_create(realm, motte_class_named(realm, "Person"), &id, 0, &object, NULL));
         MUST(motte_realm_commit(realm, 0, NULL));
-        motte_object_release(&object);
+        motte_release(object);
     }
 }
 
@@ -877,7 +881,7 @@ static void warnings(void) {
         CHECK(details.warning == NULL && (details.flags & MOTTE_REALM_DAMAGED) == 0);
         add_people(realm, round * 10, round * 10 + 5);
         MUST(motte_realm_close(realm));
-        motte_realm_release(&realm);
+        motte_release(realm);
 
         /* The newest slot, which closing wrote; in the second round also the one of the last commit. */
         stream = fopen(file, "r+b");
@@ -903,7 +907,7 @@ static void warnings(void) {
         /* Commits write over broken slots. */
         add_people(realm, round * 10 + 5, round * 10 + 8);
         MUST(motte_realm_close(realm));
-        motte_realm_release(&realm);
+        motte_release(realm);
     }
     snprintf(other, sizeof other, "%s-shared", file);
     unlink(other);

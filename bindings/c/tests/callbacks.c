@@ -36,7 +36,7 @@ static motte_status receive(void *userdata, const motte_changes *changes) {
         STATUS(MOTTE_E_REENTRANT, motte_realm_close(l->realm));
     }
     if (l->release_itself) {
-        motte_token_release(&l->token);
+        motte_release(l->token);
         CHECK(l->freed == 0);
     }
     if (l->kept == NULL) MUST(motte_changes_clone(changes, &l->kept));
@@ -67,15 +67,15 @@ static world open_world(const char *identifier) {
 }
 
 static void close_world(world *w) {
-    motte_coll_release(&w->all);
-    motte_realm_release(&w->realm);
+    motte_release(w->all);
+    motte_release(w->realm);
 }
 
 static motte_key add(motte_realm *realm, motte_class item, motte_prop id, int64_t number) {
     motte_value value = motte_int(number);
     motte_key key;
     MUST(motte_realm_begin_write(realm, -1));
-    MUST(motte_row_create(realm, item, &id, &value, 1, 0, &key));
+    MUST(motte_row_create(realm, item, &id, &value, 1, 0, &key, NULL));
     MUST(motte_realm_commit(realm, 0, NULL));
     return key;
 }
@@ -86,7 +86,7 @@ static void pulling(void) {
     motte_changes *changes;
     motte_changes_details details;
     motte_object *object;
-    motte_value number = motte_int(5), old, now, text = motte_text("a name");
+    motte_value number = motte_int(5), old, now, text = motte_string("a name");
     motte_prop props[4];
     size_t indexes[8], others[8], count;
     motte_key key;
@@ -96,7 +96,7 @@ static void pulling(void) {
     STATUS(MOTTE_OK, motte_token_next(token, &changes));
     MUST(motte_changes_info(changes, &details));
     CHECK(details.flags == MOTTE_CHANGES_INITIAL && details.kind == MOTTE_CHANGES_COLL);
-    motte_changes_release(&changes);
+    motte_release(changes);
     STATUS(MOTTE_PENDING, motte_token_next(token, &changes));
     CHECK(changes == NULL);
 
@@ -114,11 +114,11 @@ static void pulling(void) {
     CHECK(indexes[1] == 1);
     STATUS(MOTTE_OK, motte_changes_deletions(changes, indexes, 8, &count));
     CHECK(count == 0);
-    motte_changes_release(&changes);
+    motte_release(changes);
     STATUS(MOTTE_OK, motte_token_next(realm_token, &changes));
     MUST(motte_changes_info(changes, &details));
     CHECK(details.kind == MOTTE_CHANGES_REALM && details.to_version == details.from_version + 2);
-    motte_changes_release(&changes);
+    motte_release(changes);
 
     MUST(motte_realm_begin_write(w.realm, -1));
     MUST(motte_object_set(object, w.n, &number));
@@ -132,13 +132,13 @@ static void pulling(void) {
     STATUS(MOTTE_OK, motte_changes_values(changes, w.name, NULL, &now));
     CHECK(motte_str_equal(now.as.string, "a name"));
     STATUS(MOTTE_NOT_FOUND, motte_changes_values(changes, w.id, &old, &now));
-    motte_changes_release(&changes);
+    motte_release(changes);
     STATUS(MOTTE_OK, motte_token_next(token, &changes));
     STATUS(MOTTE_OK, motte_changes_modifications(changes, indexes, others, 8, &count));
     CHECK(count == 1 && indexes[0] == 0 && others[0] == 0);
     STATUS(MOTTE_OK, motte_changes_modifications(changes, NULL, others, 8, &count));
     STATUS(MOTTE_E_NULL_ARGUMENT, motte_changes_modifications(changes, NULL, NULL, 8, &count));
-    motte_changes_release(&changes);
+    motte_release(changes);
 
     MUST(motte_realm_begin_write(w.realm, -1));
     STATUS(MOTTE_E_ALREADY_IN_WRITE, motte_observe_coll(w.all, 0, NULL, NULL, NULL, &late));
@@ -148,15 +148,15 @@ static void pulling(void) {
     STATUS(MOTTE_OK, motte_token_next(object_token, &changes));
     MUST(motte_changes_info(changes, &details));
     CHECK((details.flags & MOTTE_CHANGES_DELETED) != 0);
-    motte_changes_release(&changes);
+    motte_release(changes);
     STATUS(MOTTE_END, motte_token_next(object_token, &changes));
     STATUS(MOTTE_OK, motte_token_stop(token));
     STATUS(MOTTE_UNCHANGED, motte_token_stop(token));
     STATUS(MOTTE_END, motte_token_next(token, &changes));
-    motte_token_release(&token);
-    motte_token_release(&realm_token);
-    motte_token_release(&object_token);
-    motte_object_release(&object);
+    motte_release(token);
+    motte_release(realm_token);
+    motte_release(object_token);
+    motte_release(object);
     close_world(&w);
 }
 
@@ -182,12 +182,12 @@ static void calling(void) {
     CHECK(l.calls == 2 && l.last.insertion_count == 1 && silent.calls == 1);
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_token_next(l.token, &none));
     CHECK(none == NULL);
-    motte_token_release(&silent.token);
+    motte_release(silent.token);
     CHECK(silent.freed == 1);
 
     /* A clone outlives the callback and is as immutable as the original. */
     STATUS(MOTTE_OK, motte_changes_deletions(l.kept, NULL, 0, &count));
-    motte_changes_release(&l.kept);
+    motte_release(l.kept);
 
     /* A refusal is the error of the commit, which has happened nevertheless. */
     l.realm = NULL;
@@ -196,7 +196,7 @@ static void calling(void) {
         motte_value number = motte_int(9);
         uint64_t version = 1, items;
         MUST(motte_realm_begin_write(w.realm, -1));
-        MUST(motte_row_create(w.realm, w.item, &w.id, &number, 1, 0, NULL));
+        MUST(motte_row_create(w.realm, w.item, &w.id, &number, 1, 0, NULL, NULL));
         STATUS(MOTTE_E_CALLBACK, motte_realm_commit(w.realm, 0, &version));
         CHECK(version == 0 && motte_realm_in_write(w.realm) == 0);
         error = check_error();
@@ -210,19 +210,20 @@ static void calling(void) {
     error.struct_size = sizeof error;
     STATUS(MOTTE_OK, motte_error_info(kept, &error));
     CHECK(error.user_code == 42);
-    motte_error_release(&kept);
+    motte_release(kept);
     l.fail_with = 0;
-    motte_changes_release(&l.kept);
+    motte_release(l.kept);
 
     /* Released inside its own callback: freed when it returns, then silent. */
     l.release_itself = 1;
     add(w.realm, w.item, w.id, 3);
-    CHECK(l.freed == 1 && l.token == NULL);
+    CHECK(l.freed == 1);
+    STATUS(MOTTE_UNCHANGED, motte_release(l.token));
     count = (size_t)l.calls;
     add(w.realm, w.item, w.id, 4);
     CHECK((size_t)l.calls == count);
-    motte_changes_release(&l.kept);
-    motte_changes_release(&silent.kept);
+    motte_release(l.kept);
+    motte_release(silent.kept);
     close_world(&w);
 }
 
@@ -269,8 +270,8 @@ static void writing_inside(void) {
     CHECK(a.inner_initial == 1);
     add(w.realm, w.item, w.id, 3);
     CHECK(a.calls == 4 && a.inner_calls == 2);
-    motte_token_release(&token);
-    motte_token_release(&a.inner);
+    motte_release(token);
+    motte_release(a.inner);
     close_world(&w);
 }
 
@@ -301,11 +302,11 @@ static void freeing(void) {
     MUST(motte_object_at(w.realm, w.item, key, &object));
     MUST(motte_observe_object(object, 0, receive, &l, freed, &token));
     STATUS(MOTTE_OK, motte_realm_close(w.realm));
-    motte_token_release(&token);
+    motte_release(token);
     CHECK(l.freed == 6 && l.calls == 0);
-    motte_token_release(&token);
+    motte_release(token);
     CHECK(l.freed == 6);
-    motte_object_release(&object);
+    motte_release(object);
     close_world(&w);
 }
 
@@ -321,7 +322,7 @@ static void *write_elsewhere(void *argument) {
     motte_realm *realm = check_realm(job->identifier, schema_text);
     motte_class item = motte_class_named(realm, "Item");
     add(realm, item, motte_prop_named(realm, item, "id"), job->number);
-    motte_realm_release(&realm);
+    motte_release(realm);
     return NULL;
 }
 
@@ -398,15 +399,15 @@ static void queueing(void) {
     STATUS(MOTTE_E_CALLBACK, motte_queue_dispatch(queue, 0, &ran));
     CHECK(check_error().user_code == 7);
     l.fail_with = 0;
-    motte_changes_release(&l.kept);
-    motte_token_release(&l.token);
+    motte_release(l.kept);
+    motte_release(l.token);
     CHECK(l.freed == 1);
-    motte_coll_release(&all);
+    motte_release(all);
     /* The queue's handle may go first. */
-    motte_queue_release(&queue);
+    motte_release(queue);
     commit_elsewhere("queueing", 3);
     MUST(motte_realm_refresh(realm, NULL));
-    motte_realm_release(&realm);
+    motte_release(realm);
 }
 
 /* A finalizer thread gives up tokens while their realm is busy on its own. */
@@ -428,7 +429,7 @@ static void finalizing(void) {
         pthread_join(thread, NULL);
         CHECK(l.freed == 1);
         STATUS(MOTTE_E_STALE_HANDLE, motte_token_stop(l.token));
-        motte_changes_release(&l.kept);
+        motte_release(l.kept);
     }
     close_world(&w);
 }
@@ -454,8 +455,8 @@ static void stopping(void) {
         add(w.realm, w.item, w.id, 1001 + 2 * round);
         CHECK(l.calls == calls);
         STATUS(MOTTE_UNCHANGED, motte_token_stop(l.token));
-        motte_changes_release(&l.kept);
-        motte_token_release(&l.token);
+        motte_release(l.kept);
+        motte_release(l.token);
     }
     close_world(&w);
 }
@@ -498,10 +499,10 @@ static void beginning(void) {
     add(other, item, id, 3);
     STATUS(MOTTE_E_CALLBACK, motte_realm_refresh(w.realm, NULL));
     CHECK(quiet.calls == 4);
-    motte_changes_release(&quiet.kept);
-    motte_token_release(&l.token);
-    motte_token_release(&quiet.token);
-    motte_realm_release(&other);
+    motte_release(quiet.kept);
+    motte_release(l.token);
+    motte_release(quiet.token);
+    motte_release(other);
     close_world(&w);
 }
 
@@ -535,10 +536,10 @@ static void importing(void) {
     STATUS(MOTTE_E_DUPLICATE_PRIMARY_KEY, motte_import(w.realm, w.item, &in, NULL, NULL, NULL, &counts));
     MUST(motte_coll_count(w.all, &count));
     CHECK(count == 0);
-    motte_coll_release(&w.all);
+    motte_release(w.all);
     in.text = "[{\"id\": 1}, {\"id\": 2}]";
     STATUS(MOTTE_E_REENTRANT, motte_import(w.realm, w.item, &in, close_the_realm, w.realm, NULL, &counts));
-    motte_realm_release(&w.realm);
+    motte_release(w.realm);
 }
 
 int main(void) {

@@ -154,7 +154,7 @@ static motte_value data_value(cursor *in) {
         bytes[size++] = (unsigned char)(hex_digit(in->at[0]) * 16 + hex_digit(in->at[1]));
     }
     in->at++;
-    motte_value value = {MOTTE_TYPE_BINARY, 0, {.binary = {bytes, size}}};
+    motte_value value = {MOTTE_TYPE_DATA, 0, {.data = {bytes, size}}};
     return value;
 }
 
@@ -220,9 +220,9 @@ static motte_value map_value(cursor *in, resolve_fn resolve) {
     return nested_map(keys, values, count);
 }
 
-/* dec"3.75", oid"24 digits", uuid"36 characters" */
+/* dec"3.75", objectId"24 digits", uuid"36 characters" */
 static int accept_named(cursor *in, motte_value *value) {
-    static const char *const names[] = {"dec", "oid", "uuid"};
+    static const char *const names[] = {"dec", "objectId", "uuid"};
     for (int i = 0; i < 3; i++) {
         size_t size = strlen(names[i]);
         if (strncmp(in->at, names[i], size) != 0 || in->at[size] != '"') continue;
@@ -234,7 +234,7 @@ static int accept_named(cursor *in, motte_value *value) {
             status = motte_decimal_parse(text.data, text.size, &value->as.decimal);
         } else if (i == 1) {
             value->type = MOTTE_TYPE_OBJECT_ID;
-            status = motte_oid_parse(text.data, text.size, &value->as.object_id);
+            status = motte_object_id_parse(text.data, text.size, &value->as.object_id);
         } else {
             value->type = MOTTE_TYPE_UUID;
             status = motte_uuid_parse(text.data, text.size, &value->as.uuid);
@@ -325,7 +325,7 @@ int same_value(const motte_value *left, const motte_value *right) {
         return order == 0 && decimals == 0;
     }
     case MOTTE_TYPE_STRING:
-    case MOTTE_TYPE_BINARY:
+    case MOTTE_TYPE_DATA:
     case MOTTE_TYPE_LIST:
     case MOTTE_TYPE_MAP:
         return left->as.string.size == right->as.string.size &&
@@ -359,7 +359,7 @@ static char *formatted(const motte_value *value) {
                               ? motte_decimal_format(&value->as.decimal, text, sizeof text, &size)
                               : motte_bytes_format(value->type, &value->as, text, sizeof text, &size);
     if (status != MOTTE_OK) return case_format("(no text)");
-    const char *name = value->type == MOTTE_TYPE_DECIMAL ? "dec" : value->type == MOTTE_TYPE_UUID ? "uuid" : "oid";
+    const char *name = value->type == MOTTE_TYPE_DECIMAL ? "dec" : value->type == MOTTE_TYPE_UUID ? "uuid" : "objectId";
     return case_format("%s\"%.*s\"", name, (int)size, text);
 }
 
@@ -378,10 +378,10 @@ char *value_text(const motte_value *value) {
     case MOTTE_TYPE_LIST:
     case MOTTE_TYPE_MAP: return nested_text(value);
     case MOTTE_TYPE_LINK: return case_format("class %u key %lld", value->aux, (long long)value->as.key);
-    case MOTTE_TYPE_BINARY: {
+    case MOTTE_TYPE_DATA: {
         char *text = case_format("x\"");
-        for (size_t i = 0; i < value->as.binary.size; i++) {
-            text = case_format("%s%02x", text, ((const unsigned char *)value->as.binary.data)[i]);
+        for (size_t i = 0; i < value->as.data.size; i++) {
+            text = case_format("%s%02x", text, ((const unsigned char *)value->as.data.data)[i]);
         }
         return case_format("%s\"", text);
     }

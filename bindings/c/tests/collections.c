@@ -32,14 +32,14 @@ static world open_world(const char *identifier) {
     w.person = motte_class_named(w.realm, "Person");
     w.place = motte_class_named(w.realm, "Place");
     MUST(motte_realm_begin_write(w.realm, -1));
-    MUST(motte_object_create(w.realm, w.person, &key, 0, &w.ada));
+    MUST(motte_object_create(w.realm, w.person, &key, 0, &w.ada, NULL));
     return w;
 }
 
 static void close_world(world *w) {
-    motte_object_release(&w->ada);
+    motte_release(w->ada);
     STATUS(MOTTE_OK, motte_realm_close(w->realm));
-    motte_realm_release(&w->realm);
+    motte_release(w->realm);
 }
 
 static void classes(void) {
@@ -56,7 +56,7 @@ static void classes(void) {
     MUST(motte_schema_new(&schema));
     STATUS(MOTTE_OK, motte_schema_add_class(schema, MOTTE_LIT("Place"), MOTTE_CLASS_EMBEDDED, &index));
     STATUS(MOTTE_E_UNKNOWN_FLAG, motte_schema_add_class(schema, MOTTE_LIT("Other"), 2, &index));
-    motte_schema_release(&schema);
+    motte_release(schema);
     MUST(motte_realm_cancel(w.realm));
     close_world(&w);
 }
@@ -72,7 +72,7 @@ static void sets(void) {
     for (i = 0; i < 4; i++) values[i] = motte_int(9 - (int64_t)i);
     values[3] = motte_int(9);
     CHECK(motte_equal(marks, same) == 1 && motte_equal(marks, friends) == 0);
-    CHECK(info_of(marks).kind == MOTTE_COLL_SET && info_of(marks).type == MOTTE_TYPE_INT);
+    CHECK(info_of(marks).kind == MOTTE_COLLECTION_SET && info_of(marks).type == MOTTE_TYPE_INT);
     STATUS(MOTTE_OK, motte_set_insert_many(marks, values, 4, &added));
     CHECK(added == 3);
     STATUS(MOTTE_UNCHANGED, motte_set_insert(marks, &values[0]));
@@ -90,7 +90,7 @@ static void sets(void) {
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_set_combine(marks, same, 9));
     STATUS(MOTTE_E_WRONG_KIND, motte_list_append(marks, values, 1));
     STATUS(MOTTE_E_WRONG_KIND, motte_map_has(marks, "a", 1));
-    values[1] = motte_text("no int");
+    values[1] = motte_string("no int");
     STATUS(MOTTE_E_WRONG_TYPE, motte_set_insert_many(marks, values, 2, &added));
     CHECK(added == 0);
     STATUS(MOTTE_OK, motte_coll_assign(marks, values, 1));
@@ -100,9 +100,9 @@ static void sets(void) {
     STATUS(MOTTE_OK, motte_set_insert_many(marks, values, 2, NULL));
     STATUS(MOTTE_OK, motte_coll_count(same, &count));
     CHECK(count == 2);
-    motte_coll_release(&marks);
-    motte_coll_release(&same);
-    motte_coll_release(&friends);
+    motte_release(marks);
+    motte_release(same);
+    motte_release(friends);
     MUST(motte_realm_cancel(w.realm));
     close_world(&w);
 }
@@ -139,13 +139,13 @@ static void maps(void) {
     STATUS(MOTTE_OK, motte_coll_to_results(scores, &results));
     STATUS(MOTTE_OK, motte_coll_aggregate(results, MOTTE_AGGREGATE_MAX, MOTTE_PROP_SELF, &value));
     CHECK(value.as.integer == 2);
-    motte_coll_release(&results);
+    motte_release(results);
     MUST(motte_realm_commit(w.realm, 0, NULL));
 
     STATUS(MOTTE_OK, motte_coll_freeze(scores, &frozen));
     MUST(motte_observe_coll(scores, 0, NULL, NULL, NULL, &token));
     MUST(motte_token_next(token, &changes));
-    motte_changes_release(&changes);
+    motte_release(changes);
     MUST(motte_realm_begin_write(w.realm, -1));
     STATUS(MOTTE_OK, motte_map_remove(scores, MOTTE_LIT("a")));
     STATUS(MOTTE_NOT_FOUND, motte_map_remove(scores, MOTTE_LIT("a")));
@@ -158,10 +158,10 @@ static void maps(void) {
     CHECK(count == 1);
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_changes_keys(changes, 4, read, 4, &count));
     STATUS(MOTTE_OK, motte_map_has(frozen, MOTTE_LIT("a")));
-    motte_changes_release(&changes);
-    motte_token_release(&token);
-    motte_coll_release(&frozen);
-    motte_coll_release(&scores);
+    motte_release(changes);
+    motte_release(token);
+    motte_release(frozen);
+    motte_release(scores);
     close_world(&w);
 }
 
@@ -175,9 +175,9 @@ static void maps_of_objects(void) {
     int64_t ids[4];
     uint8_t validity = 0xFF;
     size_t count, i;
-    MUST(motte_object_create(w.realm, w.person, &key, 0, &bo));
-    MUST(motte_object_id(w.ada, NULL, &ada_key));
-    MUST(motte_object_id(bo, NULL, &bo_key));
+    MUST(motte_object_create(w.realm, w.person, &key, 0, &bo, NULL));
+    MUST(motte_object_row(w.ada, NULL, &ada_key));
+    MUST(motte_object_row(bo, NULL, &bo_key));
     /* Nulls first, last and between. */
     MUST(motte_map_put(mates, MOTTE_LIT("a"), &value, NULL));
     MUST(motte_map_put(mates, MOTTE_LIT("c"), &value, NULL));
@@ -212,9 +212,9 @@ static void maps_of_objects(void) {
         STATUS(MOTTE_OK, motte_coll_aggregate(colls[i], MOTTE_AGGREGATE_AVG, id, &value));
         CHECK(value.type == MOTTE_TYPE_DOUBLE && value.as.real == 2.5);
     }
-    motte_coll_release(&results);
-    motte_coll_release(&mates);
-    motte_object_release(&bo);
+    motte_release(results);
+    motte_release(mates);
+    motte_release(bo);
     close_world(&w);
 }
 
@@ -233,7 +233,7 @@ static void put_all_or_none(motte_coll *list) {
     if (text == NULL) return;
     memset(text, 'x', LARGE);
     values[0] = motte_int(1);
-    values[1] = motte_text_of(text, LARGE);
+    values[1] = motte_string_of(text, LARGE);
     MUST(motte_nested_map(keys, values, 1, &buffer));
     value = motte_nested(MOTTE_TYPE_MAP, &buffer);
     STATUS(MOTTE_OK, motte_list_set(list, 1, &value));
@@ -247,7 +247,7 @@ static void put_all_or_none(motte_coll *list) {
     STATUS(MOTTE_OK, motte_coll_count(map, &count));
     CHECK(count == 2);
     motte_buf_dispose(&buffer);
-    motte_coll_release(&map);
+    motte_release(map);
     free(text);
 }
 
@@ -261,18 +261,18 @@ static void nested(void) {
     MUST(motte_class_all(w.realm, w.person, &all));
     STATUS(MOTTE_E_WRONG_TYPE, motte_object_get_coll(w.ada, extra, &list));
     values[0] = motte_int(1);
-    values[1] = motte_text("two");
+    values[1] = motte_string("two");
     MUST(motte_nested_list(values, 2, &buffer));
     value = motte_nested(MOTTE_TYPE_LIST, &buffer);
     STATUS(MOTTE_OK, motte_object_set(w.ada, extra, &value));
     STATUS(MOTTE_OK, motte_object_get_coll(w.ada, extra, &list));
-    CHECK(info_of(list).kind == MOTTE_COLL_LIST && (info_of(list).flags & MOTTE_COLL_NESTED));
+    CHECK(info_of(list).kind == MOTTE_COLLECTION_LIST && (info_of(list).flags & MOTTE_COLL_NESTED));
     CHECK(info_of(list).type == MOTTE_TYPE_MIXED && info_of(list).prop == extra);
     STATUS(MOTTE_OK, motte_list_append(list, &value, 1));
     STATUS(MOTTE_OK, motte_coll_get_coll(list, 2, &inner));
     STATUS(MOTTE_OK, motte_coll_get_coll(list, 2, &other));
     CHECK(motte_equal(inner, other) == 1 && motte_equal(inner, list) == 0);
-    motte_coll_release(&other);
+    motte_release(other);
     STATUS(MOTTE_E_WRONG_TYPE, motte_coll_get_coll(list, 0, &other));
     STATUS(MOTTE_E_OUT_OF_BOUNDS, motte_coll_get_coll(list, 5, &other));
     STATUS(MOTTE_E_WRONG_TYPE, motte_coll_get_coll(all, 0, &other));
@@ -291,9 +291,9 @@ static void nested(void) {
     STATUS(MOTTE_OK, motte_object_set_null(w.ada, extra));
     STATUS(MOTTE_E_OBJECT_DELETED, motte_list_append(list, values, 1));
     motte_buf_dispose(&buffer);
-    motte_coll_release(&inner);
-    motte_coll_release(&list);
-    motte_coll_release(&all);
+    motte_release(inner);
+    motte_release(list);
+    motte_release(all);
     MUST(motte_realm_cancel(w.realm));
     close_world(&w);
 }
@@ -315,12 +315,12 @@ static void embedded(void) {
     STATUS(MOTTE_E_WRONG_KIND, motte_embedded_insert(marks, 0, &second));
     STATUS(MOTTE_OK, motte_object_parent(keyed, &parent, &where));
     CHECK(motte_equal(parent, w.ada) == 1 && where == motte_prop_named(w.realm, w.person, "by"));
-    motte_object_release(&parent);
+    motte_release(parent);
     STATUS(MOTTE_NOT_FOUND, motte_object_parent(w.ada, &parent, NULL));
     CHECK(parent == NULL);
     link = motte_link_to(first);
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_list_append(places, &link, 1));
-    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_object_create(w.realm, w.place, NULL, 0, &second));
+    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_object_create(w.realm, w.place, NULL, 0, &second, NULL));
     STATUS(MOTTE_OK, motte_embedded_create(w.ada, home, &second));
     STATUS(MOTTE_E_OBJECT_DELETED, motte_handle_check(first));
     key = motte_null();
@@ -331,13 +331,13 @@ static void embedded(void) {
     STATUS(MOTTE_OK, motte_object_delete(w.ada));
     STATUS(MOTTE_OK, motte_class_count(w.realm, w.place, &count));
     CHECK(count == 0);
-    motte_object_release(&first);
-    motte_object_release(&second);
-    motte_object_release(&listed);
-    motte_object_release(&keyed);
-    motte_coll_release(&places);
-    motte_coll_release(&by);
-    motte_coll_release(&marks);
+    motte_release(first);
+    motte_release(second);
+    motte_release(listed);
+    motte_release(keyed);
+    motte_release(places);
+    motte_release(by);
+    motte_release(marks);
     MUST(motte_realm_cancel(w.realm));
     close_world(&w);
 }

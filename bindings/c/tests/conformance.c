@@ -164,7 +164,7 @@ static void check_schema_builder(motte_realm *realm) {
                 .origin_size = prop.origin_name ? MOTTE_NTS : 0,
             };
             /* A single link is nullable without saying so. */
-            MUST(motte_schema_add_property(built, index, &spec, NULL));
+            MUST(motte_schema_add_prop(built, index, &spec, NULL));
         }
     }
     MUST(motte_schema_validate(built));
@@ -173,7 +173,7 @@ static void check_schema_builder(motte_realm *realm) {
     MUST(motte_schema_text(built, &right));
     /* Classes are stored in the order of their ids, printed in the order they were declared: compare as sets of lines
      * would hide nothing here, so compare lengths and presence of each class. */
-    agree(left.size == right.size, "motte_realm_schema", "motte_schema_add_property");
+    agree(left.size == right.size, "motte_realm_schema", "motte_schema_add_prop");
     motte_buf_dispose(&left);
     motte_buf_dispose(&right);
     motte_release(stored);
@@ -321,8 +321,8 @@ static motte_status find_object(cursor *in, motte_object **out) {
     if (status == MOTTE_OK) {
         motte_object *same;
         motte_key object_key;
-        MUST(motte_object_id(*out, NULL, &object_key));
-        agree(object_key == row, "motte_object_id", "motte_row_find");
+        MUST(motte_object_row(*out, NULL, &object_key));
+        agree(object_key == row, "motte_object_row", "motte_row_find");
         agree(motte_row_exists(now.realm, cls, row) == MOTTE_OK, "motte_row_find", "motte_row_exists");
         MUST(motte_object_at(now.realm, cls, row, &same));
         agree(motte_equal(*out, same) == 1, "motte_object_find", "motte_object_at");
@@ -342,12 +342,12 @@ static void resolve(cursor *in, motte_value *out) {
     motte_object *object;
     MUST(need_object(in, &object));
     *out = (motte_value){.type = MOTTE_TYPE_LINK};
-    MUST(motte_object_id(object, &out->aux, &out->as.key));
+    MUST(motte_object_row(object, &out->aux, &out->as.key));
 }
 
 static motte_class class_of(const motte_object *object) {
     motte_class cls = 0;
-    MUST(motte_object_id(object, &cls, NULL));
+    MUST(motte_object_row(object, &cls, NULL));
     return cls;
 }
 
@@ -389,7 +389,7 @@ static motte_status base_collection(cursor *in, motte_coll **out) {
         TRY(need_object(in, &object));
         need(in, ".");
         motte_prop prop = prop_id(class_of(object), need_name(in));
-        MUST(motte_object_id(object, NULL, &key));
+        MUST(motte_object_row(object, NULL, &key));
         if (now.steps % 2) TRY(motte_object_get_coll(object, prop, out));
         else TRY(motte_row_get_coll(now.realm, class_of(object), key, prop, out));
     }
@@ -486,7 +486,7 @@ static motte_status elements(motte_coll *coll, literal *out) {
     for (size_t i = 0; i < count; i++) TRY(motte_coll_get(coll, i, &out->items[i]));
     motte_coll_details details = {.struct_size = sizeof details};
     MUST(motte_coll_info(coll, &details));
-    if (details.kind == MOTTE_COLL_MAP) return entries(coll, out);
+    if (details.kind == MOTTE_COLLECTION_MAP) return entries(coll, out);
     if (details.type == MOTTE_TYPE_LINK && count > 0) {
         motte_key *keys = case_alloc(count * sizeof(motte_key));
         size_t got;
@@ -498,7 +498,7 @@ static motte_status elements(motte_coll *coll, literal *out) {
             TRY(status);
             if (status == MOTTE_NULL) continue;
             motte_key key;
-            MUST(motte_object_id(object, NULL, &key));
+            MUST(motte_object_row(object, NULL, &key));
             agree(key == out->items[i].as.key, "motte_coll_get", "motte_coll_get_object");
             agree(key == keys[i], "motte_coll_get", "motte_read_keys");
             motte_release(object);
@@ -564,7 +564,7 @@ static motte_status read_typed(motte_coll *coll, const motte_prop_details *prop,
         case MOTTE_TYPE_FLOAT: out[i].as.single = (float)reals[i]; break;
         case MOTTE_TYPE_DOUBLE: out[i].as.real = reals[i]; break;
         case MOTTE_TYPE_STRING:
-        case MOTTE_TYPE_BINARY: out[i].as.string = texts[i]; break;
+        case MOTTE_TYPE_DATA: out[i].as.string = texts[i]; break;
         case MOTTE_TYPE_LINK:
             out[i].aux = prop->target;
             out[i].as.integer = ints[i];
@@ -638,14 +638,14 @@ static motte_status create(cursor *in, uint32_t flags) {
     }
     size_t count = first + assignments(in, cls, props + first, values + first);
     if (count == first && (first == 0 || now.steps % 2)) {
-        status = motte_object_create(now.realm, cls, first ? &values[0] : NULL, flags, &object);
+        status = motte_object_create(now.realm, cls, first ? &values[0] : NULL, flags, &object, NULL);
     } else if (now.steps % 3 == 0) {
         motte_key key;
-        status = motte_row_create(now.realm, cls, props, values, count, flags, &key);
+        status = motte_row_create(now.realm, cls, props, values, count, flags, &key, NULL);
         TRY(status);
         TRY(motte_object_at(now.realm, cls, key, &object));
     } else {
-        status = motte_object_create_with(now.realm, cls, props, values, count, flags, &object);
+        status = motte_object_create_with(now.realm, cls, props, values, count, flags, &object, NULL);
     }
     TRY(status);
     own(object);
@@ -665,7 +665,7 @@ static motte_status set_typed(motte_object *object, motte_prop prop, const motte
     case MOTTE_TYPE_INT: return motte_object_set_int(object, prop, value->as.integer);
     case MOTTE_TYPE_DOUBLE: return motte_object_set_double(object, prop, value->as.real);
     case MOTTE_TYPE_STRING: return motte_object_set_string(object, prop, value->as.string.data, value->as.string.size);
-    case MOTTE_TYPE_BINARY: return motte_object_set_binary(object, prop, value->as.binary.data, value->as.binary.size);
+    case MOTTE_TYPE_DATA: return motte_object_set_data(object, prop, value->as.data.data, value->as.data.size);
     case MOTTE_TYPE_TIMESTAMP: {
         motte_timestamp time = {value->as.seconds, value->aux, 0};
         return motte_object_set_timestamp(object, prop, &time);
@@ -681,7 +681,7 @@ static motte_status set(cursor *in) {
     motte_key key;
     motte_class cls;
     TRY(need_object(in, &object));
-    MUST(motte_object_id(object, &cls, &key));
+    MUST(motte_object_row(object, &cls, &key));
     size_t count = assignments(in, cls, props, values);
     if (count == 1) {
         TRY(set_typed(object, props[0], &values[0]));
@@ -769,9 +769,9 @@ static motte_status get_typed(const motte_object *object, const motte_prop_detai
         break;
     case MOTTE_TYPE_DOUBLE: status = motte_object_get_double(object, prop->id, &out->as.real); break;
     case MOTTE_TYPE_STRING: status = motte_object_get_string(object, prop->id, &out->as.string); break;
-    case MOTTE_TYPE_BINARY:
-        status = motte_object_get_binary(object, prop->id, &bytes);
-        out->as.binary = bytes;
+    case MOTTE_TYPE_DATA:
+        status = motte_object_get_data(object, prop->id, &bytes);
+        out->as.data = bytes;
         break;
     case MOTTE_TYPE_TIMESTAMP:
         status = motte_object_get_timestamp(object, prop->id, &time);
@@ -783,7 +783,7 @@ static motte_status get_typed(const motte_object *object, const motte_prop_detai
         status = motte_object_get_object(object, prop->id, &target);
         if (status == MOTTE_OK) {
             own(target);
-            MUST(motte_object_id(target, &out->aux, &out->as.key));
+            MUST(motte_object_row(target, &out->aux, &out->as.key));
         }
     }
     }
@@ -807,7 +807,7 @@ static motte_status get(motte_object *object, motte_prop prop, motte_value *out)
     }
     MUST(motte_object_get_many(object, &prop, 1, &other));
     agree(same_value(out, &other), "motte_object_get", "motte_object_get_many");
-    MUST(motte_object_id(object, NULL, &key));
+    MUST(motte_object_row(object, NULL, &key));
     /* A frozen object's row may look otherwise in the live session. */
     if (motte_handle_is_frozen(object)) return status;
     MUST(motte_row_get_many(now.realm, class_of(object), key, &prop, 1, &other));
@@ -827,7 +827,7 @@ static motte_status delete(cursor *in) {
     TRY(need_object(in, &object));
     if (motte_handle_check(object) == MOTTE_OK && motte_realm_in_write(now.realm) && now.steps % 2) {
         uint64_t deleted;
-        MUST(motte_object_id(object, NULL, &key));
+        MUST(motte_object_row(object, NULL, &key));
         return motte_row_delete(now.realm, class_of(object), &key, 1, &deleted);
     }
     return motte_object_delete(object);
@@ -1227,7 +1227,7 @@ static motte_status expect_parent(cursor *in) {
         own(parent);
         agree(details_of(prop).owner == class_of(parent), "motte_object_parent", "motte_prop_info");
         actual.value.type = MOTTE_TYPE_LINK;
-        MUST(motte_object_id(parent, &actual.value.aux, &actual.value.as.key));
+        MUST(motte_object_row(parent, &actual.value.aux, &actual.value.as.key));
     }
     return expect_equal(in, &actual);
 }
@@ -1291,7 +1291,7 @@ static motte_status expect_query(cursor *in) {
         if (status == MOTTE_OK) {
             own(object);
             actual.value.type = MOTTE_TYPE_LINK;
-            MUST(motte_object_id(object, &actual.value.aux, &actual.value.as.key));
+            MUST(motte_object_row(object, &actual.value.aux, &actual.value.as.key));
         }
         return expect_equal(in, &actual);
     }
@@ -1357,7 +1357,7 @@ static motte_status expect_value(cursor *in) {
     cursor start = *in;
     TRY(need_object(in, &object));
     need(in, ".");
-    TRY(motte_object_id(object, &cls, NULL));
+    TRY(motte_object_row(object, &cls, NULL));
     motte_prop prop = prop_id(cls, need_name(in));
     motte_prop_details details = {.struct_size = sizeof details};
     if (motte_prop_info(now.realm, prop, &details) == MOTTE_OK &&

@@ -92,7 +92,7 @@ static motte_status assign_pair(void *userdata, const motte_object *old_object, 
             motte_class cls;
             need(&in, ".");
             char *name = need_name(&in);
-            TRY(motte_object_id(old_object, &cls, NULL));
+            TRY(motte_object_row(old_object, &cls, NULL));
             TRY(motte_prop_find(now.old_realm, cls, name, MOTTE_NTS, &old_prop));
             TRY(motte_object_get(old_object, old_prop, &value));
         } else {

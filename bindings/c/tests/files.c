@@ -66,7 +66,7 @@ static motte_realm *filled(const char *path, int count) {
         motte_object *object;
         char name[24];
         snprintf(name, sizeof name, "somebody %d", i);
-        MUST(motte_object_create(realm, cls, &key, 0, &object));
+        MUST(motte_object_create(realm, cls, &key, 0, &object, NULL));
         MUST(motte_object_set_string(object, prop, name, MOTTE_NTS));
         motte_release(object);
     }
@@ -241,7 +241,7 @@ static motte_status fill(void *userdata, motte_realm *realm) {
     motte_object *object;
     h->calls++;
     MUST(motte_class_find(realm, "Person", MOTTE_NTS, &cls));
-    MUST(motte_object_create(realm, cls, &key, 0, &object));
+    MUST(motte_object_create(realm, cls, &key, 0, &object, NULL));
     motte_release(object);
     STATUS(MOTTE_E_REENTRANT, motte_realm_commit(realm, 0, NULL));
     STATUS(MOTTE_E_REENTRANT, motte_realm_cancel(realm));
@@ -278,7 +278,7 @@ static motte_status visit(void *userdata, const motte_object *old_object, motte_
     h->stale++;
     CHECK(motte_handle_is_frozen(old_object) && !motte_handle_is_frozen(new_object));
     if (!h->kept_object) MUST(motte_clone(new_object, (void **)&h->kept_object));
-    MUST(motte_object_id(new_object, &cls, NULL));
+    MUST(motte_object_row(new_object, &cls, NULL));
     MUST(motte_prop_find(h->kept_new, cls, "age", MOTTE_NTS, &prop));
     return motte_object_set_int(new_object, prop, h->stale);
 }

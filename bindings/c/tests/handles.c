@@ -37,12 +37,37 @@ static void staleness(void) {
         MUST(motte_schema_new(&other));
         handles[i * 2] = other;
     }
-    motte_release_many((const void *const *)handles, N);
-    motte_release_many((const void *const *)handles, N);
-    motte_release_many(NULL, 3);
+    STATUS(MOTTE_OK, motte_release_many((const void *const *)handles, N));
+    STATUS(MOTTE_UNCHANGED, motte_release_many((const void *const *)handles, N));
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_release_many(NULL, 3));
+    STATUS(MOTTE_OK, motte_release_many(NULL, 0));
     CHECK(motte_handle_count(MOTTE_HANDLE_SCHEMA) == 0);
-    motte_release(NULL);
-    motte_release((void *)(uintptr_t)0x1234560);
+}
+
+/* What releasing says of handles, of what was one and of what is none; the address of a variable above all. */
+static void releases(void) {
+    motte_schema *one, *two;
+    const void *three[3];
+    MUST(motte_schema_new(&one));
+    MUST(motte_schema_new(&two));
+    STATUS(MOTTE_OK, motte_release(NULL));
+    STATUS(MOTTE_E_BAD_HANDLE, motte_release((void *)(uintptr_t)0x1234560));
+    STATUS(MOTTE_E_BAD_HANDLE, motte_release((void *)(uintptr_t)8));
+    STATUS(MOTTE_E_BAD_HANDLE, motte_release((void *)&one));
+    CHECK(strstr(check_error().message, "not the address of its variable") != NULL);
+    CHECK(motte_handle_count(MOTTE_HANDLE_SCHEMA) == 2);
+    STATUS(MOTTE_OK, motte_release(one));
+    STATUS(MOTTE_UNCHANGED, motte_release(one));
+    three[0] = one, three[1] = &one, three[2] = two;
+    STATUS(MOTTE_E_BAD_HANDLE, motte_release_many(three, 3));
+    CHECK(motte_handle_count(MOTTE_HANDLE_SCHEMA) == 0);
+    {
+        MOTTE_OWNED motte_schema *owned = NULL;
+        MOTTE_OWNED motte_schema *never = NULL;
+        MUST(motte_schema_new(&owned));
+        CHECK(never == NULL && motte_handle_count(MOTTE_HANDLE_SCHEMA) == 1);
+    }
+    CHECK(motte_handle_count(MOTTE_HANDLE_SCHEMA) == 0);
 }
 
 /* One slot through all its generations: a token never comes twice. */
@@ -100,10 +125,10 @@ static void dumping(void) {
     STATUS(MOTTE_E_CALLBACK, motte_handle_dump(tally, seen, NULL));
     CHECK(check_error().user_code == 5 && seen[0] == 1);
     /* Either may go first; the other works on. */
-    motte_realm_release(&realm);
+    motte_release(realm);
     STATUS(MOTTE_OK, motte_realm_begin_write(same, -1));
     STATUS(MOTTE_OK, motte_realm_cancel(same));
-    motte_realm_release(&same);
+    motte_release(same);
 }
 
 static void errors(void) {
@@ -128,7 +153,7 @@ static void errors(void) {
         CHECK(larger.known.code == MOTTE_E_NULL_ARGUMENT && larger.unknown == 0);
         CHECK(larger.known.struct_size == sizeof larger);
     }
-    motte_error_release(&kept);
+    motte_release(kept);
 }
 
 /* ---------------------------------------------------------------------------------------------------- threads */
@@ -197,8 +222,8 @@ static void frozen_threads(void) {
         for (i = 0; i < 3; i++) {
             if (pthread_create(&readers[i], NULL, read_frozen, frozen) != 0) exit(2);
         }
-        motte_coll_release(&all);
-        motte_realm_release(&realm);
+        motte_release(all);
+        motte_release(realm);
         motte_release(frozen);
         for (i = 0; i < 3; i++) {
             void *wrong;
@@ -221,7 +246,7 @@ static void costs(void) {
     double start;
     int i;
     MUST(motte_realm_begin_write(realm, -1));
-    MUST(motte_object_create(realm, cls, NULL, 0, &object));
+    MUST(motte_object_create(realm, cls, NULL, 0, &object, NULL));
     MUST(motte_realm_commit(realm, 0, NULL));
     start = nanoseconds();
     for (i = 0; i < N; i++) motte_realm_view_epoch(realm, &epoch);
@@ -229,12 +254,13 @@ static void costs(void) {
     start = nanoseconds();
     for (i = 0; i < N; i++) motte_object_get_int(object, prop, &number);
     printf("one int property: %.1f ns\n", (nanoseconds() - start) / N);
-    motte_object_release(&object);
-    motte_realm_release(&realm);
+    motte_release(object);
+    motte_release(realm);
 }
 
 int main(void) {
     staleness();
+    releases();
     generations();
     exhaustion();
     dumping();

@@ -30,7 +30,7 @@ static void add_item(motte_realm *realm, int64_t id) {
     motte_prop prop = motte_prop_named(realm, item, "id");
     motte_value value = motte_int(id);
     motte_key key;
-    MUST(motte_row_create(realm, item, &prop, &value, 1, 0, &key));
+    MUST(motte_row_create(realm, item, &prop, &value, 1, 0, &key, NULL));
 }
 
 static uint64_t item_count(const motte_realm *realm) {

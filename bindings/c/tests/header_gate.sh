@@ -25,6 +25,41 @@ for compiler in g++ clang++; do
     done
 done
 
+# motte_release() takes handles, constant ones and untyped ones; the address of a variable must not compile.
+cat > "$work/releases.c" <<'C'
+#include "motte.h"
+#include <stddef.h>
+void releases(motte_realm *realm, const motte_coll *coll, void *any);
+void releases(motte_realm *realm, const motte_coll *coll, void *any) {
+    (void)motte_release(realm);
+    (void)motte_release(coll);
+    (void)motte_release(any);
+    (void)motte_release(NULL);
+#ifdef WRONG
+    (void)motte_release(&WRONG);
+#endif
+}
+C
+releases_gate() {
+    # shellcheck disable=SC2086
+    "$@" $warnings "$work/releases.c"
+    for wrong in realm coll any; do
+        # shellcheck disable=SC2086
+        if "$@" $warnings -DWRONG=$wrong "$work/releases.c" 2> /dev/null; then
+            echo "motte.h: error: $*: motte_release(&$wrong) compiles"
+            exit 1
+        fi
+    done
+}
+for compiler in gcc clang; do
+    command -v "$compiler" > /dev/null || continue
+    for standard in c11 c17 c2x; do releases_gate "$compiler" -std="$standard"; done
+done
+for compiler in g++ clang++; do
+    command -v "$compiler" > /dev/null || continue
+    for standard in c++11 c++17 c++20; do releases_gate "$compiler" -std="$standard" -x c++; done
+done
+
 python3 "$root/bindings/c/header.py" layout > "$work/layout.c"
 gcc -std=c11 -I"$root/include" "$work/layout.c" -o "$work/layout"
 "$work/layout" > "$work/checksum" || {

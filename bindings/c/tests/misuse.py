@@ -26,7 +26,7 @@ STRUCTS_WITH_SIZE = {name for _, name, fields in header.structs() if fields and 
 # The good property for functions of one type.
 PROPS = {
     "get_int": "n", "set_int": "n", "get_bool": "flag", "set_bool": "flag", "get_double": "real",
-    "set_double": "single", "get_string": "name", "set_string": "name", "get_binary": "data", "set_binary": "data",
+    "set_double": "single", "get_string": "name", "set_string": "name", "get_data": "data", "set_data": "data",
     "get_timestamp": "time", "set_timestamp": "time", "set_null": "name", "get_object": "friend_",
     "get_coll": "friends", "read_ints": "n", "read_doubles": "real", "read_bools": "flag", "read_timestamps": "time",
     "read_links": "friend_", "read_strings": "name", "read_strings_packed": "name", "aggregate": "n",
@@ -63,7 +63,7 @@ GOOD = {
     ("motte_nested_map", "values"): "f->created_values", ("motte_nested_map", "keys"): "f->column_names",
     ("motte_value_compare", "left"): "&f->int_value", ("motte_value_compare", "right"): "&f->name_value",
     ("motte_decimal_compare", "left"): "&f->decimal", ("motte_decimal_compare", "right"): "&f->decimal",
-    ("motte_decimal_parse", "text"): '"3.75"', ("motte_oid_parse", "text"): '"507f1f77bcf86cd799439011"',
+    ("motte_decimal_parse", "text"): '"3.75"', ("motte_object_id_parse", "text"): '"507f1f77bcf86cd799439011"',
     ("motte_uuid_parse", "text"): '"00112233-4455-6677-8899-aabbccddeeff"',
     ("motte_timestamp_parse", "text"): '"2013-01-01T10:00:00Z"', ("motte_bytes_format", "type"): "MOTTE_TYPE_UUID",
     ("motte_bytes_format", "bytes"): "f->room", ("motte_object_set_fixed", "bytes"): "&f->decimal",
@@ -395,7 +395,8 @@ def main():
     cases = Cases()
     functions = header.functions()
     by_name = {function.name: function for function in functions}
-    skipped = {"motte_buf_dispose", "motte_release_many"}
+    # Handles that are wrong mean something else to these: handles.c.
+    skipped = {"motte_buf_dispose", "motte_release", "motte_release_many"}
     for function in functions:
         if function.parameters and function.name not in skipped:
             write(cases, function, by_name)

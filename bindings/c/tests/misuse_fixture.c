@@ -225,8 +225,8 @@ void fixture_make(fixture *f, int state) {
     f->home = prop_of(f, "home");
 
     MUST(motte_realm_begin_write(f->realm, -1));
-    MUST(motte_object_create(f->realm, f->cls, &key, 0, &f->object));
-    MUST(motte_object_id(f->object, NULL, &f->key));
+    MUST(motte_object_create(f->realm, f->cls, &key, 0, &f->object, NULL));
+    MUST(motte_object_row(f->object, NULL, &f->key));
     fill_in(f);
     MUST(motte_object_set(f->object, f->friend_, &f->link_value));
     MUST(motte_object_get_coll(f->object, f->friends, &f->coll));

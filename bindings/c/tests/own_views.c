@@ -104,7 +104,7 @@ static void borrow(world *w, int source) {
 }
 
 static int says(motte_value value, const char *text, size_t size) {
-    return (value.type == MOTTE_TYPE_STRING || value.type == MOTTE_TYPE_BINARY) && value.as.string.size == size &&
+    return (value.type == MOTTE_TYPE_STRING || value.type == MOTTE_TYPE_DATA) && value.as.string.size == size &&
            memcmp(value.as.string.data, text, size) == 0;
 }
 
@@ -144,9 +144,9 @@ static int is_somewhere(world *w, const char *text) {
             MUST(motte_object_get(copy, w->copy_props[prop], &value));
             found += says(value, text, size);
         }
-        motte_object_release(&copy);
+        motte_release(copy);
     }
-    motte_coll_release(&copies);
+    motte_release(copies);
     return found > 0;
 }
 
@@ -165,8 +165,8 @@ static void open_world(world *w) {
     w->blob = motte_prop_named(w->realm, w->items, "blob");
     w->uuid = motte_prop_named(w->realm, w->items, "uuid");
     MUST(motte_realm_begin_write(w->realm, -1));
-    MUST(motte_object_create(w->realm, w->items, &key, 0, &w->object));
-    MUST(motte_object_id(w->object, &w->items, &w->item));
+    MUST(motte_object_create(w->realm, w->items, &key, 0, &w->object, NULL));
+    MUST(motte_object_row(w->object, &w->items, &w->item));
     w->texts = coll_of(w, "texts");
     w->anys = coll_of(w, "anys");
     w->set = coll_of(w, "set");
@@ -182,10 +182,10 @@ static void close_world(world *w) {
     for (size_t index = 0; index < 6; index++) motte_release(colls[index]);
     motte_release(w->insert);
     motte_release(w->merge);
-    motte_object_release(&w->object);
+    motte_release(w->object);
     MUST(motte_realm_commit(w->realm, 0, NULL));
     STATUS(MOTTE_OK, motte_realm_close(w->realm));
-    motte_realm_release(&w->realm);
+    motte_release(w->realm);
 }
 
 void own_views_run(motte_status (*body)(world *), const char *text, int stays, int makes) {

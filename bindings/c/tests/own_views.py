@@ -23,7 +23,7 @@ ARGUMENTS = {
     ("motte_object_create_with", "props"): "w->copy_props", ("motte_object_create_with", "count"): "4",
     ("motte_row_create", "props"): "w->copy_props", ("motte_row_create", "count"): "4",
     ("motte_object_set_many", "count"): "3", ("motte_row_set_many", "count"): "3",
-    ("motte_object_set_binary", "prop"): "w->blob",
+    ("motte_object_set_data", "prop"): "w->blob",
     ("motte_object_set_fixed", "prop"): "w->uuid", ("motte_object_set_fixed", "bytes"): "w->fixed",
     ("motte_object_set", "prop"): ["w->name", "w->other", "w->any"],
     ("motte_coll_assign", "coll"): ["w->texts", "w->anys", "w->set"],
@@ -55,6 +55,8 @@ def is_output(parameter):
 
 
 def choices(function, parameter):
+    if parameter.name == "out_created":
+        return ["NULL"]
     if is_output(parameter):
         return [f"({parameter.type})w->room"]
     known = ARGUMENTS.get((function.name, parameter.name), ARGUMENTS.get(parameter.name))

@@ -36,7 +36,7 @@ static world make_world(const char *identifier) {
     w.ints = prop(&w, "ints"), w.names = prop(&w, "names"), w.by = prop(&w, "by"), w.things = prop(&w, "things");
     w.any = prop(&w, "any"), w.home = prop(&w, "home");
     MUST(motte_realm_begin_write(w.realm, 0));
-    MUST(motte_object_create(w.realm, w.thing, &key, MOTTE_CREATE_NEW, &w.object));
+    MUST(motte_object_create(w.realm, w.thing, &key, MOTTE_CREATE_NEW, &w.object, NULL));
     MUST(motte_class_all(w.realm, w.thing, &w.all));
     MUST(motte_object_get_coll(w.object, w.ints, &w.list));
     MUST(motte_object_get_coll(w.object, w.names, &w.set));
@@ -53,16 +53,16 @@ static void end_world(world *w) {
 
 static void values_that_do_not_fit(void) {
     world w = make_world("values that do not fit");
-    motte_value null = motte_null(), text = motte_text("x"), large, values[2], second = motte_int(2);
+    motte_value null = motte_null(), text = motte_string("x"), large, values[2], second = motte_int(2);
     motte_object *object = (motte_object *)&w;
     char *bytes = (char *)calloc(1, 17u << 20);
     if (!bytes) exit(2);
     memset(bytes, 'x', 17u << 20);
-    large = motte_text_of(bytes, 17u << 20);
+    large = motte_string_of(bytes, 17u << 20);
 
-    STATUS(MOTTE_E_NULL_NOT_ALLOWED, motte_object_create(w.realm, w.thing, &null, 0, &object));
+    STATUS(MOTTE_E_NULL_NOT_ALLOWED, motte_object_create(w.realm, w.thing, &null, 0, &object, NULL));
     CHECK(object == NULL);
-    STATUS(MOTTE_E_WRONG_TYPE, motte_object_create(w.realm, w.thing, &text, 0, &object));
+    STATUS(MOTTE_E_WRONG_TYPE, motte_object_create(w.realm, w.thing, &text, 0, &object, NULL));
     STATUS(MOTTE_E_NULL_NOT_ALLOWED, motte_object_set(w.object, w.age, &null));
     STATUS(MOTTE_E_PRIMARY_KEY_IS_FIXED, motte_object_set(w.object, w.id, &second));
     STATUS(MOTTE_E_VALUE_TOO_LARGE, motte_object_set(w.object, w.name, &large));
@@ -150,7 +150,7 @@ static void wrong_properties_and_elements(void) {
     STATUS(MOTTE_OK, motte_list_append(w.list, &value, 1));
     STATUS(MOTTE_E_WRONG_TYPE, motte_coll_get_object(w.list, 0, &object));
     STATUS(MOTTE_E_WRONG_TYPE, motte_read_keys(w.list, 0, 2, keys, &count));
-    value = motte_text("x");
+    value = motte_string("x");
     STATUS(MOTTE_OK, motte_map_put(w.map, "k", 1, &value, NULL));
     STATUS(MOTTE_E_WRONG_TYPE, motte_map_get_coll(w.map, "k", 1, &coll));
     STATUS(MOTTE_E_UNKNOWN_PROPERTY, motte_coll_distinct(w.all, &sort_key, 1, &coll));
@@ -319,7 +319,7 @@ static void sections_of_what_is_gone(void) {
         motte_value id = motte_int(9);
         motte_object *object;
         MUST(motte_realm_begin_write(w.realm, 0));
-        MUST(motte_object_create(w.realm, w.thing, &id, 0, &object));
+        MUST(motte_object_create(w.realm, w.thing, &id, 0, &object, NULL));
         MUST(motte_sections_by_callback(w.all, look_inside, &i, NULL, &i.sections));
         STATUS(MOTTE_OK, motte_sections_count(i.sections, &count));
         CHECK(count == 1 && i.asked == 1);
@@ -356,7 +356,7 @@ static motte_status fail_inside(void *userdata, const motte_changes *changes) {
 static void add_thing(world *w, int64_t number, int commits) {
     motte_value id = motte_int(number);
     MUST(motte_realm_begin_write(w->realm, 0));
-    MUST(motte_row_create(w->realm, w->thing, &w->id, &id, 1, 0, NULL));
+    MUST(motte_row_create(w->realm, w->thing, &w->id, &id, 1, 0, NULL, NULL));
     if (commits) (void)motte_realm_commit(w->realm, 0, NULL);
 }
 
@@ -414,7 +414,7 @@ static void sessions(void) {
     {
         motte_value id = motte_int(22);
         MUST(motte_realm_begin_write(other, 0));
-        MUST(motte_row_create(other, w.thing, &w.id, &id, 1, 0, NULL));
+        MUST(motte_row_create(other, w.thing, &w.id, &id, 1, 0, NULL, NULL));
         MUST(motte_realm_commit(other, 0, NULL));
     }
     CHECK(motte_realm_begin_write(w.realm, 0) == MOTTE_E_CALLBACK);
@@ -486,10 +486,10 @@ static void schemas(const char *folder) {
     memset(&spec, 0, sizeof spec);
     spec.struct_size = sizeof spec, spec.type = MOTTE_TYPE_LINK, spec.name = "to", spec.name_size = 2;
     spec.target = "Nobody", spec.target_size = 6;
-    MUST(motte_schema_add_property(schema, 0, &spec, NULL));
+    MUST(motte_schema_add_prop(schema, 0, &spec, NULL));
     MUST(motte_config_new(&config));
     STATUS(MOTTE_E_SCHEMA_INVALID, motte_config_set_schema(config, schema, 0));
-    STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_add_property(schema, 0, &spec, NULL));
+    STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_add_prop(schema, 0, &spec, NULL));
     {
         const void *handles[] = {before, after, schema, config};
         motte_release_many(handles, 4);
@@ -521,9 +521,9 @@ static void a_full_map(const char *folder) {
         motte_status status = MOTTE_OK;
         MUST(motte_realm_begin_write(realm, 0));
         for (i = 0; i < 20 && status == MOTTE_OK; i++) {
-            motte_value value = motte_binary(bytes, 1 << 20);
+            motte_value value = motte_data(bytes, 1 << 20);
             memset(bytes, i, 1 << 20);
-            status = motte_row_create(realm, cls, &data, &value, 1, 0, NULL);
+            status = motte_row_create(realm, cls, &data, &value, 1, 0, NULL, NULL);
         }
         if (status == MOTTE_OK && skipping)
             STATUS(MOTTE_E_MAP_FULL, motte_realm_commit_skipping(realm, NULL, 0, 0, NULL));
@@ -630,8 +630,8 @@ static void what_is_lent_stays(void) {
     MUST(motte_object_set_string(w.object, w.name, "the first of them", MOTTE_NTS));
     for (i = 2; i < 3000; i++) {
         motte_prop props[2] = {w.id, w.name};
-        motte_value row[2] = {motte_int((int64_t)i), motte_text("another")};
-        MUST(motte_row_create(w.realm, w.thing, props, row, 2, 0, NULL));
+        motte_value row[2] = {motte_int((int64_t)i), motte_string("another")};
+        MUST(motte_row_create(w.realm, w.thing, props, row, 2, 0, NULL, NULL));
     }
     MUST(motte_realm_commit(w.realm, 0, NULL));
     MUST(motte_realm_view_epoch(w.realm, &epoch));

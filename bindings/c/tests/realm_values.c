@@ -234,7 +234,7 @@ static int same_link(const motte_value *actual, const char *at) {
     } else {
         motte_key found;
         MUST(motte_coll_get_object(type->all, position, &object));
-        MUST(motte_object_id(object, NULL, &found));
+        MUST(motte_object_row(object, NULL, &found));
         is_same = found == actual->as.key;
     }
     motte_release(object);
@@ -283,9 +283,9 @@ static int same_typed(place from, const motte_value *actual, const char *at) {
     if ((content = member(at, "link"))) return actual->type == MOTTE_TYPE_LINK && same_link(actual, content);
     if ((content = member(at, "date"))) return actual->type == MOTTE_TYPE_TIMESTAMP && is_date(actual, content);
     if ((content = member(at, "data")))
-        return actual->type == MOTTE_TYPE_BINARY && is_hex(content, actual->as.binary.data, actual->as.binary.size);
+        return actual->type == MOTTE_TYPE_DATA && is_hex(content, actual->as.data.data, actual->as.data.size);
     if ((content = member(at, "long_data")))
-        return actual->type == MOTTE_TYPE_BINARY && is_long(actual->as.binary.data, actual->as.binary.size, content);
+        return actual->type == MOTTE_TYPE_DATA && is_long(actual->as.data.data, actual->as.data.size, content);
     if ((content = member(at, "long_string")))
         return actual->type == MOTTE_TYPE_STRING && is_long(actual->as.string.data, actual->as.string.size, content);
     if ((content = member(at, "objectId")))

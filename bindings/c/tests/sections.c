@@ -45,7 +45,7 @@ int main(void) {
     MUST(motte_realm_begin_write(realm, -1));
     for (int i = 0; i < 6; i++) {
         motte_value values[2] = {motte_int(i), motte_int(i * 7)};
-        MUST(motte_row_create(realm, item, props, values, 2, 0, &row));
+        MUST(motte_row_create(realm, item, props, values, 2, 0, &row, NULL));
     }
     MUST(motte_realm_commit(realm, 0, NULL));
     MUST(motte_class_all(realm, item, &all));

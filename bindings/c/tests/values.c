@@ -90,17 +90,17 @@ static void decimals(void) {
 }
 
 static void identifiers(void) {
-    motte_oid id, next;
+    motte_object_id id, next;
     motte_uuid uuid;
     char room[40];
     size_t size;
-    STATUS(MOTTE_OK, motte_oid_parse("507F1f77bcf86cd799439011", MOTTE_NTS, &id));
+    STATUS(MOTTE_OK, motte_object_id_parse("507F1f77bcf86cd799439011", MOTTE_NTS, &id));
     CHECK(id.bytes[0] == 0x50 && id.bytes[11] == 0x11);
     STATUS(MOTTE_OK, motte_bytes_format(MOTTE_TYPE_OBJECT_ID, id.bytes, room, sizeof room, &size));
     CHECK(size == 24 && memcmp(room, "507f1f77bcf86cd799439011", 24) == 0);
-    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_oid_parse("507f1f77bcf86cd79943901", MOTTE_NTS, &id));
-    STATUS(MOTTE_OK, motte_oid_new(&id));
-    STATUS(MOTTE_OK, motte_oid_new(&next));
+    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_object_id_parse("507f1f77bcf86cd79943901", MOTTE_NTS, &id));
+    STATUS(MOTTE_OK, motte_object_id_new(&id));
+    STATUS(MOTTE_OK, motte_object_id_new(&next));
     CHECK(memcmp(id.bytes, next.bytes, 12) < 0);
     STATUS(MOTTE_OK, motte_uuid_parse("00112233-4455-6677-8899-aabbccddeeff", MOTTE_NTS, &uuid));
     CHECK(uuid.bytes[0] == 0 && uuid.bytes[1] == 0x11 && uuid.bytes[15] == 0xff);
@@ -133,7 +133,7 @@ static void timestamps(void) {
 
 static void order(void) {
     motte_value ascending[9], nan = motte_double(0.0);
-    motte_oid id;
+    motte_object_id id;
     motte_uuid uuid;
     int32_t result;
     int i, j;
@@ -145,9 +145,9 @@ static void order(void) {
     ascending[2] = nan;
     ascending[3] = motte_decimal_text("2.5");
     ascending[4] = motte_int(3);
-    ascending[5] = motte_text("");
-    ascending[6] = motte_instant(0, 0);
-    ascending[7] = motte_oid_value(id);
+    ascending[5] = motte_string("");
+    ascending[6] = motte_timestamp_value(0, 0);
+    ascending[7] = motte_object_id_value(id);
     ascending[8] = motte_uuid_value(uuid);
     for (i = 0; i < 9; i++) {
         for (j = 0; j < 9; j++) {
@@ -163,7 +163,7 @@ static void nested(void) {
     motte_buf inner, outer, deep;
     size_t count, i;
     values[0] = motte_int(1);
-    values[1] = motte_text("two");
+    values[1] = motte_string("two");
     values[2] = motte_null();
     MUST(motte_nested_list(values, 3, &inner));
     list = motte_nested(MOTTE_TYPE_LIST, &inner);
@@ -230,15 +230,15 @@ static void properties(void) {
     motte_prop_details details;
     motte_object *object;
     motte_decimal decimal = decimal_of("3.75"), back;
-    motte_oid oid, oid_back;
+    motte_object_id oid, oid_back;
     motte_uuid uuid;
     motte_value key = motte_int(1), value, values[2];
     int64_t number = 0;
     motte_str text;
-    MUST(motte_oid_new(&oid));
+    MUST(motte_object_id_new(&oid));
     MUST(motte_uuid_new(&uuid));
     MUST(motte_realm_begin_write(realm, -1));
-    MUST(motte_object_create(realm, cls, &key, 0, &object));
+    MUST(motte_object_create(realm, cls, &key, 0, &object, NULL));
     STATUS(MOTTE_NULL, motte_object_get_fixed(object, d, sizeof back, &back));
     STATUS(MOTTE_OK, motte_object_set_fixed(object, d, &decimal, sizeof decimal));
     STATUS(MOTTE_OK, motte_object_set_fixed(object, o, oid.bytes, sizeof oid));
@@ -253,7 +253,7 @@ static void properties(void) {
     STATUS(MOTTE_E_WRONG_TYPE, motte_object_set_fixed(object, u, oid.bytes, sizeof oid));
     STATUS(MOTTE_E_WRONG_TYPE, motte_object_set_fixed(object, v, oid.bytes, sizeof oid));
     STATUS(MOTTE_E_NULL_ARGUMENT, motte_object_set_fixed(object, u, NULL, 16));
-    value = motte_oid_value(oid);
+    value = motte_object_id_value(oid);
     value.as.words[1] |= (uint64_t)1 << 40;
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_object_set(object, o, &value));
 
@@ -275,18 +275,20 @@ static void properties(void) {
     props[0] = id;
     props[1] = v;
     values[0] = key;
-    values[1] = motte_text("again");
-    motte_object_release(&object);
-    STATUS(MOTTE_E_DUPLICATE_PRIMARY_KEY, motte_object_create_with(realm, cls, props, values, 2, 0, &object));
-    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_object_create_with(realm, cls, props, values, 2, 3, &object));
-    STATUS(MOTTE_E_UNKNOWN_FLAG, motte_object_create_with(realm, cls, props, values, 2, 4, &object));
-    STATUS(MOTTE_UNCHANGED, motte_object_create_with(realm, cls, props, values, 2, MOTTE_CREATE_MODIFIED, &object));
+    values[1] = motte_string("again");
+    motte_release(object);
+    STATUS(MOTTE_E_DUPLICATE_PRIMARY_KEY, motte_object_create_with(realm, cls, props, values, 2, 0, &object, NULL));
+    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_object_create_with(realm, cls, props, values, 2, 3, &object, NULL));
+    STATUS(MOTTE_E_UNKNOWN_FLAG, motte_object_create_with(realm, cls, props, values, 2, 4, &object, NULL));
+    bool created = true;
+    STATUS(MOTTE_OK, motte_object_create_with(realm, cls, props, values, 2, MOTTE_CREATE_MODIFIED, &object, &created));
+    CHECK(!created);
     STATUS(MOTTE_OK, motte_object_get_string(object, v, &text));
     CHECK(motte_str_equal(text, "again"));
-    motte_object_release(&object);
+    motte_release(object);
     MUST(motte_realm_cancel(realm));
     MUST(motte_realm_close(realm));
-    motte_realm_release(&realm);
+    motte_release(realm);
 }
 
 static void batches(void) {
@@ -298,7 +300,7 @@ static void batches(void) {
     motte_coll *all;
     motte_uuid ids[3], ids_back[3];
     motte_decimal prices[3], prices_back[3];
-    motte_oid oids[3];
+    motte_object_id oids[3];
     motte_value mixed[3], read[3];
     motte_key keys[3];
     uint8_t validity = 0x5, present = 0;
@@ -309,11 +311,11 @@ static void batches(void) {
     props[3] = motte_prop_named(realm, cls, "v");
     for (i = 0; i < 3; i++) {
         MUST(motte_uuid_new(&ids[i]));
-        MUST(motte_oid_new(&oids[i]));
+        MUST(motte_object_id_new(&oids[i]));
         MUST(motte_decimal_from_double((double)i / 4, &prices[i]));
     }
     mixed[0] = motte_int(1);
-    mixed[1] = motte_text("two");
+    mixed[1] = motte_string("two");
     mixed[2] = motte_decimal_value(prices[2]);
     memset(columns, 0, sizeof columns);
     columns[0].type = MOTTE_TYPE_UUID;
@@ -346,10 +348,10 @@ static void batches(void) {
     STATUS(MOTTE_OK, motte_read_values(all, &props[3], 1, 0, 3, MOTTE_LAYOUT_ROWS, read, &count));
     CHECK(read[0].type == MOTTE_TYPE_INT && motte_str_equal(read[1].as.string, "two"));
     CHECK(read[2].type == MOTTE_TYPE_DECIMAL && memcmp(&read[2].as, &prices[2], 16) == 0);
-    motte_coll_release(&all);
-    motte_insert_release(&insert);
+    motte_release(all);
+    motte_release(insert);
     MUST(motte_realm_close(realm));
-    motte_realm_release(&realm);
+    motte_release(realm);
 }
 
 int main(void) {

@@ -19,8 +19,8 @@ _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"[-+]?(?:nan|inf|\d[\d.]*(?:e[-+]?\d+)?)(f?)(?![\w])")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _DATA = re.compile(r'x"((?:[0-9a-f]{2})*)"')
-_NAMED = re.compile(r'(dec|oid|uuid)"([^"]*)"')
-_NAMED_TYPES: dict[str, Callable[[str], Any]] = {"dec": Decimal, "oid": ObjectId, "uuid": uuid.UUID}
+_NAMED = re.compile(r'(dec|objectId|uuid)"([^"]*)"')
+_NAMED_TYPES: dict[str, Callable[[str], Any]] = {"dec": Decimal, "objectId": ObjectId, "uuid": uuid.UUID}
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|(.))")
 
 

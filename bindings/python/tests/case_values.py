@@ -54,7 +54,7 @@ def value_text(value: Any) -> str:
     if isinstance(value, Decimal):
         return f'dec"{value}"'
     if isinstance(value, (motte.ObjectId, uuid.UUID)):
-        return f'{"uuid" if isinstance(value, uuid.UUID) else "oid"}"{value}"'
+        return f'{"uuid" if isinstance(value, uuid.UUID) else "objectId"}"{value}"'
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 

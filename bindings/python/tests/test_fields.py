@@ -11,7 +11,7 @@ import pytest
 from conftest import Dog, Everything, Person
 
 import motte
-from motte._convert import BINARY, BOOL, DOUBLE, FLOAT, INT, INVERSE, LINK, STRING, TIMESTAMP
+from motte._convert import DATA, BOOL, DOUBLE, FLOAT, INT, INVERSE, LINK, STRING, TIMESTAMP
 from motte.schema import specification
 
 
@@ -23,10 +23,10 @@ def test_annotations_become_types() -> None:
 
     types = {name: each.type for name, each in declared.items()}
     assert types["flag"] == BOOL and types["whole"] == INT and types["single"] == FLOAT and types["real"] == DOUBLE
-    assert types["text"] == STRING and types["data"] == BINARY and types["moment"] == TIMESTAMP
+    assert types["text"] == STRING and types["data"] == DATA and types["moment"] == TIMESTAMP
     assert declared["id"].field.primary_key and declared["maybe_whole"].field.indexed
     assert not declared["whole"].nullable and declared["maybe_whole"].nullable
-    assert declared["datas"].is_list and declared["datas"].nullable and declared["datas"].type == BINARY
+    assert declared["datas"].is_list and declared["datas"].nullable and declared["datas"].type == DATA
 
 
 def test_links_lists_and_inverses() -> None:

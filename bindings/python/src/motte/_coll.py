@@ -12,8 +12,8 @@ from ._ffi import ffi, lib, sized
 from ._handles import out, own, take_text
 from ._tokens import OK, Token
 
-LIST, RESULTS, BACKLINKS = lib.MOTTE_COLL_LIST, lib.MOTTE_COLL_RESULTS, lib.MOTTE_COLL_BACKLINKS
-SET, MAP = lib.MOTTE_COLL_SET, lib.MOTTE_COLL_MAP
+LIST, RESULTS, BACKLINKS = lib.MOTTE_COLLECTION_LIST, lib.MOTTE_COLLECTION_RESULTS, lib.MOTTE_COLLECTION_BACKLINKS
+SET, MAP = lib.MOTTE_COLLECTION_SET, lib.MOTTE_COLLECTION_MAP
 UNION, INTERSECT = lib.MOTTE_SET_UNION, lib.MOTTE_SET_INTERSECT
 SUBTRACT, DIFFER = lib.MOTTE_SET_SUBTRACT, lib.MOTTE_SET_SYMMETRIC_DIFFERENCE
 SUBSET, SUPERSET, INTERSECTS = lib.MOTTE_SET_SUBSET, lib.MOTTE_SET_SUPERSET, lib.MOTTE_SET_INTERSECTS
@@ -33,7 +33,7 @@ class CollInfo(NamedTuple):
 def object_link(handle: Any) -> tuple[int, int]:
     """(class id, key)"""
     class_id, key = ffi.new("motte_class *"), ffi.new("motte_key *")
-    errors.check(lib.motte_object_id(handle, class_id, key))
+    errors.check(lib.motte_object_row(handle, class_id, key))
     return int(class_id[0]), int(key[0])
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 from . import _decimals, errors
 from ._convert import (
-    BINARY, BOOL, DECIMAL, DOUBLE, FLOAT, INT, LINK, MIXED, OBJECT_ID, PAIR, SIGN, STRING, TIMESTAMP, TYPE_NAMES, UUID,
+    DATA, BOOL, DECIMAL, DOUBLE, FLOAT, INT, LINK, MIXED, OBJECT_ID, PAIR, SIGN, STRING, TIMESTAMP, TYPE_NAMES, UUID,
     WIDTHS, Values, real, seconds_of, wrong_type,
 )
 from ._ffi import ffi, lib
@@ -213,7 +213,7 @@ _COLUMN_BUILDERS: dict[int, Callable[..., Column]] = {
     FLOAT: _real_column(FLOAT, "f"),
     DOUBLE: _real_column(DOUBLE, "d"),
     STRING: _text_column(STRING, (str,)),
-    BINARY: _text_column(BINARY, (bytes, bytearray, memoryview)),
+    DATA: _text_column(DATA, (bytes, bytearray, memoryview)),
     TIMESTAMP: _timestamp_column,
     LINK: _link_column,
     DECIMAL: _fixed_column(DECIMAL, Decimal, lambda value: PAIR.pack(*_decimals.words(value))),

@@ -28,12 +28,12 @@ from . import _decimals, errors
 from ._ffi import ffi, lib
 from .objectid import ObjectId
 
-NULL, BOOL, INT, FLOAT, DOUBLE, STRING, BINARY, TIMESTAMP, LINK, INVERSE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 100
+NULL, BOOL, INT, FLOAT, DOUBLE, STRING, DATA, TIMESTAMP, LINK, INVERSE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 100
 DECIMAL, OBJECT_ID, UUID, LIST, MAP, MIXED = 9, 10, 11, 12, 13, 14
 
 #: Names of the types in messages and schema texts.
 TYPE_NAMES = {NULL: "null", BOOL: "bool", INT: "int", FLOAT: "float", DOUBLE: "double", STRING: "string",
-              BINARY: "data", TIMESTAMP: "timestamp", LINK: "link", DECIMAL: "decimal", OBJECT_ID: "objectId",
+              DATA: "data", TIMESTAMP: "timestamp", LINK: "link", DECIMAL: "decimal", OBJECT_ID: "objectId",
               UUID: "uuid", LIST: "list", MAP: "map", MIXED: "mixed", INVERSE: "inverse"}
 #: Bytes of the types that are arrays of bytes.
 WIDTHS = {DECIMAL: 16, UUID: 16, OBJECT_ID: 12}
@@ -181,7 +181,7 @@ class Values:
             seconds, nanoseconds = seconds_of(value)
             words += (TIMESTAMP | nanoseconds << 32, seconds, 0)
         elif isinstance(value, (bytes, bytearray, memoryview)):
-            self._bytes(BINARY, bytes(value))
+            self._bytes(DATA, bytes(value))
         elif isinstance(value, Decimal) and type_ not in (FLOAT, DOUBLE):
             words += (DECIMAL, *_decimals.words(value))
         elif isinstance(value, uuid.UUID):
@@ -337,7 +337,7 @@ DECODERS: dict[int, Callable[[int, int, int, Callable[[int, int], Any]], Any]] =
     FLOAT: lambda aux, low, high, make: struct.unpack("<f", struct.pack("<I", low & _LOW))[0],
     DOUBLE: lambda aux, low, high, make: struct.unpack("<d", struct.pack("<q", low))[0],
     STRING: lambda aux, low, high, make: copy_bytes(low, high).decode("utf-8"),
-    BINARY: lambda aux, low, high, make: copy_bytes(low, high),
+    DATA: lambda aux, low, high, make: copy_bytes(low, high),
     TIMESTAMP: lambda aux, low, high, make: moment(low, aux),
     LINK: lambda aux, low, high, make: make(aux, low),
     DECIMAL: lambda aux, low, high, make: _decimals.decimal(low, high),

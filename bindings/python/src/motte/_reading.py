@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._coll import Coll
 from ._columns import fixed, unpacked
 from ._convert import (
-    BINARY, BOOL, DOUBLE, FLOAT, INT, LINK, MIXED, NULL, STRING, TIMESTAMP, WIDTHS, Maker, moment,
+    DATA, BOOL, DOUBLE, FLOAT, INT, LINK, MIXED, NULL, STRING, TIMESTAMP, WIDTHS, Maker, moment,
 )
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ def column(coll: Coll, prop: int, type_: int, target: int, make_object: Maker) -
     count = coll.count()
     if not count:
         return []
-    if type_ in (STRING, BINARY):
+    if type_ in (STRING, DATA):
         texts = coll.texts(prop, 0, count)
-        return list(texts) if type_ == BINARY else [None if text is None else text.decode() for text in texts]
+        return list(texts) if type_ == DATA else [None if text is None else text.decode() for text in texts]
     if type_ == NULL:
         return [None] * count
     if type_ == MIXED:

@@ -287,12 +287,12 @@ class Realm:
 
     def row_create(self, class_id: int, props: Any, values: Values, flags: int) -> tuple[int, bool]:
         """(key, whether it is new). `props` is a prop_array(), `flags` is one of MOTTE_CREATE_*."""
-        place = ffi.new("motte_key *")
+        place, created = ffi.new("motte_key *"), ffi.new("bool *")
         status = lib.motte_row_create(
-            self.handle, class_id, props, values.pointer(), len(props), flags, place)
+            self.handle, class_id, props, values.pointer(), len(props), flags, place, created)
         if status < 0:
             errors.fail(status)
-        return int(place[0]), status != lib.MOTTE_UNCHANGED
+        return int(place[0]), bool(created[0])
 
     def row_reader(self, class_id: int, prop: Any, make_object: Any,
                    decoders: dict[int, Any] = DECODERS) -> Callable[[int], Any]:

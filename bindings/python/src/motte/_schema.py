@@ -60,7 +60,7 @@ class Schema:
                     kept.append(view)
                     setattr(spec, field, ffi.cast("char *", view))
                     setattr(spec, field + "_size", len(content))
-                errors.check(lib.motte_schema_add_property(handle, index[0], spec, NULL))
+                errors.check(lib.motte_schema_add_prop(handle, index[0], spec, NULL))
                 del kept
         errors.check(lib.motte_schema_validate(handle))
         return Schema(handle)

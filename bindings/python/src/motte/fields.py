@@ -21,7 +21,7 @@ from typing import Annotated, Any, Callable, Literal, NamedTuple, Optional, Unio
 
 from . import errors
 from ._convert import (
-    BINARY, BOOL, DECIMAL, DOUBLE, FLOAT, INT, INVERSE, LINK, MIXED, OBJECT_ID, STRING, TIMESTAMP, UUID,
+    DATA, BOOL, DECIMAL, DOUBLE, FLOAT, INT, INVERSE, LINK, MIXED, OBJECT_ID, STRING, TIMESTAMP, UUID,
 )
 from ._ffi import lib
 from .backlinks import Backlinks
@@ -126,7 +126,7 @@ class Declared(NamedTuple):
         return {LIST: list, SET: set, MAP: dict}[self.collection]()
 
 
-_TYPES: dict[Any, int] = {bool: BOOL, int: INT, float: DOUBLE, str: STRING, bytes: BINARY, datetime: TIMESTAMP,
+_TYPES: dict[Any, int] = {bool: BOOL, int: INT, float: DOUBLE, str: STRING, bytes: DATA, datetime: TIMESTAMP,
                           Decimal: DECIMAL, uuid.UUID: UUID, ObjectId: OBJECT_ID, Any: MIXED}
 _TYPES_TEXT = ("bool, int, motte.Int8 to Int32, float, motte.Float32, str, bytes, datetime, Decimal, uuid.UUID, "
                "motte.ObjectId, Any, an Enum, a model class, or list[...], set[...] or dict[str, ...] of these")

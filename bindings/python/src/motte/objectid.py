@@ -24,13 +24,13 @@ class ObjectId:
     _bytes: bytes
 
     def __init__(self, value: Union[None, str, bytes, bytearray, memoryview, ObjectId] = None) -> None:
-        place = ffi.new("motte_oid *")
+        place = ffi.new("motte_object_id *")
         if value is None:
-            errors.check(lib.motte_oid_new(place))
+            errors.check(lib.motte_object_id_new(place))
             content = bytes(ffi.buffer(place, _SIZE))
         elif isinstance(value, str):
             text = value.encode("utf-8", "replace")
-            errors.check(lib.motte_oid_parse(text, len(text), place))
+            errors.check(lib.motte_object_id_parse(text, len(text), place))
             content = bytes(ffi.buffer(place, _SIZE))
         elif isinstance(value, ObjectId):
             content = value._bytes

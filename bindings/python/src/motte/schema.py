@@ -16,7 +16,7 @@ from typing import Any, Optional, Union
 from . import errors
 from ._atomic import atomically, needs_others
 from ._convert import (
-    BINARY, BOOL, DECIMAL, DECODERS, DOUBLE, EPOCH, FLOAT, IN_PLACE, INT, INVERSE, LINK, MIXED, OBJECT_ID,
+    DATA, BOOL, DECIMAL, DECODERS, DOUBLE, EPOCH, FLOAT, IN_PLACE, INT, INVERSE, LINK, MIXED, OBJECT_ID,
     HOLDING, PLACE_DECODERS, STRING, TIMESTAMP, UUID, Maker, Values,
 )
 from ._members import checked_member
@@ -64,9 +64,9 @@ def _property(declared: Declared) -> PropertySpec:
         declared.name, declared.type, declared.collection, flags, declared.target, declared.field.origin)
 
 
-_ANNOTATIONS: dict[int, Any] = {BOOL: bool, INT: int, FLOAT: Float32, DOUBLE: float, STRING: str, BINARY: bytes,
+_ANNOTATIONS: dict[int, Any] = {BOOL: bool, INT: int, FLOAT: Float32, DOUBLE: float, STRING: str, DATA: bytes,
                                 TIMESTAMP: datetime, DECIMAL: Decimal, OBJECT_ID: ObjectId, UUID: uuid.UUID, MIXED: Any}
-_ZEROS: dict[int, Any] = {BOOL: False, INT: 0, FLOAT: 0.0, DOUBLE: 0.0, STRING: "", BINARY: b"", TIMESTAMP: EPOCH,
+_ZEROS: dict[int, Any] = {BOOL: False, INT: 0, FLOAT: 0.0, DOUBLE: 0.0, STRING: "", DATA: b"", TIMESTAMP: EPOCH,
                           DECIMAL: Decimal(0), OBJECT_ID: ObjectId(bytes(12)), UUID: uuid.UUID(int=0)}
 _EVERY_WIDTH = sum(WIDTHS.values())
 # Annotations that are made, not written.
