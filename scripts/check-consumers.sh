@@ -70,6 +70,8 @@ python3 scripts/readme-example.py fill docs/COMING_FROM_REALMSWIFT.md Tests/Cons
 python3 scripts/readme-example.py fill docs/from-realm.md Tests/Consumers/swift/FromRealm/main.swift \
     > "$work/swift/Sources/FromRealm/main.swift"
 cp Tests/RealmFiles/tiny.realm "$work/swift/app.realm"
+python3 scripts/readme-example.py fill docs/tutorial-swift.md Tests/Consumers/swift/Tutorial/main.swift \
+    > "$work/swift/Sources/Tutorial/main.swift"
 # The toolchain suffices: pkg-config finds nothing, and where a namespace allows it headers of -dev packages are hidden.
 without_packages() {
     export PKG_CONFIG_PATH='' PKG_CONFIG_LIBDIR=$work/nothing
@@ -128,9 +130,15 @@ ChangeStreams ^true apple
 OrderServer ^missing
 ActorCounter ^3 3 3 true
 FromRealm ^Rex ball 2$
+Tutorial ^3 books by 2 authors$
 Documents ^parks: \["Washington D%2EC%2E"\] \["Washington D.C."\]
 PROGRAMS
 say "programs with actors, tasks and streams in Swift 6 mode"
+python3 scripts/readme-example.py output docs/tutorial-swift.md > "$work/tutorial.expected"
+mkdir -p "$work/tutorial"
+(cd "$work/tutorial" && "$root/.build-consumer/debug/Tutorial") | diff - "$work/tutorial.expected" ||
+    fail "the tutorial says something else than it prints"
+say "Swift tutorial"
 
 # ------------------------------------------------------------------------------------------------ wheel
 .venv/bin/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \

@@ -4,6 +4,8 @@ run by Tests/Documents.
     python3 scripts/readme-example.py swift|c|python          the example of a language of README.md
     python3 scripts/readme-example.py fill DOCUMENT TEMPLATE  a Swift source, with the blocks of a document in place of
                                                               its lines `// Block: how the block begins`
+    python3 scripts/readme-example.py output DOCUMENT         what it says that its programs print: the blocks of text
+                                                              behind a block of code
 """
 import pathlib
 import re
@@ -31,5 +33,8 @@ if sys.argv[1] == "fill":
     if unused:
         sys.exit(f"{template} has not all examples of {document}:\n{unused[0]}")
     print(filled, end="")
+elif sys.argv[1] == "output":
+    text = (ROOT / sys.argv[2]).read_text(encoding="utf-8")
+    print("".join(re.findall(r"(?ms)^```(?:swift|c)\n(?:[^`].*?\n)?```\n\n```text\n(.*?)^```", text)), end="")
 else:
     print(block("README.md", sys.argv[1], MARKS[sys.argv[1]]), end="")

@@ -16,8 +16,8 @@ public func motte_release(_ handle: UnsafeRawPointer?) -> motte_status {
 private func notAHandle(_ token: HandleToken) -> DatabaseError {
     DatabaseError(
         .badHandle,
-        "0x\(String(token.bits, radix: 16)) is not a handle of this library; pass the handle itself, not the address of "
-            + "its variable")
+        "0x\(String(token.bits, radix: 16)) is not a handle of this library; pass the handle itself, not the address "
+            + "of its variable")
 }
 
 @_cdecl("motte_release_many") @implementation
