@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
@@ -48,8 +48,10 @@ class BuildExtension(build_ext):
         folder.mkdir(parents=True, exist_ok=True)
         for name in (SONAME, "libmotte.so"):
             shutil.copy(source, folder / name)
+        header = os.environ.get("MOTTE_HEADER")
         for extension in self.extensions:
             extension.library_dirs.append(str(folder))
+            extension.include_dirs.append(str(pathlib.Path(header).parent if header else ROOT / "include"))
         super().run()
         package = HERE / "src" / "motte" if self.inplace else pathlib.Path(self.build_lib) / "motte"
         shutil.copy(source, package / SONAME)
@@ -111,8 +113,20 @@ class NoSourceDistribution(sdist):
         sys.exit("build wheels, from the repository: python -m build --wheel bindings/python")
 
 
+# What is done per object, in C over the same header; paths are relative to this file, as setuptools wants them.
+OBJECTS = Extension(
+    "motte._objects",
+    sources=[f"native/{name}.c" for name in ("module", "model", "property", "rows", "values", "adding", "cursor")],
+    depends=["native/objects.h"],
+    libraries=["motte"],
+    extra_compile_args=["-std=c11", "-O2", "-g0", "-Wall", "-Wextra", "-fvisibility=hidden"],
+    extra_link_args=["-Wl,-rpath,$ORIGIN", "-Wl,-z,relro,-z,now"],
+    py_limited_api=True,
+)
+
 setup(
+    ext_modules=[OBJECTS],
     cffi_modules=["src/motte/_build.py:builder"],
     cmdclass={"bdist_wheel": HonestWheel, "build_ext": BuildExtension, "sdist": NoSourceDistribution},
-    options={"bdist_wheel": {"py_limited_api": "cp39"}},
+    options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )

@@ -85,7 +85,7 @@ public func motte_object_create_with(
         out_created?.pointee = false
         let out = try required(out_object)
         let realm = try Handles.realm(realm)
-        let (key, isNew) = try createRow(realm.box.session, cls, props, values, count, flags)
+        let (key, isNew) = try createRow(realm.box, cls, props, values, count, flags)
         guard let object = try realm.box.session.object(TableKey(cls), at: key) else { return .notFound }
         try Handles.make(object, realm.box.core, out)
         out_created?.pointee = isNew
@@ -95,22 +95,21 @@ public func motte_object_create_with(
 
 /// A new row with values, or the existing one with the same primary key.
 func createRow(
-    _ session: Session, _ cls: motte_class, _ props: UnsafePointer<motte_prop>?, _ values: UnsafePointer<motte_value>?,
+    _ box: RealmBox, _ cls: motte_class, _ props: UnsafePointer<motte_prop>?, _ values: UnsafePointer<motte_value>?,
     _ count: Int, _ flags: UInt32
 ) throws(DatabaseError) -> (key: ObjectKey, isNew: Bool) {
     let policy = try UpdatePolicy(createFlags: flags)
-    let schema = try session.schema
-    let type = try schema.type(cls)
-    let (columns, checked) = try assignments(props, values, count, of: TableKey(cls), schema)
-    if let primaryKey = type.primaryKey?.columnKey, !columns.contains(primaryKey) {
-        throw DatabaseError(.noPrimaryKey, "a new \(type.name) needs its primary key", className: type.name)
+    let session = box.session
+    let shape = try box.core.shapes.shape(session, cls, props, count)
+    let checked = try shape.checked(values)
+    if shape.lacksPrimaryKey {
+        let name = try session.schema.type(cls).name
+        throw DatabaseError(.noPrimaryKey, "a new \(name) needs its primary key", className: name)
     }
     if count == 0 { return (try session.create(TableKey(cls)).object.key, true) }
-    return try checked.withUnsafeBufferPointer { buffer throws(DatabaseError) in
-        guard policy != .error else { return try session.create(TableKey(cls), columns: columns, values: buffer) }
-        let (object, isNew) = try session.upsert(TableKey(cls), columns: columns, values: buffer, policy: policy)
-        return (object.key, isNew)
-    }
+    guard policy != .error else { return try session.create(TableKey(cls), columns: shape.columns, values: checked) }
+    let (object, isNew) = try session.upsert(TableKey(cls), columns: shape.columns, values: checked, policy: policy)
+    return (object.key, isNew)
 }
 
 @_cdecl("motte_object_find") @implementation
@@ -132,11 +131,16 @@ public func motte_object_find(
 func findRow(
     _ session: Session, _ cls: motte_class, _ primaryKey: UnsafePointer<motte_value>?
 ) throws(DatabaseError) -> ObjectKey? {
-    let type = try session.schema.type(cls)
-    guard type.primaryKey != nil else {
-        throw DatabaseError(.noPrimaryKey, "\(type.name) has no primary key; query it instead", className: type.name)
+    do throws(DatabaseError) {
+        return try session.findKey(TableKey(cls), primaryKey: try checkedValue(primaryKey))
+    } catch {
+        let type = try session.schema.type(cls)
+        guard type.primaryKey != nil else {
+            throw DatabaseError(
+                .noPrimaryKey, "\(type.name) has no primary key; query it instead", className: type.name)
+        }
+        throw error
     }
-    return try session.findKey(TableKey(cls), primaryKey: try checkedValue(primaryKey))
 }
 
 @_cdecl("motte_object_at") @implementation
@@ -259,11 +263,9 @@ public func motte_object_set_many(
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
         let object = try Handles.object(object)
-        let (columns, checked) = try assignments(
-            props, values, count, of: object.box.object.table, try object.box.session.schema)
-        try checked.withUnsafeBufferPointer { buffer throws(DatabaseError) in
-            try object.box.object.setMany(columns, values: buffer)
-        }
+        let shape = try object.box.core.shapes.shape(
+            object.box.session, object.box.object.table.rawValue, props, count)
+        try object.box.object.setMany(shape.columns, values: try shape.checked(values))
         return .ok
     }
 }

@@ -113,18 +113,3 @@ func columns(
     }
     return columns
 }
-
-/// Checked values for properties, links completed.
-func assignments(
-    _ props: UnsafePointer<motte_prop>?, _ values: UnsafePointer<motte_value>?, _ count: Int, of table: TableKey,
-    _ schema: Schema
-) throws(DatabaseError) -> (columns: [ColumnKey], values: [ValueView]) {
-    let columns = try columns(props, count, of: table, schema)
-    var checked = try checkedValues(values, count)
-    guard let type = schema[table] else { return (columns, checked) }
-    for index in 0 ..< count where checked[index].kind == .link && checked[index].aux == 0 {
-        guard let property = type.property(columns[index]) else { continue }
-        checked[index] = schema.completed(checked[index], for: property)
-    }
-    return (columns, checked)
-}

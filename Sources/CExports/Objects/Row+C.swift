@@ -36,7 +36,7 @@ public func motte_row_create(
         out_key?.pointee = 0
         out_created?.pointee = false
         let realm = try Handles.realm(realm)
-        let (key, isNew) = try createRow(realm.box.session, cls, props, values, count, flags)
+        let (key, isNew) = try createRow(realm.box, cls, props, values, count, flags)
         out_key?.pointee = key.rawValue
         out_created?.pointee = isNew
         return .ok
@@ -50,15 +50,25 @@ public func motte_row_get_many(
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
         let out = try requiredArray(out_values, count)
-        let session = try Handles.realm(realm).box.session
-        let source = try session.source()
-        guard source.schema[TableKey(cls)] != nil else { throw unknownClass(cls) }
-        let view = try source.table(TableKey(cls))
-        let key = ObjectKey(key)
-        try readRow(session, TableKey(cls), key, try input(props, count), out) {
-            (column) throws(DatabaseError) in try view.value(column, key)
+        let realm = try Handles.realm(realm)
+        let props = try input(props, count)
+        let table = TableKey(cls)
+        do throws(DatabaseError) {
+            guard let start = out.baseAddress, count > 0 else {
+                try requireRow(realm.box.session, cls, ObjectKey(key))
+                return .ok
+            }
+            // The two are the same 24 bytes.
+            let views = UnsafeMutableRawPointer(start).assumingMemoryBound(to: ValueView.self)
+            try realm.box.session.values(table, ObjectKey(key), count, into: views) { (index) throws(DatabaseError) in
+                do throws(DatabaseError) { return try PropertyID(props[index]).column(in: table) } catch {
+                    throw error.at(rowIndex: index)
+                }
+            }
+        } catch {
+            out.update(repeating: motte_value())
+            throw try realm.box.session.schema[table] == nil ? unknownClass(cls) : error
         }
-        if count == 0 { try requireRow(session, cls, key) }
         return .ok
     }
 }
@@ -69,15 +79,13 @@ public func motte_row_set_many(
     _ values: UnsafePointer<motte_value>?, _ count: Int
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
-        let session = try Handles.realm(realm).box.session
-        let schema = try session.schema
-        _ = try schema.type(cls)
-        let (columns, checked) = try assignments(props, values, count, of: TableKey(cls), schema)
+        let realm = try Handles.realm(realm)
+        let session = realm.box.session
+        let shape = try realm.box.core.shapes.shape(session, cls, props, count)
+        let checked = try shape.checked(values)
         _ = try session.requireWrite()
-        try requireRow(session, cls, ObjectKey(key))
-        try checked.withUnsafeBufferPointer { buffer throws(DatabaseError) in
-            try session.setMany(TableKey(cls), ObjectKey(key), columns: columns, values: buffer)
-        }
+        if count == 0 { try requireRow(session, cls, ObjectKey(key)) }
+        try session.setMany(TableKey(cls), ObjectKey(key), columns: shape.columns, values: checked)
         return .ok
     }
 }

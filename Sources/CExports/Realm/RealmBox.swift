@@ -10,6 +10,8 @@ final class RealmCore: Sendable {
     let session: Session
     /// Terminated names of classes and properties, for C.
     let names = NameCache()
+    /// For calls about single rows.
+    let shapes = RowShapes()
     /// The queue that wakes for this realm, kept alive with it.
     private let queue: DeliveryQueue?
     /// Run by that queue.

@@ -72,10 +72,9 @@ extension Session {
     ) throws(DatabaseError) -> (key: ObjectKey, isNew: Bool) {
         let write = try requireWrite()
         try checkPairs(columns, values)
-        let view = try write.table(table)
-        if returnExisting, let primaryKey = view.type.primaryKey?.columnKey,
+        if returnExisting, let primaryKey = try write.table(table).type.primaryKey?.columnKey,
             let position = columns.firstIndex(of: primaryKey),
-            let known = try view.find(primaryKey: values[position])
+            let known = try write.table(table).find(primaryKey: values[position])
         {
             var others: [ColumnKey] = []
             var rest: [ValueView] = []
@@ -113,6 +112,16 @@ extension Session {
         try lentTable(table).read { table throws(DatabaseError) in try table.value(column, key) }
     }
 
+    /// The values of several properties of one object, the columns one after the other; borrowed likewise.
+    package func values(
+        _ table: TableKey, _ key: ObjectKey, _ count: Int, into values: UnsafeMutablePointer<ValueView>,
+        _ column: (Int) throws(DatabaseError) -> ColumnKey
+    ) throws(DatabaseError) {
+        try lentTable(table).read { table throws(DatabaseError) in
+            for index in 0 ..< count { values[index] = try table.value(try column(index), key) }
+        }
+    }
+
     package func set(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, to value: ValueView
     ) throws(DatabaseError) {
@@ -125,6 +134,8 @@ extension Session {
     ) throws(DatabaseError) {
         let write = try requireWrite()
         try checkPairs(columns, values)
+        // A change of one value is all or nothing by itself.
+        if columns.count == 1, try write.setAlone(table, columns[0], key, to: values[0]) { return }
         try write.withOwned(Array(values)) { values throws(DatabaseError) in
             var assignments: [Assignment] = []
             assignments.reserveCapacity(columns.count)

@@ -361,6 +361,9 @@ package final class Session: @unchecked Sendable {
         }
     }
 
+    /// Moves when the version or the schema that is shown may be another one; not with each change of the open write.
+    package var baseEpoch: UInt64 { epochBase }
+
     /// Moves whenever borrowed views die and whenever what was computed from the rows may be out of date: at each
     /// change
     /// made in a write, and when the session moves. Never that of a frozen session.

@@ -46,6 +46,24 @@ extension WriteTransaction {
         try put(assignment, view, try view.requireLocation(key), key)
     }
 
+    /// Sets one property where that changes nothing else and so cannot be left half done; false where it may. The
+    /// `rowIndex` of the error of a value that does not fit is 0.
+    package func setAlone(
+        _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, to value: ValueView
+    ) throws(DatabaseError) -> Bool {
+        try requireOpen()
+        let view = try self.table(table)
+        let slot = try view.layout.slot(column)
+        guard !view.layout.shapes[slot].isOwner else { return false }
+        let place = try view.requireLocation(key)
+        let assignment: Assignment
+        do throws(DatabaseError) {
+            assignment = try self.assignment(view.layout, slot, value)
+        } catch { throw error.at(propertyIndex: 0) }
+        try put(assignment, view, place, key)
+        return true
+    }
+
     private func put(
         _ assignment: Assignment, _ view: TableView, _ place: RowLocation, _ key: ObjectKey
     ) throws(DatabaseError) {

@@ -40,10 +40,18 @@ def object_link(handle: Any) -> tuple[int, int]:
 class Coll:
     """A list, set, map, results or backlinks."""
 
-    __slots__ = ("handle",)
+    __slots__ = ("handle", "_address")
 
     def __init__(self, handle: Any) -> None:
         self.handle = handle
+        self._address: Optional[int] = None
+
+    @property
+    def address(self) -> int:
+        """The handle as a number."""
+        if self._address is None:
+            self._address = int(ffi.cast("uintptr_t", self.handle))
+        return self._address
 
     def count(self) -> int:
         place = ffi.new("size_t *")

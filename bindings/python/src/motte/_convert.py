@@ -24,7 +24,7 @@ from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any, NamedTuple, Optional
 
-from . import _decimals, errors
+from . import _decimals, _objects, errors
 from ._ffi import ffi, lib
 from .objectid import ObjectId
 
@@ -346,6 +346,18 @@ DECODERS: dict[int, Callable[[int, int, int, Callable[[int, int], Any]], Any]] =
     LIST: lambda aux, low, high, make: _nested(LIST, low, high, make),
     MAP: lambda aux, low, high, make: _nested(MAP, low, high, make),
 }
+
+
+def _words(value: Any, type_: int) -> tuple[int, ...]:
+    """The words of a decimal or identifier, which points nowhere."""
+    values = Values()
+    values.add(value, type_)
+    return tuple(values.words)
+
+
+_objects.configure(
+    decoders=DECODERS, words=_words, datetime=datetime, timedelta=timedelta, epoch=EPOCH,
+    classes={DECIMAL: Decimal, UUID: uuid.UUID, OBJECT_ID: ObjectId})
 
 
 class _InPlace:

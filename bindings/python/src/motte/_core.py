@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
-from . import errors, unmanaged, query
+from . import _objects, errors, unmanaged, query
 from ._atomic import SINGLE
 from ._coll import MAP, Coll
 from ._convert import HOLDING, MIXED, Link, Maker, Values, check_depth
@@ -24,7 +24,7 @@ from .schema import Row, layouts_of, stored_layout
 from .write import current_task
 
 
-class Core(abc.ABC):
+class Core(abc.ABC, _objects.Core):
     """An open database."""
 
     def __init__(self, realm: Realm, queue: Optional[Queue], classes: Optional[Sequence[type[Model]]],
@@ -228,3 +228,6 @@ def _weak_maker(database: Core) -> Maker:
         assert there is not None
         return there._object(class_id, key)
     return make
+
+
+_objects.configure(current_task=current_task)

@@ -70,10 +70,12 @@ def prop_array(ids: Sequence[int]) -> Any:
 class Realm:
     """An open realm, or a frozen one."""
 
-    __slots__ = ("handle", "_scratch")
+    __slots__ = ("handle", "address", "_scratch")
 
     def __init__(self, handle: Any) -> None:
         self.handle = handle
+        #: The handle as a number.
+        self.address = int(ffi.cast("uintptr_t", handle))
         # Reused places for single values. A list, because pop and append are atomic and frozen realms know no owner.
         self._scratch: list[Cells] = []
 

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Literal, Optional, TypeVar, Union, overload
 
-from . import errors, exchange, handover, maintenance, query, realmfiles, storing
+from . import _objects, errors, exchange, handover, maintenance, query, realmfiles, storing
 from ._config import Progress
 from ._core import Core
 from ._handles import give_up
@@ -175,6 +175,8 @@ class Database(Core):
 
         With `update`, an object whose primary key exists takes over that one and assigns its values, as upsert() does
         with the policy "all"; without, that is a `DuplicatePrimaryKeyError`."""
+        if not update and _objects.add(self, instance):
+            return instance
         return storing.add(self, instance, update)
 
     def add_all(self, instances: Iterable[M], *, update: bool = False) -> list[M]:
@@ -238,6 +240,10 @@ class Database(Core):
 
     def get(self, model: type[M], primary_key: PrimaryKey) -> Optional[M]:
         """The object with a primary key, or None."""
+        found: Any = _objects.find(self, model, primary_key)
+        if found is not NotImplemented:
+            instance: Optional[M] = found
+            return instance
         row = self._row_of(model)
         try:
             key = self._realm.row_find(row.class_id, primary_key)

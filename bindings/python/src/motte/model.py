@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional
 
-from . import errors, fields
+from . import _objects, errors, fields
 from ._convert import INVERSE, LINK
 from ._protocols import AnyRow, AnyWrite
 from .fields import MISSING, Declared, Field
@@ -34,53 +34,48 @@ else:
 _models: weakref.WeakValueDictionary[str, type[Model]] = weakref.WeakValueDictionary()
 
 
-class Property:
-    """A property of a model class: a Path on the class, the value on an object."""
+class Property(_objects.Property):
+    """A property of a model class: a Path on the class, the value on an object.
 
-    __slots__ = ("name", "owner", "field", "annotation")
+    Reading and assigning are in the base; here is what it asks for where there is more to do than that."""
+
+    __slots__ = ("owner", "field", "annotation")
 
     def __init__(self, name: str, owner: type[Model], field: Field, annotation: Any) -> None:
         self.name, self.owner, self.field, self.annotation = name, owner, field, annotation
+        self.is_computed = field.origin is not None
 
-    def __get__(self, instance: Optional[Model], owner: Optional[type[Model]] = None) -> Any:
-        if instance is None:
-            return Path(self.owner if owner is None else owner, (self.name,))
-        row = instance._row
-        if row is None:
-            return instance._unmanaged_value(self)
-        return row.get(instance, self.name)
+    def _of_class(self, owner: Optional[type[Model]]) -> Path:
+        return Path(self.owner if owner is None else owner, (self.name,))
 
-    def __set__(self, instance: Model, value: Any) -> None:
-        row = instance._row
-        if row is None:
-            if self.field.origin is not None:
-                raise AttributeError(f"{type(instance).__name__}.{self.name} is computed and cannot be assigned")
-            instance._values[self.name] = value
-        else:
-            row.set(instance, self.name, value)
+    def _check_value(self, instance: Model, value: Any) -> None:
+        """Of an unmanaged object."""
+        if self.is_computed:
+            raise AttributeError(f"{type(instance).__name__}.{self.name} is computed and cannot be assigned")
 
-    def __delete__(self, instance: Model) -> None:
+    def _refused(self, instance: Model) -> None:
         raise AttributeError(f"{type(instance).__name__}.{self.name} cannot be deleted; assign None if it is nullable")
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(fields.field, fields.backlinks))
-class Model:
+class Model(_objects.Object):
     """Base of the classes whose objects are stored.
 
     Annotations are the schema; the constructor takes the properties by name. An object that is in no database belongs
     to nobody; a stored one to the thread of its database, which freeze() and `motte.Reference` lead out of. Using one
     that is gone raises `ObjectDeletedError`, assigning outside of a write `NotInWriteError`."""
 
-    __slots__ = ("_row", "_key", "_write", "_values", "__weakref__")
+    __slots__ = ("__weakref__",)
 
     if TYPE_CHECKING:
         _row: Optional[AnyRow]
-        _key: int
         _write: Optional[AnyWrite]
         _values: dict[str, Any]
 
     _properties: ClassVar[dict[str, Property]] = {}
     _declarations: ClassVar[Optional[dict[str, Declared]]] = None
+    #: What the constructor goes by, for each property; see _start().
+    _plan: ClassVar[tuple[tuple[str, int, Any], ...]] = ()
     #: Made from what a file holds; annotations elsewhere never mean it.
     _is_made: ClassVar[bool] = False
 
@@ -105,31 +100,17 @@ class Model:
                     class_name=cls.__name__, property_name=name)
         cls._properties = found
         cls._declarations = None
+        cls._plan = tuple((name, *_start(property_.field)) for name, property_ in found.items())
         if not cls._is_made:
             _models[cls.__name__] = cls
 
-    def __init__(self, **values: Any) -> None:
-        _set_row(self, None)
-        _set_write(self, None)
-        properties = self._properties
-        for name in values:
-            if name not in properties or properties[name].field.origin is not None:
-                raise TypeError(_unknown(type(self), name))
-        unmanaged: dict[str, Any] = {}
-        for name, property_ in properties.items():
-            field = property_.field
-            if name in values:
-                unmanaged[name] = values[name]
-            elif field.default is not MISSING:
-                unmanaged[name] = field.default
-            elif field.default_factory is not MISSING:
-                unmanaged[name] = field.default_factory()
-            elif field.origin is None:
-                declared = self._declared()[name]
-                if declared.is_plain and not declared.nullable:
-                    raise TypeError(f"{type(self).__name__}() needs a value for '{name}'")
-                unmanaged[name] = None if declared.is_plain else declared.empty()
-        _set_values(self, unmanaged)
+    @classmethod
+    def _missing(cls, name: str) -> Any:
+        """What the constructor takes for a property without a value and without a default."""
+        declared = cls._declared()[name]
+        if declared.is_plain and not declared.nullable:
+            raise TypeError(f"{cls.__name__}() needs a value for '{name}'")
+        return None if declared.is_plain else declared.empty()
 
     # -------------------------------------------------------------------------------------------- declarations
 
@@ -172,11 +153,6 @@ class Model:
         if property_.field.origin is not None:
             return []
         return self._values[property_.name]
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self._properties and not name.startswith("_") and not hasattr(type(self), name):
-            raise AttributeError(_unknown(type(self), name))
-        object.__setattr__(self, name, value)
 
     def _live_key(self) -> int:
         """The key, if the object was not lost with a cancelled write."""
@@ -243,6 +219,10 @@ class Model:
 
     def to_dict(self) -> dict[str, Any]:
         """All stored properties by name; collections are copied, objects stay objects, embedded ones become dicts."""
+        shown: Any = _objects.shown(self)
+        if shown is not NotImplemented:
+            values: dict[str, Any] = shown
+            return values
         return {name: _copied(getattr(self, name)) for name, declared in self._declared().items() if declared.is_stored}
 
     # -------------------------------------------------------------------------------------------- protocols
@@ -332,11 +312,11 @@ def _copied(value: Any) -> Any:
     return [*map(_copied, value)] if isinstance(value, (list, tuple, Sequence)) else value
 
 
-# The slots by themselves, past __setattr__.
-_set_row: Callable[[Model, Optional[AnyRow]], None] = Model.__dict__["_row"].__set__
-_set_key: Callable[[Model, int], None] = Model.__dict__["_key"].__set__
-_set_write: Callable[[Model, Optional[AnyWrite]], None] = Model.__dict__["_write"].__set__
-_set_values: Callable[[Model, dict[str, Any]], None] = Model.__dict__["_values"].__set__
+# What an object keeps, past __setattr__.
+_set_row: Callable[[Model, Optional[AnyRow]], None] = _objects.Object.__dict__["_row"].__set__
+_set_key: Callable[[Model, int], None] = _objects.Object.__dict__["_key"].__set__
+_set_write: Callable[[Model, Optional[AnyWrite]], None] = _objects.Object.__dict__["_write"].__set__
+_set_values: Callable[[Model, dict[str, Any]], None] = _objects.Object.__dict__["_values"].__set__
 
 
 def stored(cls: type[Model], row: AnyRow, key: int, write: Optional[AnyWrite]) -> Any:
@@ -391,6 +371,15 @@ def _unknown(cls: type[Model], name: str) -> str:
     return f"{cls.__name__} has no property '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
 
 
+def _start(field: Field) -> tuple[int, Any]:
+    """What a property of a new object starts with: a value, what a function makes, what _missing() says, or nothing."""
+    if field.origin is not None:
+        return 3, None
+    if field.default is not MISSING:
+        return 0, field.default
+    return (2, None) if field.default_factory is MISSING else (1, field.default_factory)
+
+
 def _is_special(name: str) -> bool:
     return len(name) > 4 and name.startswith("__") and name.endswith("__")
 
@@ -425,3 +414,6 @@ def _short(value: Any, declared: Declared) -> str:
         return f"<{type(value).__name__} {shown}>"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+_objects.configure(unknown=_unknown, copied=_copied)

@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union, overload
 
-from . import _coll, _reading, errors, query
+from . import _coll, _objects, _reading, errors, query
 from ._coll import Coll
 from ._convert import IN_PLACE, LINK, MIXED, PLACE_DECODERS, TYPE_NAMES, Values
 from ._members import checked_member
@@ -76,11 +76,21 @@ class Collection(Sequence[T], Generic[T]):
                 raise errors.OutOfBoundsError(f"index {index} is out of range for {len(self)} elements")
         if position > sys.maxsize:
             raise errors.OutOfBoundsError(f"index {index} is out of range for {len(self)} elements")
+        if self._type == LINK:
+            found = _objects.element_of(self._database._row(self._class_id()), self._coll.address, position)
+            if found is not NotImplemented:
+                element: T = found
+                return element
         return self._element(position, self._coll.get(position, self._database._object, self._decoders()))
 
     def __iter__(self) -> Iterator[T]:
         if self._type == LINK:
-            return map(self._database._maker(self._class_id()), self._coll.keys(0, len(self)))
+            class_id = self._class_id()
+            objects: Any = _objects.iterated(self._database._row(class_id), self._coll.address)
+            if objects is NotImplemented:
+                objects = map(self._database._maker(class_id), self._coll.keys(0, len(self)))
+            elements: Iterator[T] = objects
+            return elements
         return iter(self._read(0, len(self)))
 
     def __reversed__(self) -> Iterator[T]:
@@ -108,7 +118,12 @@ class Collection(Sequence[T], Generic[T]):
         if count <= 0:
             return []
         if self._type == LINK:
-            return list(map(self._database._maker(self._class_id()), self._coll.keys(first, count)))
+            class_id = self._class_id()
+            objects: Any = _objects.objects_of(self._database._row(class_id), self._coll.address, first, count)
+            if objects is NotImplemented:
+                objects = list(map(self._database._maker(class_id), self._coll.keys(first, count)))
+            elements: list[T] = objects
+            return elements
         read = self._coll.values([_coll.SELF], first, count, self._database._object, self._decoders())
         if self._type == MIXED or self._enum is not None:
             return [self._element(position, value) for position, value in enumerate(read, first)]

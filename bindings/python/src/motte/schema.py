@@ -7,13 +7,14 @@ opened without classes get classes made from what is stored.
 from __future__ import annotations
 
 import enum
+import inspect
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
-from . import errors
+from . import _objects, errors
 from ._atomic import atomically, needs_others
 from ._convert import (
     DATA, BOOL, DECIMAL, DECODERS, DOUBLE, EPOCH, FLOAT, IN_PLACE, INT, INVERSE, LINK, MIXED, OBJECT_ID,
@@ -68,6 +69,9 @@ _ANNOTATIONS: dict[int, Any] = {BOOL: bool, INT: int, FLOAT: Float32, DOUBLE: fl
                                 TIMESTAMP: datetime, DECIMAL: Decimal, OBJECT_ID: ObjectId, UUID: uuid.UUID, MIXED: Any}
 _ZEROS: dict[int, Any] = {BOOL: False, INT: 0, FLOAT: 0.0, DOUBLE: 0.0, STRING: "", DATA: b"", TIMESTAMP: EPOCH,
                           DECIMAL: Decimal(0), OBJECT_ID: ObjectId(bytes(12)), UUID: uuid.UUID(int=0)}
+# Flags of slots and rows, as in native/objects.h.
+PLAIN, READS, WRITES, SHOWS = 1, 2, 4, 8
+ADDS, ALL_SHOWN = 1, 2
 _EVERY_WIDTH = sum(WIDTHS.values())
 # Annotations that are made, not written.
 _OPTIONAL: Any = Optional
@@ -172,7 +176,7 @@ class NewRow:
 class Layout:
     """What a class is in one database."""
 
-    __slots__ = ("realm", "model", "class_id", "properties", "primary_key", "_new")
+    __slots__ = ("realm", "model", "class_id", "properties", "primary_key", "_new", "_bindings")
 
     def __init__(self, realm: Realm, model: type[Model], class_id: int, infos: Sequence[PropertyInfo],
                  make: Maker) -> None:
@@ -186,6 +190,18 @@ class Layout:
                 if declared.field.primary_key:
                     self.primary_key = name
         self._new: Optional[NewRow] = None
+        self._bindings: Optional[tuple[int, tuple[_objects.Slot, ...]]] = None
+
+    def bindings(self) -> tuple[int, tuple[_objects.Slot, ...]]:
+        """What the base of Row is told."""
+        if self._bindings is None:
+            embedded = {info.id for info in map(self.realm.class_info, self._linked()) if info.embedded}
+            self._bindings = _row_flags(self), tuple(
+                _slot(name, bound, embedded) for name, bound in self.properties.items())
+        return self._bindings
+
+    def _linked(self) -> set[int]:
+        return {bound.info.target for bound in self.properties.values() if bound.type == LINK and bound.is_plain}
 
     def new(self) -> NewRow:
         if self._new is None:
@@ -193,14 +209,38 @@ class Layout:
         return self._new
 
 
-class Row:
+def _slot(name: str, bound: Bound, embedded: set[int]) -> _objects.Slot:
+    """A property for the base of Row, and which of its work is done there."""
+    flags = 0
+    members = bound.members
+    if bound.is_plain:
+        is_embedded = bound.type == LINK and bound.info.target in embedded
+        flags = PLAIN | READS | (0 if is_embedded else WRITES | SHOWS)
+    return (name, bound.info.id, bound.type, flags, bound.info.target if bound.type == LINK else 0, members,
+            None if members is None else dict(members._value2member_map_))
+
+
+def _row_flags(layout: Layout) -> int:
+    model = layout.model
+    stored = [name for name, declared in model._declared().items() if declared.is_stored]
+    # A class may have a property of Python's own where a class that it derives from has one that is stored.
+    shows = all(name in layout.properties and isinstance(inspect.getattr_static(model, name), _objects.Property)
+                for name in stored)
+    return (0 if issubclass(model, EmbeddedModel) else ADDS) | (ALL_SHOWN if shows else 0)
+
+
+class Row(_objects.Row):
     """The rows of one class in one database."""
 
-    __slots__ = (
-        "database", "realm", "model", "class_id", "properties", "primary_key", "identity", "new", "__weakref__")
+    __slots__ = ("realm", "properties", "primary_key", "identity", "new", "__weakref__")
+
+    if TYPE_CHECKING:
+        database: AnyDatabase
+        model: type[Model]
 
     def __init__(self, database: AnyDatabase, layout: Layout) -> None:
-        self.database, self.realm, self.model, self.class_id = database, layout.realm, layout.model, layout.class_id
+        self._bind(database, layout.realm.address, layout.class_id, layout.model, *layout.bindings())
+        self.realm = layout.realm
         self.properties, self.primary_key, self.new = layout.properties, layout.primary_key, layout.new
         self.identity = (database._identity, layout.class_id)
 

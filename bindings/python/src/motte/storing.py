@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, Union
 
-from . import errors, unmanaged
+from . import _objects, errors, unmanaged
 from ._atomic import atomic, atomically, needs_others
 from ._columns import Column, column, mixed_column
 from ._convert import MIXED, Values
@@ -69,8 +69,17 @@ def _several(instances: Iterable[M], name: str) -> list[M]:
         raise errors.WrongTypeError(f"{name}() takes several objects, not {instances!r:.60}") from None
 
 
-@atomic
 def add_all(database: AnyDatabase, instances: Iterable[M], update: bool) -> list[M]:
+    if type(instances) is list and not update and database._stored is None:
+        database._check_task()
+        made = instances[:]
+        if _objects.add_all(database, made):
+            return made
+    return _add_all(database, instances, update)
+
+
+@atomic
+def _add_all(database: AnyDatabase, instances: Iterable[M], update: bool) -> list[M]:
     database._check_task()
     made = _several(instances, "add_all")
     for instance in made:

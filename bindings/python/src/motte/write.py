@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Optional
 
-from . import errors
+from . import _objects, errors
 from ._protocols import AnyDatabase
 from ._waiting import SLICE_MS, checked_timeout, deadline_of, left_ms
 from .notifications import Observation
 
 
-class Write:
+class Write(_objects.Write):
     """One write: `with db.write():`. The block is committed at its end, or cancelled when it raises."""
 
     def __init__(self, database: AnyDatabase, timeout: Optional[float], skipping: Iterable[Observation] = ()) -> None:

@@ -1,0 +1,195 @@
+/* motte._objects: what Python does per object, in C, above the functions of motte.h.
+ *
+ * Everything in here is a short way for what is plainly right. Where anything else is the matter (a value of another
+ * type, an object that is gone, the wrong thread, a call that fails) nothing has been changed, and Python's own layers
+ * do it again the long way, which knows all the rules and has all the messages. So no message is in two places, and
+ * no error of the library is looked at here.
+ *
+ * Python's limited API, of 3.10. One interpreter: `module.c` refuses a second one.
+ */
+#ifndef MOTTE_PYTHON_OBJECTS_H
+#define MOTTE_PYTHON_OBJECTS_H
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030A0000
+#include <Python.h>
+#include <structmember.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "motte.h"
+
+/* ------------------------------------------------------------------------------------------------ objects */
+
+/* Base of Model. Managed: `row` is a Row, and `key` a key of it; else `values` has the values by name. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *row;
+    PyObject *write;
+    PyObject *values;
+    int64_t key;
+} Object;
+
+/* Base of Property: the descriptor of a property of a model class. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *name;
+    /* The row that was used last, by its serial, and where the property is in it. */
+    uint64_t serial;
+    Py_ssize_t place;
+    bool is_computed;
+} Property;
+
+/* Base of Core: an open database. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *write;
+    PyObject *stored;
+    PyObject *rows;
+    PyObject *class_ids;
+} Core;
+
+/* Base of Write. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *task;
+    uint64_t serial;
+    /* Whether what it did may still be lost. */
+    bool is_open;
+} Write;
+
+enum {
+    SLOT_PLAIN = 1,  /* one value */
+    SLOT_READS = 2,  /* read here */
+    SLOT_WRITES = 4, /* written here */
+    SLOT_SHOWS = 8,  /* read here for to_dict(), which makes dicts of embedded objects */
+};
+
+/* A property of a class in one database. */
+typedef struct {
+    PyObject *name;
+    /* Of an enum: the class, and its members by value. Or NULL. */
+    PyObject *members;
+    PyObject *by_value;
+    motte_prop prop;
+    uint32_t type;
+    uint32_t target;
+    uint32_t flags;
+} Slot;
+
+/* Base of Row: a class in one database. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *database;
+    PyObject *model;
+    allocfunc allocate;
+    motte_realm *realm;
+    uint32_t class_id;
+    uint32_t flags;
+    uint64_t serial;
+    /* The write that knows that it has made objects of this class, by its serial. */
+    uint64_t noted_by;
+    Py_ssize_t count;
+    Slot *slots;
+    /* Those of one value: their places among `slots`, and their ids. */
+    Py_ssize_t plain_count;
+    Py_ssize_t *plain;
+    motte_prop *props;
+} Row;
+
+enum {
+    ROW_ADDS = 1,  /* its objects can be added here: they are not embedded */
+    ROW_SHOWS = 2, /* to_dict() is made here: no attribute stands before a property */
+};
+
+extern PyTypeObject *object_type, *property_type, *core_type, *write_type, *row_type, *cursor_type;
+
+/* ------------------------------------------------------------------------------------------------ module.c */
+
+/* What Python's layers give at import. */
+typedef struct {
+    PyObject *unknown;      /* (class, name) -> the message for a name that is no property */
+    PyObject *copied;       /* a value as to_dict() has it */
+    PyObject *current_task; /* () -> the task that runs */
+    PyObject *decoders;     /* by type: (aux, low, high, None) -> value */
+    PyObject *words;        /* (value, type) -> the three words of a motte_value that points nowhere */
+    PyObject *datetime;     /* the class */
+    PyObject *timedelta;    /* the class */
+    PyObject *epoch;        /* 1970 */
+    PyObject *classes;      /* by type: the class whose values `words` takes */
+} Hooks;
+
+extern Hooks hooks;
+
+/* Names that are looked up. */
+typedef struct {
+    PyObject *get, *set, *of_class, *unmanaged_value, *plan, *properties, *make, *made, *missing, *new, *value, *days,
+        *seconds, *microseconds, *tzinfo, *running_loop, *check_value, *refused;
+} Names;
+
+extern Names names;
+
+bool add_types(PyObject *module);
+bool add_object_type(PyObject *module);
+bool add_property_type(PyObject *module);
+bool add_row_types(PyObject *module);
+bool add_cursor_type(PyObject *module);
+PyTypeObject *made_type(PyObject *module, PyType_Spec *spec);
+
+/* Does `Py_DECREF` of what a name held, after giving it another value. */
+void replace(PyObject **place, PyObject *value);
+
+static inline bool is_none(PyObject *value) { return value == NULL || value == Py_None; }
+
+/* ------------------------------------------------------------------------------------------------ rows.c */
+
+/* Where a property is in a row, NULL where it is not. */
+Slot *slot_of(Row *row, Property *property);
+
+/* Whether the task that runs may use the database: it has no write open, or the write is this task's. False also
+ * where only Python can tell. */
+bool is_own_task(Core *core);
+
+/* The key of an object that was not lost with a write. False where only Python can tell. */
+bool live_key(Object *object, Row *row, int64_t *key);
+
+/* An object of a row, seen now or first in that write. NULL with an error. */
+PyObject *object_of(Row *row, int64_t key);
+PyObject *object_in(Row *row, int64_t key, PyObject *write);
+
+/* An object of any class. NULL with an error. */
+PyObject *linked_object(Core *core, uint32_t class_id, int64_t key);
+
+/* The row of a class, borrowed; NULL, without an error, where Python has to make it. */
+Row *row_of_class(Core *core, uint32_t class_id);
+Row *row_of_model(PyObject *database, PyObject *model);
+
+/* Tells the open write that it has made an object with that key. False with an error. */
+bool note_made(Row *row, int64_t key);
+
+/* Makes an unmanaged object a managed one, whose database is not in a call that may be undone. */
+void store(Object *object, Row *row, int64_t key);
+
+/* ------------------------------------------------------------------------------------------------ values.c */
+
+/* What `decoded` gives where the long way has to be gone. Never counted. */
+extern PyObject *const NOT_PLAIN;
+
+/* A new reference, NULL with an error, or NOT_PLAIN. */
+PyObject *decoded(Row *row, const Slot *slot, const motte_value *value);
+
+/* Whether the value fits plainly. What it points to lives as long as `value` and what it holds; nothing is raised. */
+bool encoded(Row *row, const Slot *slot, PyObject *value, motte_value *out);
+
+/* ------------------------------------------------------------------------------------------------ methods */
+
+PyObject *add(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *add_all(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *find(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *shown(PyObject *module, PyObject *object);
+PyObject *objects_of(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *iterated(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *element_of(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+#endif

@@ -1,0 +1,420 @@
+/* Row, Core and Write: what a class is in one database, and whose it is at the moment. */
+#include "objects.h"
+
+#include <string.h>
+
+PyTypeObject *core_type, *write_type, *row_type;
+
+/* Of rows and writes; 0 is none. */
+static uint64_t last_serial;
+
+void replace(PyObject **place, PyObject *value) {
+    PyObject *before = *place;
+    Py_XINCREF(value);
+    *place = value;
+    Py_XDECREF(before);
+}
+
+/* ------------------------------------------------------------------------------------------------ looking up */
+
+Slot *slot_of(Row *row, Property *property) {
+    if (property->serial == row->serial) return &row->slots[property->place];
+    for (Py_ssize_t index = 0; index < row->count; index++) {
+        if (row->slots[index].name != property->name) continue;
+        property->serial = row->serial;
+        property->place = index;
+        return &row->slots[index];
+    }
+    return NULL;
+}
+
+bool is_own_task(Core *core) {
+    if (is_none(core->write)) return true;
+    if (!PyObject_TypeCheck(core->write, write_type)) return false;
+    PyObject *task = ((Write *)core->write)->task;
+    static PyObject *running_loop;
+    if (running_loop == NULL) {
+        PyObject *events = PyImport_GetModule(names.running_loop);
+        if (events == NULL) {
+            PyErr_Clear();
+            return is_none(task);
+        }
+        running_loop = PyObject_GetAttrString(events, "_get_running_loop");
+        Py_DECREF(events);
+        if (running_loop == NULL) {
+            PyErr_Clear();
+            return false;
+        }
+    }
+    PyObject *current = PyObject_CallNoArgs(running_loop);
+    if (current != NULL && current != Py_None) {
+        Py_DECREF(current);
+        current = PyObject_CallNoArgs(hooks.current_task);
+    }
+    if (current == NULL) {
+        PyErr_Clear();
+        return false;
+    }
+    Py_DECREF(current);
+    return is_none(current) ? is_none(task) : current == task;
+}
+
+bool live_key(Object *object, Row *row, int64_t *key) {
+    Core *core = (Core *)row->database;
+    if (core == NULL || !is_own_task(core)) return false;
+    /* Of a write that has ended, what it made may be gone. */
+    if (!is_none(object->write)) {
+        if (!PyObject_TypeCheck(object->write, write_type) || !((Write *)object->write)->is_open) return false;
+    }
+    *key = object->key;
+    return true;
+}
+
+Row *row_of_class(Core *core, uint32_t class_id) {
+    if (core->rows == NULL || !PyDict_CheckExact(core->rows)) return NULL;
+    PyObject *number = PyLong_FromUnsignedLong(class_id);
+    PyObject *row = number == NULL ? NULL : PyDict_GetItemWithError(core->rows, number);
+    Py_XDECREF(number);
+    if (row == NULL) PyErr_Clear();
+    return row != NULL && PyObject_TypeCheck(row, row_type) ? (Row *)row : NULL;
+}
+
+Row *row_of_model(PyObject *database, PyObject *model) {
+    if (!PyObject_TypeCheck(database, core_type)) return NULL;
+    Core *core = (Core *)database;
+    if (core->class_ids == NULL || !PyDict_CheckExact(core->class_ids)) return NULL;
+    PyObject *number = PyDict_GetItemWithError(core->class_ids, model);
+    unsigned long class_id = number == NULL ? 0 : PyLong_AsUnsignedLong(number);
+    if (PyErr_Occurred()) PyErr_Clear();
+    Row *row = number == NULL ? NULL : row_of_class(core, (uint32_t)class_id);
+    return row != NULL && row->model == model ? row : NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------ making objects */
+
+PyObject *object_in(Row *row, int64_t key, PyObject *write) {
+    if (row->model == NULL) {
+        PyErr_SetString(PyExc_ReferenceError, "the database of this object is gone");
+        return NULL;
+    }
+    PyObject *made;
+    if (row->allocate != NULL) {
+        made = row->allocate((PyTypeObject *)row->model, 0);
+    } else {
+        made = PyObject_CallMethodObjArgs(row->model, names.new, row->model, NULL);
+    }
+    if (made == NULL) return NULL;
+    if (!PyObject_TypeCheck(made, object_type)) {
+        PyErr_Format(PyExc_TypeError, "%R made an object of another type", row->model);
+        Py_DECREF(made);
+        return NULL;
+    }
+    Object *object = (Object *)made;
+    replace(&object->row, (PyObject *)row);
+    replace(&object->write, is_none(write) ? NULL : write);
+    object->key = key;
+    return made;
+}
+
+PyObject *object_of(Row *row, int64_t key) {
+    Core *core = (Core *)row->database;
+    return object_in(row, key, core == NULL ? NULL : core->write);
+}
+
+PyObject *linked_object(Core *core, uint32_t class_id, int64_t key) {
+    Row *row = row_of_class(core, class_id);
+    if (row != NULL) return object_of(row, key);
+    PyObject *number = PyLong_FromUnsignedLong(class_id), *place = PyLong_FromLongLong(key), *made = NULL;
+    if (number != NULL && place != NULL) {
+        made = PyObject_CallMethodObjArgs((PyObject *)core, names.make, number, place, NULL);
+    }
+    Py_XDECREF(number);
+    Py_XDECREF(place);
+    return made;
+}
+
+bool note_made(Row *row, int64_t key) {
+    Core *core = (Core *)row->database;
+    if (is_none(core->write)) return true;
+    /* Keys ascend: whoever knows of one knows of all after it. */
+    uint64_t serial = PyObject_TypeCheck(core->write, write_type) ? ((Write *)core->write)->serial : 0;
+    if (serial != 0 && row->noted_by == serial) return true;
+    PyObject *number = PyLong_FromUnsignedLong(row->class_id), *place = PyLong_FromLongLong(key), *done = NULL;
+    if (number != NULL && place != NULL) {
+        done = PyObject_CallMethodObjArgs(core->write, names.made, number, place, NULL);
+    }
+    Py_XDECREF(number);
+    Py_XDECREF(place);
+    if (done != NULL) row->noted_by = serial;
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
+void store(Object *object, Row *row, int64_t key) {
+    Core *core = (Core *)row->database;
+    object->key = key;
+    replace(&object->row, (PyObject *)row);
+    replace(&object->write, is_none(core->write) ? NULL : core->write);
+    replace(&object->values, NULL);
+}
+
+/* ------------------------------------------------------------------------------------------------ Row */
+
+static void forget_slots(Row *row) {
+    for (Py_ssize_t index = 0; index < row->count; index++) {
+        Py_XDECREF(row->slots[index].name);
+        Py_XDECREF(row->slots[index].members);
+        Py_XDECREF(row->slots[index].by_value);
+    }
+    row->count = row->plain_count = 0;
+    PyMem_Free(row->slots);
+    PyMem_Free(row->plain);
+    PyMem_Free(row->props);
+    row->slots = NULL;
+    row->plain = NULL;
+    row->props = NULL;
+    row->serial = 0;
+}
+
+/* From (name, property id, type, flags, class of links, enum, its members by value). */
+static bool read_slot(PyObject *entry, Slot *slot) {
+    PyObject *name, *members, *by_value;
+    unsigned long long prop;
+    unsigned int type, flags, target;
+    if (!PyArg_ParseTuple(entry, "UKIIIOO", &name, &prop, &type, &flags, &target, &members, &by_value)) return false;
+    Py_INCREF(name);
+    slot->name = name;
+    PyUnicode_InternInPlace(&slot->name);
+    slot->prop = prop;
+    slot->type = type;
+    slot->flags = flags;
+    slot->target = target;
+    if (PyType_Check(members)) {
+        Py_INCREF(members);
+        slot->members = members;
+    }
+    if (PyDict_Check(by_value)) {
+        Py_INCREF(by_value);
+        slot->by_value = by_value;
+    }
+    return true;
+}
+
+static bool read_slots(Row *row, PyObject *slots) {
+    Py_ssize_t count = PyTuple_Size(slots);
+    size_t room = count > 0 ? (size_t)count : 1;
+    row->slots = PyMem_Calloc(room, sizeof(Slot));
+    row->plain = PyMem_Calloc(room, sizeof(Py_ssize_t));
+    row->props = PyMem_Calloc(room, sizeof(motte_prop));
+    if (row->slots == NULL || row->plain == NULL || row->props == NULL) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (Py_ssize_t index = 0; index < count; index++) {
+        PyObject *entry = PyTuple_GetItem(slots, index);
+        if (!PyTuple_Check(entry)) {
+            PyErr_SetString(PyExc_TypeError, "a slot is a tuple");
+            return false;
+        }
+        Slot *slot = &row->slots[index];
+        if (!read_slot(entry, slot)) return false;
+        row->count = index + 1;
+        if (!(slot->flags & SLOT_PLAIN)) continue;
+        row->plain[row->plain_count] = index;
+        row->props[row->plain_count++] = slot->prop;
+    }
+    return true;
+}
+
+/* _bind(database, address of the realm's handle, class id, model, flags, slots) */
+static PyObject *row_bind(PyObject *self, PyObject *arguments) {
+    PyObject *database, *model, *slots;
+    unsigned long long realm;
+    unsigned int class_id, flags;
+    if (!PyArg_ParseTuple(arguments, "O!KIO!IO!", core_type, &database, &realm, &class_id, &PyType_Type, &model,
+                          &flags, &PyTuple_Type, &slots)) {
+        return NULL;
+    }
+    if (!PyType_IsSubtype((PyTypeObject *)model, object_type)) {
+        PyErr_Format(PyExc_TypeError, "a model class is wanted, not %R", model);
+        return NULL;
+    }
+    Row *row = (Row *)self;
+    forget_slots(row);
+    if (!read_slots(row, slots)) {
+        forget_slots(row);
+        return NULL;
+    }
+    row->serial = ++last_serial;
+    row->realm = (motte_realm *)(uintptr_t)realm;
+    row->class_id = class_id;
+    row->flags = flags;
+    row->noted_by = 0;
+    replace(&row->database, database);
+    replace(&row->model, model);
+    /* A class with a __new__ of its own is asked for each object. */
+    bool is_plain = PyType_GetSlot((PyTypeObject *)model, Py_tp_new) == PyType_GetSlot(object_type, Py_tp_new);
+    row->allocate = is_plain ? (allocfunc)PyType_GetSlot((PyTypeObject *)model, Py_tp_alloc) : NULL;
+    Py_RETURN_NONE;
+}
+
+static int row_traverse(PyObject *self, visitproc visit, void *arg) {
+    Row *row = (Row *)self;
+    Py_VISIT(row->database);
+    Py_VISIT(row->model);
+    for (Py_ssize_t index = 0; index < row->count; index++) {
+        Py_VISIT(row->slots[index].members);
+        Py_VISIT(row->slots[index].by_value);
+    }
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static int row_clear(PyObject *self) {
+    Row *row = (Row *)self;
+    replace(&row->database, NULL);
+    replace(&row->model, NULL);
+    return 0;
+}
+
+static void row_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    row_clear(self);
+    forget_slots((Row *)self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef row_methods[] = {
+    {"_bind", row_bind, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef row_members[] = {
+    {"database", T_OBJECT, offsetof(Row, database), READONLY, NULL},
+    {"model", T_OBJECT, offsetof(Row, model), READONLY, NULL},
+    {"class_id", T_UINT, offsetof(Row, class_id), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot row_slots[] = {
+    {Py_tp_doc, "What every class in a database has."},
+    {Py_tp_traverse, row_traverse},
+    {Py_tp_clear, row_clear},
+    {Py_tp_dealloc, row_dealloc},
+    {Py_tp_methods, row_methods},
+    {Py_tp_members, row_members},
+    {0, NULL},
+};
+
+static PyType_Spec row_spec = {
+    "motte._objects.Row", sizeof(Row), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, row_slots,
+};
+
+/* ------------------------------------------------------------------------------------------------ Core */
+
+static int core_traverse(PyObject *self, visitproc visit, void *arg) {
+    Core *core = (Core *)self;
+    Py_VISIT(core->write);
+    Py_VISIT(core->stored);
+    Py_VISIT(core->rows);
+    Py_VISIT(core->class_ids);
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static int core_clear(PyObject *self) {
+    Core *core = (Core *)self;
+    replace(&core->write, NULL);
+    replace(&core->stored, NULL);
+    replace(&core->rows, NULL);
+    replace(&core->class_ids, NULL);
+    return 0;
+}
+
+static void core_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    core_clear(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef core_members[] = {
+    {"_write", T_OBJECT, offsetof(Core, write), 0, NULL},
+    {"_stored", T_OBJECT, offsetof(Core, stored), 0, NULL},
+    {"_rows", T_OBJECT, offsetof(Core, rows), 0, NULL},
+    {"_class_ids", T_OBJECT, offsetof(Core, class_ids), 0, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot core_slots[] = {
+    {Py_tp_doc, "What every open database has."},
+    {Py_tp_traverse, core_traverse},
+    {Py_tp_clear, core_clear},
+    {Py_tp_dealloc, core_dealloc},
+    {Py_tp_members, core_members},
+    {0, NULL},
+};
+
+static PyType_Spec core_spec = {
+    "motte._objects.Core", sizeof(Core), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, core_slots,
+};
+
+/* ------------------------------------------------------------------------------------------------ Write */
+
+static PyObject *write_new(PyTypeObject *type, PyObject *Py_UNUSED(arguments), PyObject *Py_UNUSED(options)) {
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    PyObject *made = allocate(type, 0);
+    if (made != NULL) ((Write *)made)->serial = ++last_serial;
+    return made;
+}
+
+static int write_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(((Write *)self)->task);
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static int write_clear(PyObject *self) {
+    replace(&((Write *)self)->task, NULL);
+    return 0;
+}
+
+static void write_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    write_clear(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef write_members[] = {
+    {"_task", T_OBJECT, offsetof(Write, task), 0, NULL},
+    {"is_open", T_BOOL, offsetof(Write, is_open), 0, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot write_slots[] = {
+    {Py_tp_doc, "What every write has."},
+    {Py_tp_new, write_new},
+    {Py_tp_traverse, write_traverse},
+    {Py_tp_clear, write_clear},
+    {Py_tp_dealloc, write_dealloc},
+    {Py_tp_members, write_members},
+    {0, NULL},
+};
+
+static PyType_Spec write_spec = {
+    "motte._objects.Write", sizeof(Write), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    write_slots,
+};
+
+bool add_row_types(PyObject *module) {
+    return (row_type = made_type(module, &row_spec)) != NULL && (core_type = made_type(module, &core_spec)) != NULL &&
+           (write_type = made_type(module, &write_spec)) != NULL;
+}

@@ -1,0 +1,49 @@
+# The module in C that does what is done per object; its sources are in bindings/python/native.
+from collections.abc import Iterator
+from typing import Any, Optional
+
+#: Name, property id, type, flags, class of links, class of an enum, its members by value.
+Slot = tuple[str, int, int, int, int, Optional[type[Any]], Optional[dict[Any, Any]]]
+
+class Object:
+    _key: int
+    def __init__(self, **values: Any) -> None: ...
+
+class Property:
+    name: str
+    is_computed: bool
+    def __get__(self, instance: Any, owner: Optional[type[Any]] = None) -> Any: ...
+    def __set__(self, instance: Any, value: Any) -> None: ...
+    def __delete__(self, instance: Any) -> None: ...
+
+class Core:
+    _write: Any
+    _stored: Any
+    _rows: Any
+    _class_ids: Any
+
+class Write:
+    _task: Any
+    is_open: bool
+
+class Row:
+    @property
+    def class_id(self) -> int: ...
+    def _bind(
+        self, database: Any, realm: int, class_id: int, model: type[Any], flags: int, slots: tuple[Slot, ...]
+    ) -> None: ...
+
+class Cursor(Iterator[Any]):
+    def __next__(self) -> Any: ...
+
+def configure(
+    *, unknown: Any = ..., copied: Any = ..., current_task: Any = ..., decoders: dict[int, Any] = ...,
+    words: Any = ..., datetime: Any = ..., timedelta: Any = ..., epoch: Any = ..., classes: dict[int, type[Any]] = ...,
+) -> None: ...
+def add(database: Any, instance: Any) -> bool: ...
+def add_all(database: Any, instances: list[Any]) -> bool: ...
+def find(database: Any, model: type[Any], primary_key: Any) -> Any: ...
+def shown(instance: Any) -> Any: ...
+def objects_of(row: Any, address: int, first: int, count: int) -> Any: ...
+def iterated(row: Any, address: int) -> Any: ...
+def element_of(row: Any, address: int, index: int) -> Any: ...
