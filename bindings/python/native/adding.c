@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows that go to the library together; more are several calls with a savepoint before them. */
-enum { MOST_ROWS = 16384 };
+/* Values that go to the library together, 24 MB; more are several calls with a savepoint before them, which costs the
+ * write a log of what it changes from there on. */
+enum { MOST_VALUES = 1 << 20 };
 
 /* What the values point to, until the library has copied it. */
 typedef struct {
@@ -120,6 +121,8 @@ static bool fill_rows(Row *row, PyObject *objects, Py_ssize_t first, Py_ssize_t 
     return true;
 }
 
+static Py_ssize_t most_rows(Row *row) { return 1 + MOST_VALUES / row->plain_count; }
+
 static bool insert_rows(motte_insert *insert, const motte_value *cells, Py_ssize_t count, motte_key *keys) {
     motte_status status;
     Py_BEGIN_ALLOW_THREADS;
@@ -131,7 +134,7 @@ static bool insert_rows(motte_insert *insert, const motte_value *cells, Py_ssize
 static bool insert_all(Row *row, PyObject *objects, Py_ssize_t total, motte_insert *insert, motte_key *keys) {
     static int64_t last_mark = INT64_MIN;
     int64_t mark = ++last_mark;
-    Py_ssize_t most = total < MOST_ROWS ? total : MOST_ROWS;
+    Py_ssize_t most = total < most_rows(row) ? total : most_rows(row);
     motte_value *cells = PyMem_Calloc((size_t)most * (size_t)row->plain_count + 1, sizeof *cells);
     Kept kept = {NULL, 0, 0};
     bool is_done = cells != NULL;
@@ -154,7 +157,7 @@ static bool insert_tuple(Row *row, PyObject *objects, Py_ssize_t total, motte_ke
         return false;
     }
     uint64_t savepoint = 0;
-    bool is_several = total > MOST_ROWS;
+    bool is_several = total > most_rows(row);
     bool is_done = !is_several || motte_realm_savepoint(row->realm, &savepoint) >= 0;
     if (is_done) {
         is_done = insert_all(row, objects, total, insert, keys);
