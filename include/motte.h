@@ -43,8 +43,9 @@
  * INPUT_OUTPUT if it reads from the file. All functions are there since 0.1.0.
  *
  * Contents: library, errors, handles, config, schema, realm, migration, maintenance, object, row, object fields,
- * embedded, collection, list, set, map, nested, query, bulk read, batch insert, import and export, queue, reference,
- * sections, observe, changes, values as text. Helpers for C (literals, typed release) are in motte_inline.h.
+ * embedded, collection, list, set, map, nested, query, bulk read, batch insert, import and export, Arrow, Realm files,
+ * queue, reference, sections, observe, changes, values as text. Helpers for C (literals, typed release) are in
+ * motte_inline.h.
  *
  * Between the two DECLARATIONS marks there are only typedefs, enums with explicit numbers, plain defines and
  * prototypes, so that cffi and other generators can read them as they are.
@@ -66,13 +67,61 @@ typedef char motte_requires_a_64_bit_platform[sizeof(void *) == 8 && sizeof(size
 extern "C" {
 #endif
 
+/* The Arrow C data and stream interfaces, in the words of their specification: any other copy of them is the same. */
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
+
+struct ArrowSchema {
+    const char *format;
+    const char *name;
+    const char *metadata;
+    int64_t flags;
+    int64_t n_children;
+    struct ArrowSchema **children;
+    struct ArrowSchema *dictionary;
+    void (*release)(struct ArrowSchema *);
+    void *private_data;
+};
+
+struct ArrowArray {
+    int64_t length;
+    int64_t null_count;
+    int64_t offset;
+    int64_t n_buffers;
+    int64_t n_children;
+    const void **buffers;
+    struct ArrowArray **children;
+    struct ArrowArray *dictionary;
+    void (*release)(struct ArrowArray *);
+    void *private_data;
+};
+
+#endif
+
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
+    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
+    const char *(*get_last_error)(struct ArrowArrayStream *);
+    void (*release)(struct ArrowArrayStream *);
+    void *private_data;
+};
+
+#endif
+
 /* MOTTE_DECLARATIONS_BEGIN */
 
 /* Version of this header: major * 1000000 + minor * 1000 + patch. */
 #define MOTTE_VERSION 1000
 /* Grows when something declared here changes its meaning; MOTTE_ABI_LAYOUT is a checksum over all struct layouts. */
 #define MOTTE_ABI_VERSION 1
-#define MOTTE_ABI_LAYOUT 0x178E6376
+#define MOTTE_ABI_LAYOUT 0xDAB69351
 
 /* ---------------------------------------------------------------------------------------------------- types */
 
@@ -1761,6 +1810,57 @@ motte_status motte_import_schema(const motte_import_options *options, const char
  *  report, which is sound without any. Of other formats there are none.
  *  Thread: any. Result: O. Errors: FILE_NOT_FOUND, UNSUPPORTED_FORMAT, CORRUPTED, OUT_OF_HANDLES. */
 motte_status motte_import_notes(const motte_import_options *options, motte_report **out_report);
+
+/* ---------------------------------------------------------------------------------------------------- Arrow
+ *
+ * Columns as the Arrow C data and stream interfaces hand them over, which other libraries read and write in place. The
+ * types are in docs/arrow.md. */
+
+/* Bits of motte_arrow_options.flags. */
+enum {
+    MOTTE_ARROW_TEXT_VIEWS = 0x1, /* strings as utf8_view instead of utf8 */
+    MOTTE_ARROW_UNIT = 0x2        /* timestamps in `unit`; else in microseconds */
+};
+
+typedef struct motte_arrow_options {
+    uint32_t struct_size;
+    uint32_t flags;      /* MOTTE_ARROW_* */
+    const char *columns; /* properties, also behind links, separated by commas; NULL: all that are stored */
+    size_t columns_size;
+    size_t batch_rows; /* rows of a batch at most; 0: 131072 */
+    motte_unit unit;   /* of timestamps, with MOTTE_ARROW_UNIT; rounded down */
+    uint32_t reserved;
+} motte_arrow_options;
+
+/** The elements of a collection as a stream of batches: of objects a column for each property, of values one that is
+ *  called "value". The stream shows the version that is shown now, whatever is written meanwhile, and may be read and
+ *  released on any thread, by one at a time, also after the realm was closed; so may its batches, which are copies.
+ *  Within a write all batches are made at once, with its changes so far. out_stream belongs to the caller, who calls
+ *  its release; what is in it before is overwritten. options may be NULL.
+ *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, UNSUPPORTED, OVERFLOW, OBJECT_DELETED. */
+motte_status motte_arrow_read(const motte_coll *coll, const motte_arrow_options *options,
+                              struct ArrowArrayStream *out_stream);
+
+/** The schema of what motte_arrow_read() gives, without reading anything.
+ *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, UNSUPPORTED, OBJECT_DELETED. */
+motte_status motte_arrow_schema(const motte_coll *coll, const motte_arrow_options *options,
+                                struct ArrowSchema *out_schema);
+
+/** Objects of a class from the batches of a stream, whose columns are matched with properties by their names. All or
+ *  nothing. Of the options only flags (IGNORE_UNKNOWN: columns without a property) and policy are of use here; they may
+ *  be NULL. Takes the stream over and releases it, also when it fails; CALLBACK where the stream fails. Its functions
+ *  must not end the write or close the realm.
+ *  Thread: owner. Result: -. Optional: out_counts. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, WRONG_TYPE,
+ *  NULL_NOT_ALLOWED, DUPLICATE_PRIMARY_KEY, NO_PRIMARY_KEY, INVALID_UTF8, OVERFLOW, VALUE_TOO_LARGE, NOT_IN_WRITE,
+ *  UNSUPPORTED, CALLBACK. */
+motte_status motte_arrow_insert(motte_realm *realm, motte_class cls, struct ArrowArrayStream *stream,
+                                const motte_import_options *options, motte_import_counts *out_counts);
+
+/** A stream of one batch, for functions that take streams; its schema and its batch can be asked for once. Takes both
+ *  over, also when it fails.
+ *  Thread: any. Result: O. */
+motte_status motte_arrow_stream_of(struct ArrowSchema *schema, struct ArrowArray *batch,
+                                   struct ArrowArrayStream *out_stream);
 
 /* ---------------------------------------------------------------------------------------------------- Realm files
  *

@@ -7,7 +7,7 @@ import MotteValues
 package struct ColumnPath {
     package let text: String
     package let property: Property
-    private let links: [ColumnKey]
+    let links: [ColumnKey]
 
     package init(_ text: String, of type: ObjectType, in schema: Schema) throws(DatabaseError) {
         var type = type

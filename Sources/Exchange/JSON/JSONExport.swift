@@ -32,7 +32,8 @@ package struct JSONExport {
         package init() {}
     }
 
-    private let session: Session
+    /// nil where only single values are written.
+    private let openSession: Session?
     private let source: RowSource
     private let options: Options
     private var plans: ClassPlans
@@ -43,10 +44,25 @@ package struct JSONExport {
     private var positions: [TableKey: TablePositions]?
 
     package init(_ session: Session, _ options: Options = Options()) throws(DatabaseError) {
-        self.session = session
+        openSession = session
         self.options = options
         source = try session.source()
         plans = ClassPlans(source.schema)
+    }
+
+    /// For mixed values of a version.
+    init(_ source: RowSource) {
+        openSession = nil
+        options = Options()
+        self.source = source
+        plans = ClassPlans(source.schema)
+    }
+
+    private var session: Session {
+        get throws(DatabaseError) {
+            guard let openSession else { throw DatabaseError(.internal, "an export of values was asked for objects") }
+            return openSession
+        }
     }
 
     // MARK: What to export
@@ -67,7 +83,7 @@ package struct JSONExport {
             if index > 0 { sink.append(",") }
             JSONValueWriter.string(column.text, to: &sink)
             sink.append(":")
-            if let owner = try column.owner(of: object, in: session) {
+            if let owner = try column.owner(of: object, in: try session) {
                 try property(owner, column.property, to: &sink)
             } else {
                 sink.append("null")
@@ -236,7 +252,7 @@ package struct JSONExport {
         _ view: TableView, _ field: ClassPlan.Field, _ key: ObjectKey, _ first: Int
     ) throws(DatabaseError) -> [ValueView] {
         // What an open write has changed is lent for the length of the call only; single elements live longer.
-        if session.isInWrite { return [try view.listElement(field.column, key, first)] }
+        if try session.isInWrite { return [try view.listElement(field.column, key, first)] }
         var values: [ValueView] = []
         try view.listValues(field.column, key, from: first, limit: 256) { chunk, range in
             for row in range {

@@ -220,6 +220,9 @@ package class LiveCollection {
     /// The class whose objects this is all of.
     var wholeTable: TableKey? { nil }
 
+    /// Whether it has all objects of its class, in the order of their keys.
+    package var isWholeClass: Bool { wholeTable != nil }
+
     // MARK: Errors
 
     func outOfBounds(_ index: Int, _ count: Int) -> DatabaseError {

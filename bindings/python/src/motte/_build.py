@@ -30,6 +30,67 @@ extern "Python" motte_status motte_python_done(void *userdata, motte_status stat
 extern "Python" void motte_python_free(void *userdata);
 """
 
+# Capsules are how Python hands the Arrow interfaces over. They give up what nobody has taken when they go, which may be
+# on any thread and after all Python code: so in C.
+ARROW = """
+struct ArrowSchema {
+    const char *format; const char *name; const char *metadata; int64_t flags; int64_t n_children;
+    struct ArrowSchema **children; struct ArrowSchema *dictionary; void (*release)(struct ArrowSchema *);
+    void *private_data;
+};
+struct ArrowArray {
+    int64_t length; int64_t null_count; int64_t offset; int64_t n_buffers; int64_t n_children; const void **buffers;
+    struct ArrowArray **children; struct ArrowArray *dictionary; void (*release)(struct ArrowArray *);
+    void *private_data;
+};
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
+    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out);
+    const char *(*get_last_error)(struct ArrowArrayStream *);
+    void (*release)(struct ArrowArrayStream *);
+    void *private_data;
+};
+"""
+CAPSULES = """
+uintptr_t motte_python_capsule_name(int kind);
+uintptr_t motte_python_capsule_free(int kind);
+void *motte_python_capsule_new(int kind);
+void motte_python_capsule_drop(void *content);
+"""
+CAPSULE_CODE = """
+#include <stdlib.h>
+
+static const char *const motte_capsule_names[] = {"arrow_schema", "arrow_array", "arrow_array_stream"};
+
+static void motte_capsule_free(PyObject *capsule) {
+    const char *name = PyCapsule_GetName(capsule);
+    void *content = name != NULL ? PyCapsule_GetPointer(capsule, name) : NULL;
+    if (content == NULL) {
+        PyErr_Clear();
+        return;
+    }
+    if (name == motte_capsule_names[0]) {
+        struct ArrowSchema *schema = content;
+        if (schema->release != NULL) schema->release(schema);
+    } else if (name == motte_capsule_names[1]) {
+        struct ArrowArray *array = content;
+        if (array->release != NULL) array->release(array);
+    } else {
+        struct ArrowArrayStream *stream = content;
+        if (stream->release != NULL) stream->release(stream);
+    }
+    free(content);
+}
+
+static uintptr_t motte_python_capsule_name(int kind) { return (uintptr_t)motte_capsule_names[kind]; }
+static uintptr_t motte_python_capsule_free(int kind) { (void)kind; return (uintptr_t)motte_capsule_free; }
+static void *motte_python_capsule_new(int kind) {
+    return calloc(1, kind == 0 ? sizeof(struct ArrowSchema) : kind == 1 ? sizeof(struct ArrowArray)
+                                                                       : sizeof(struct ArrowArrayStream));
+}
+static void motte_python_capsule_drop(void *content) { free(content); }
+"""
+
 
 def header() -> pathlib.Path:
     given = os.environ.get("MOTTE_HEADER")
@@ -41,10 +102,10 @@ def declarations(text: str) -> str:
 
 
 builder = cffi.FFI()
-builder.cdef(declarations(header().read_text(encoding="utf-8")) + CALLBACKS)
+builder.cdef(ARROW + declarations(header().read_text(encoding="utf-8")) + CALLBACKS + CAPSULES)
 builder.set_source(
     "motte._native",
-    '#include "motte.h"',
+    '#include "motte.h"\n' + CAPSULE_CODE,
     include_dirs=[str(header().parent)],
     libraries=["motte"],
     extra_compile_args=["-g0"],

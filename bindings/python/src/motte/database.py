@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Literal, Optional, TypeVar, Union, overload
 
-from . import _objects, errors, exchange, handover, maintenance, query, realmfiles, storing
+from . import _objects, errors, exchange, handover, importing, maintenance, query, realmfiles, storing
 from ._config import Progress
 from ._core import Core
 from ._handles import give_up
@@ -214,6 +214,17 @@ class Database(Core):
                     policy: str = "error") -> array[int]:
         """insert_columns() from rows of values."""
         return storing.insert_rows(self, model, names, rows, policy)
+
+    def import_data(self, model: type[Model], data: Any, *, policy: str = "error",
+                    ignore_unknown: bool = False) -> ImportCounts:
+        """Objects of a class from the rows of a table, in the open write or in one of its own; all or none.
+
+        `data` is anything that hands out Arrow data (tables, batches and readers of pyarrow, DuckDB's relations,
+        results of another database), a frame of pandas or polars, a dict of columns, or rows: dicts, dataclasses,
+        pydantic models, named tuples. Columns are properties by name, embedded objects structs or dicts, links object
+        keys. `ignore_unknown` passes over columns that the class does not have; policies are those of upsert(). Errors
+        name column and row."""
+        return importing.import_data(self, model, data, policy, ignore_unknown)
 
     def delete(self, what: Union[Model, Collection[Any], Iterable[Model]]) -> int:
         """Deletes an object, all objects of a collection, or several objects; tells how many there were."""

@@ -11,7 +11,7 @@ import sys
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union, overload
+from typing import Any, Generic, NoReturn, Optional, TypeVar, Union, overload
 
 from . import _coll, _objects, _reading, errors, query
 from ._coll import Coll
@@ -20,12 +20,10 @@ from ._members import checked_member
 from ._protocols import AnyDatabase, AnyRow
 from ._sections import NativeSections
 from ._tokens import NativeChanges
+from .frames import Frames
 from .notifications import (
     Changes, ChangeStream, Observation, SectionChanges, checked_paths, collection_changes, observe_collection,
 )
-
-if TYPE_CHECKING:
-    import numpy
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -35,7 +33,7 @@ C = TypeVar("C")
 SectionKey = Union[str, Callable[[Any], Any], Any]
 
 
-class Collection(Sequence[T], Generic[T]):
+class Collection(Frames, Sequence[T], Generic[T]):
     """What results, lists, sets and backlinks have in common.
 
     It belongs to the thread of its database, which freeze() and `motte.Reference` lead out of. Using it raises
@@ -281,15 +279,6 @@ class Collection(Sequence[T], Generic[T]):
         id_, type_, _, target = self._property_id(property)
         return _reading.column(self._coll, id_, type_, target, self._database._object)
 
-    def to_numpy(self, property: Any = None, *, null: Any = None) -> numpy.ndarray[Any, Any]:
-        """One property of all elements, as a NumPy array.
-
-        A property that may be None gives a masked array, unless `null` says what to put in place of None. Ints are
-        int64, floats float64, datetimes datetime64[us], objects their keys (-1 for None); texts, data, decimals,
-        identifiers and mixed values are objects."""
-        id_, type_, nullable, target = self._property_id(property)
-        return _reading.to_numpy(self._coll, id_, type_, target, nullable, null, self._database._object)
-
     def sectioned(self, by: SectionKey, *, first_letter: bool = False) -> Sections[T]:
         """The elements in sections, by a key path, `"owner.city"`, `Dog.age`, by the first letter of its texts, or by a
         function of an element. Sections are in the order of their first element, so sort by the key first."""
@@ -364,7 +353,7 @@ def remake(thing: C) -> Callable[..., C]:
     """Makes what is like a collection or a query, of a database that is given then: `remake(tags)(db, _coll=...)`. It
     holds neither the database nor what is native."""
     kind, kept = type(thing), {name: value for name, value in vars(thing).items()
-                               if name not in ("_database", "_coll", "_native")}
+                               if name not in ("_database", "_coll", "_native", "_arrow_stream")}
 
     def make(database: AnyDatabase, **native: Any) -> C:
         made = kind.__new__(kind)

@@ -1,0 +1,199 @@
+"""Rows of other libraries on their way in: Arrow, pandas and polars, dicts, dataclasses, pydantic models. All or none.
+"""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Optional
+
+from . import _arrow, errors, storing
+from ._atomic import atomically
+from ._convert import LINK
+from ._ffi import lib, sized
+from ._protocols import AnyDatabase
+from .exchange import ImportCounts, writing
+from .model import EmbeddedModel, Model
+from .results import Collection
+from .schema import Row
+from .unmanaged import policy_flags
+
+#: Rows that go into the database together.
+_BATCH = 10_000
+
+
+def import_data(
+    database: AnyDatabase, model: type[Model], data: Any, policy: str, ignore_unknown: bool
+) -> ImportCounts:
+    database._check_task()
+    flags = policy_flags(policy)
+    row: Row = database._row_of(model)
+    data = _frame(data)
+    with writing(database), atomically(database):
+        if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+            return _import_arrow(database, row, data, flags, ignore_unknown)
+        if isinstance(data, Mapping):
+            return _import_columns(database, row, data, policy, ignore_unknown)
+        return _import_rows(database, row, data, policy, ignore_unknown)
+
+
+def _frame(data: Any) -> Any:
+    """What a library hands over in its own way."""
+    library = type(data).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(data, "columns"):
+        # Its index is no column, whatever it is.
+        pyarrow = _arrow.library("pyarrow", "import_data() of a pandas frame")
+        try:
+            return pyarrow.Table.from_pandas(data, preserve_index=False)
+        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
+            raise errors.WrongTypeError(f"the frame has a column that pyarrow cannot read: {error}") from None
+    if library == "polars" and hasattr(data, "collect"):
+        return data.collect()
+    return data
+
+
+def _import_arrow(
+    database: AnyDatabase, row: Row, data: Any, flags: int, ignore_unknown: bool
+) -> ImportCounts:
+    options = sized("motte_import_options")
+    options.flags = lib.MOTTE_IMPORT_IGNORE_UNKNOWN * ignore_unknown
+    options.policy = flags
+    counts = sized("motte_import_counts")
+    # Of the class alone: a write on the way back undoes objects from there on.
+    first = storing._first_unused(database, row.class_id)
+    _arrow.insert(database._realm.handle, row.class_id, data, options, counts)
+    if counts.created and database._write is not None:
+        database._write._made(row.class_id, first)
+    return ImportCounts(int(counts.created), int(counts.updated))
+
+
+def _import_columns(
+    database: AnyDatabase, row: Row, columns: Mapping[str, Any], policy: str, ignore_unknown: bool
+) -> ImportCounts:
+    if ignore_unknown:
+        columns = {name: values for name, values in columns.items() if name in row.properties}
+    before = database._realm.class_count(row.class_id)
+    count = len(storing.insert_columns(database, row.model, columns, policy))
+    created = database._realm.class_count(row.class_id) - before
+    return ImportCounts(created, count - created)
+
+
+# ------------------------------------------------------------------------------------------------ rows
+
+
+def _import_rows(
+    database: AnyDatabase, row: Row, data: Iterable[Any], policy: str, ignore_unknown: bool
+) -> ImportCounts:
+    if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
+        raise errors.WrongTypeError(
+            "what to import is an Arrow, pandas or polars table, a dict of columns, or rows: dicts, dataclasses, "
+            f"pydantic models or objects; not {data!r:.60}")
+    if isinstance(data, Collection):
+        data = iter(data)
+    created = updated = done = 0
+    rows = iter(data)
+    while batch := list(islice(rows, _BATCH)):
+        try:
+            counts = _import_batch(database, row, batch, policy, ignore_unknown, done)
+        except errors.Error as error:
+            if error.row_index is not None and done:
+                error.row_index += done
+            raise
+        created, updated, done = created + counts.created, updated + counts.updated, done + len(batch)
+    return ImportCounts(created, updated)
+
+
+def _import_batch(
+    database: AnyDatabase, row: Row, batch: Sequence[Any], policy: str, ignore_unknown: bool, done: int
+) -> ImportCounts:
+    before = database._realm.class_count(row.class_id)
+    kinds = set(map(type, batch))
+    if kinds == {row.model}:
+        _store(database, list(batch), policy)
+    else:
+        made = [_as_mapping(each, number + done) for number, each in enumerate(batch)]
+        names = list(dict.fromkeys(name for values in made for name in values))
+        if ignore_unknown:
+            names = [name for name in names if name in row.properties]
+        for name in names:
+            row.bound(name)
+        if all(row.bound(name).is_plain and not row.bound(name).may_hold for name in names) and all(
+                len(values) == len(made[0]) and values.keys() == made[0].keys() for values in made):
+            storing.insert_columns(
+                database, row.model, {name: [values[name] for values in made] for name in names}, policy)
+        else:
+            known = set(names)
+            _store(database, [_object(row, values, known, number) for number, values in enumerate(made)], policy)
+    created = database._realm.class_count(row.class_id) - before
+    return ImportCounts(created, len(batch) - created)
+
+
+def _store(database: AnyDatabase, objects: list[Model], policy: str) -> None:
+    if policy == "error":
+        storing.add_all(database, objects, False)
+    else:
+        storing.upsert_all(database, objects, policy)
+
+
+def _as_mapping(each: Any, number: int) -> Mapping[str, Any]:
+    if isinstance(each, Mapping):
+        return each
+    found = _fields(each)
+    if found is None:
+        raise errors.WrongTypeError(
+            f"row {number}: a dict, a dataclass or a pydantic model is wanted, not {each!r:.60}", row_index=number)
+    return found
+
+
+def _fields(each: Any) -> Optional[Mapping[str, Any]]:
+    """What an object of another library is made of, one level deep; None for what is a value."""
+    if dataclasses.is_dataclass(each) and not isinstance(each, type):
+        return {field.name: getattr(each, field.name) for field in dataclasses.fields(each)}
+    declared = getattr(type(each), "model_fields", None)
+    if isinstance(declared, Mapping):
+        return {name: getattr(each, name) for name in declared}
+    if isinstance(each, Model) and each._row is None:
+        return each._values
+    if isinstance(each, tuple) and hasattr(each, "_asdict"):
+        named: Mapping[str, Any] = each._asdict()
+        return named
+    return None
+
+
+def _object(row: Row, values: Mapping[str, Any], known: set[str], number: int) -> Model:
+    """An object in no database yet, of which embedded ones may be dicts too."""
+    given = {name: _value(row.model, name, value) for name, value in values.items() if name in known}
+    try:
+        return row.model(**given)
+    except errors.Error as error:
+        if error.row_index is None:
+            error.row_index = number
+        raise
+
+
+def _value(model: type[Model], name: str, value: Any) -> Any:
+    declared = model._declared()[name]
+    if declared.type != LINK:
+        return value
+    target = declared.target_class
+    if target is None or not issubclass(target, EmbeddedModel):
+        return value
+    make: Callable[[Any], Any] = lambda each: _embedded(target, each)
+    if declared.is_plain:
+        return make(value)
+    if isinstance(value, Mapping):
+        return {key: make(each) for key, each in value.items()}
+    return [make(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def _embedded(model: type[Model], value: Any) -> Any:
+    if value is None or isinstance(value, Model):
+        return value
+    found: Any = value if isinstance(value, Mapping) else _fields(value)
+    if found is None:
+        return value
+    unknown: Iterator[str] = (name for name in found if name not in model._declared())
+    for name in unknown:
+        raise errors.UnknownPropertyError(
+            f"{model.__name__} has no property '{name}'", class_name=model.__name__, property_name=name)
+    return model(**{name: _value(model, name, each) for name, each in found.items()})
