@@ -64,7 +64,7 @@ mkdir -p "$work/swift/Sources/Consumer"
 sed -e "s#@MOTTE_URL@#file://$work/motte#" -e "s#@MOTTE_VERSION@#$version#" Tests/Consumers/swift/Package.swift.in \
     > "$work/swift/Package.swift"
 { echo "import RealmSwift"; python3 scripts/readme-example.py swift; } > "$work/swift/Sources/Consumer/main.swift"
-cp -r examples/swift/Sources/Kennel Tests/Consumers/swift/*/ "$work/swift/Sources/"
+cp -r examples/swift/Sources/*/ Tests/Consumers/swift/*/ "$work/swift/Sources/"
 python3 scripts/readme-example.py fill docs/COMING_FROM_REALMSWIFT.md Tests/Consumers/swift/Documents/main.swift \
     > "$work/swift/Sources/Documents/main.swift"
 python3 scripts/readme-example.py fill docs/from-realm.md Tests/Consumers/swift/FromRealm/main.swift \
@@ -110,6 +110,26 @@ say "a Swift package needs nothing but the toolchain, to build and to run"
     || { tail -n 40 "$work/kennel.log"; fail "the Swift example does not build and run"; }
 grep -q "^grown: \[\"Max\", \"Rex\"\]" "$work/kennel.log" || fail "the Swift example prints something else"
 say "Swift example"
+
+(cd "$work/swift" && swift build -j "$jobs" --scratch-path "$root/.build-consumer" --product AddressBook \
+    > "$work/address-book.log" 2>&1) || { tail -n 40 "$work/address-book.log"; fail "the address book does not build"; }
+"$root/.build-consumer/debug/AddressBook" "$work/addresses.motte" <<'COMMANDS' > "$work/address-book.out"
+add Ada Lovelace London ada@example.com
+add Grace Hopper
+move Lovelace Bath
+delete Hopper
+undo
+undo
+list
+COMMANDS
+diff "$work/address-book.out" - <<'SHOWN' || fail "the address book shows something else"
+H
+  Grace Hopper, somewhere, no address
+L
+  Ada Lovelace, London, ada@example.com
+2 contacts
+SHOWN
+say "address book with sections, a projection and undo"
 
 (cd "$work/swift" \
     && swift run -j "$jobs" --scratch-path "$root/.build-consumer" AsyncMain > "$work/async-main.log" 2>&1) \

@@ -6,7 +6,8 @@ let package = Package(
     name: "kennel",
     dependencies: [.package(name: "motte", path: "../..")],
     targets: [
-        .executableTarget(name: "Kennel", dependencies: [.product(name: "RealmSwift", package: "motte")])
+        .executableTarget(name: "Kennel", dependencies: [.product(name: "RealmSwift", package: "motte")]),
+        .executableTarget(name: "AddressBook", dependencies: [.product(name: "RealmSwift", package: "motte")]),
     ],
     swiftLanguageModes: [.v6]
 )

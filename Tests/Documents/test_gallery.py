@@ -1,0 +1,58 @@
+"""The small programs of examples/gallery, used as their first lines say."""
+from __future__ import annotations
+
+import pathlib
+import signal
+import subprocess
+import sys
+
+from documents import ROOT
+
+GALLERY = ROOT / "examples" / "gallery"
+LIBRARY = ROOT / "build" / "library"
+
+
+def python(name: str, *arguments: object) -> str:
+    done = subprocess.run([sys.executable, GALLERY / name, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_notes_with_tags_and_a_list_that_follows(tmp_path: pathlib.Path) -> None:
+    file = ("--file", tmp_path / "notes.motte")
+    assert python("notes.py", *file, "add", "Buy beans #shopping #coffee #coffee") == "note 1\n"
+    assert python("notes.py", *file, "add", "Call Grace") == "note 2\n"
+    command = [sys.executable, str(GALLERY / "notes.py"), *map(str, file), "watch", "--tag", "coffee"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout
+        assert watching.stdout.readline() + watching.stdout.readline() == "   1  Buy beans #shopping #coffee\n1 open\n"
+        assert python("notes.py", *file, "add", "Clean the mill #coffee") == "note 3\n"
+        assert [watching.stdout.readline() for _ in range(4)] == [
+            "-0 +1 ~0\n", "   1  Buy beans #shopping #coffee\n", "   3  Clean the mill #coffee\n", "2 open\n"]
+        assert python("notes.py", *file, "done", "1") == ""
+        assert [watching.stdout.readline() for _ in range(3)] == ["-1 +0 ~0\n", "   3  Clean the mill #coffee\n", "1 open\n"]
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(30) == 0
+    assert python("notes.py", *file, "list") == "   2  Call Grace\n   3  Clean the mill #coffee\n2 open\n"
+    missing = subprocess.run([sys.executable, GALLERY / "notes.py", *map(str, file), "done", "9"], capture_output=True, text=True)
+    assert (missing.returncode, missing.stderr) == (1, "there is no note 9\n")
+
+
+def test_a_log_of_sensors_in_several_processes(tmp_path: pathlib.Path) -> None:
+    program, file = tmp_path / "sensor", tmp_path / "sensors.motte"
+    subprocess.run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", GALLERY / "sensor.c", "-o", program, "-lm", "-lmotte",
+                    f"-I{ROOT}/include", f"-I{ROOT}/bindings/c", f"-L{LIBRARY}", f"-Wl,-rpath,{LIBRARY}"], check=True)
+    monitor = subprocess.Popen([sys.executable, str(GALLERY / "monitor.py"), str(file), "--seconds", "2"],
+                               stdout=subprocess.PIPE, text=True)
+    sensors = [subprocess.Popen([program, file, name, "60", "5"], stdout=subprocess.PIPE, text=True)
+               for name in ("attic", "cellar")]
+    said = [sensor.communicate(timeout=60)[0] for sensor in sensors]
+    assert said == ["attic: 60 readings, the last is 60\n", "cellar: 60 readings, the last is 60\n"]
+    lines = monitor.communicate(timeout=60)[0].splitlines()
+    assert monitor.returncode == 0
+    assert lines[-3].startswith("attic: 60 readings, ") and lines[-2].startswith("cellar: 60 readings, ")
+    warnings = [line for line in lines[:-3] if line.endswith(" degrees")]
+    assert lines[-1] == f"120 readings, {len(warnings)} warnings" and warnings
+    # What is older than a thousand readings of a sensor goes.
+    subprocess.run([program, file, "attic", "1010", "0"], check=True, stdout=subprocess.DEVNULL)
+    assert "attic: 1000 readings" in python("monitor.py", file, "--seconds", "0.5")
