@@ -45,18 +45,42 @@ static bool refuse_unknown(PyObject *self, PyObject *plan, PyObject *given) {
     return true;
 }
 
+/* By property, a set of the types of which every value is taken. A new reference. */
+static PyObject *taken_types(PyObject *self) {
+    PyObject *type = (PyObject *)Py_TYPE(self), *taken = PyObject_GetAttr(type, names.taken);
+    if (taken == NULL || PyDict_Check(taken)) return taken;
+    Py_DECREF(taken);
+    return PyObject_CallMethodObjArgs(type, names.taken_types, NULL);
+}
+
+/* Whether a property takes a value: by its type, or after a closer look, which is an error otherwise. */
+static bool is_taken(PyObject *self, PyObject *taken, PyObject *name, PyObject *value) {
+    PyObject *types = PyDict_GetItemWithError(taken, name);
+    int known = types == NULL ? 0 : PySet_Contains(types, (PyObject *)Py_TYPE(value));
+    if (known != 0 || PyErr_Occurred()) return known == 1;
+    /* It may run code of the caller's, which drops the value. */
+    Py_INCREF(value);
+    PyObject *done = PyObject_CallMethodObjArgs((PyObject *)Py_TYPE(self), names.check_given, name, value, NULL);
+    Py_DECREF(value);
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
 /* The values of a new object by name: those that are given, and what the others start with. */
 static PyObject *values_of(PyObject *self, PyObject *plan, PyObject *given) {
-    PyObject *values = given == NULL ? PyDict_New() : PyDict_Copy(given);
+    PyObject *values = given == NULL ? PyDict_New() : PyDict_Copy(given), *taken = NULL;
     if (values == NULL) return NULL;
     Py_ssize_t found = 0, total = PyTuple_Size(plan), wanted = given == NULL ? 0 : PyDict_Size(given);
+    if (given != NULL && (taken = taken_types(self)) == NULL) goto failed;
     for (Py_ssize_t index = 0; index < total; index++) {
         PyObject *entry = PyTuple_GetItem(plan, index);
         PyObject *name = PyTuple_GetItem(entry, 0), *start = PyTuple_GetItem(entry, 2);
         long kind = PyLong_AsLong(PyTuple_GetItem(entry, 1));
         if (kind == COMPUTED) continue;
         if (given != NULL) {
-            if (PyDict_GetItemWithError(given, name) != NULL) {
+            PyObject *value = PyDict_GetItemWithError(values, name);
+            if (value != NULL && !is_taken(self, taken, name, value)) goto failed;
+            if (value != NULL) {
                 found++;
                 continue;
             }
@@ -70,9 +94,13 @@ static PyObject *values_of(PyObject *self, PyObject *plan, PyObject *given) {
         Py_DECREF(value);
         if (status < 0) goto failed;
     }
-    if (found == wanted) return values;
+    if (found == wanted) {
+        Py_XDECREF(taken);
+        return values;
+    }
     if (refuse_unknown(self, plan, given)) PyErr_SetString(PyExc_TypeError, "the names of properties are texts");
 failed:
+    Py_XDECREF(taken);
     Py_DECREF(values);
     return NULL;
 }

@@ -124,7 +124,7 @@ extern Hooks hooks;
 
 /* Names that are looked up. */
 typedef struct {
-    PyObject *get, *set, *of_class, *unmanaged_value, *plan, *properties, *make, *made, *missing, *new, *value, *days,
+    PyObject *get, *set, *of_class, *unmanaged_value, *plan, *properties, *make, *made, *missing, *new, *value, *days, *taken, *taken_types, *check_given,
         *seconds, *microseconds, *tzinfo, *running_loop, *check_value, *refused;
 } Names;
 

@@ -15,6 +15,7 @@
 from . import errors
 from ._ffi import version as library_version
 from .backlinks import Backlinks
+from .converters import Converter, converter
 from .database import Database
 from .errors import Code, Error
 from .exchange import ImportCounts, csv_schema, dump_schema, sqlite_notes, sqlite_schema
@@ -45,11 +46,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Backlinks", "ChangeStream", "Changes", "ClassSpace", "Code", "Collection", "Compaction", "Conversion",
-    "ConversionNote", "ConvertedClass", "Database", "DatabaseChange", "EmbeddedModel", "Error", "Float32",
+    "ConversionNote", "ConvertedClass", "Converter", "Database", "DatabaseChange", "EmbeddedModel", "Error", "Float32",
     "GeoBox", "GeoCircle", "GeoPolygon", "ImportCounts", "Int16", "Int32", "Int8", "List", "Map", "Migration",
     "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Plan", "Predicate", "PreparedQuery",
     "PropertyChange", "Reader", "RealmFileSchema", "Reference", "Report", "Results", "Section", "SectionChanges",
-    "Sections", "Set", "Space", "Write", "backlinks", "compact", "convert", "csv_schema", "delete", "dump_schema",
-    "errors", "exists", "field", "library_version", "open", "plan", "realm_file_schema", "salvage", "salvaged",
-    "schema_version", "sqlite_notes", "sqlite_schema", "verify",
+    "Sections", "Set", "Space", "Write", "backlinks", "compact", "convert", "converter", "csv_schema", "delete",
+    "dump_schema", "errors", "exists", "field", "library_version", "open", "plan", "realm_file_schema", "salvage",
+    "salvaged", "schema_version", "sqlite_notes", "sqlite_schema", "verify",
 ]

@@ -266,6 +266,11 @@ def _from_buffer(values: Any, type_: int) -> Optional[Column]:
     return Column(type_, 0, view, validity, None, len(view))
 
 
+def is_buffer(values: Any) -> bool:
+    """Whether these are an array of what is stored, not of Python's values."""
+    return getattr(getattr(values, "dtype", None), "kind", "O") != "O" or isinstance(values, (array, memoryview))
+
+
 def _from_datetime64(values: Any, mask: Any) -> Optional[Column]:
     import numpy
 

@@ -4,28 +4,28 @@ They depend on these protocols; `database.py`, `schema.py`, `model.py` and `writ
 """
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Optional, Protocol
 
 from ._coll import Coll
 from ._convert import Link, Values
 from ._realm import PropertyInfo, Realm
+from .converters import Converter
 from .delivery import Delivery
 from .errors import Error
-
-Members = Optional[type[enum.Enum]]
 
 
 class AnyDeclared(Protocol):
     """A property as its class declares it."""
 
     @property
+    def name(self) -> str: ...
+    @property
     def type(self) -> int: ...
     @property
     def nullable(self) -> bool: ...
     @property
-    def enum(self) -> Members: ...
+    def converter(self) -> Optional[Converter[Any]]: ...
     @property
     def is_plain(self) -> bool: ...
 

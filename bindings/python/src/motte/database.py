@@ -38,8 +38,8 @@ from .write import Write
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")
 
-#: Primary keys.
-PrimaryKey = Union[int, str, uuid.UUID, ObjectId, None]
+#: Primary keys: of these types, or of one with a converter.
+PrimaryKey = Union[int, str, uuid.UUID, ObjectId, None, Any]
 
 
 class Database(Core):
@@ -256,6 +256,8 @@ class Database(Core):
             instance: Optional[M] = found
             return instance
         row = self._row_of(model)
+        if row.primary_key is not None and (converter := row.properties[row.primary_key].converter) is not None:
+            primary_key = converter.for_query(primary_key)
         try:
             key = self._realm.row_find(row.class_id, primary_key)
         except errors.NOWHERE:

@@ -15,20 +15,23 @@ import sys
 import types
 import typing
 import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Callable, Literal, NamedTuple, Optional, Union, overload
 
 from . import errors
 from ._convert import (
-    DATA, BOOL, DECIMAL, DOUBLE, FLOAT, INT, INVERSE, LINK, MIXED, OBJECT_ID, STRING, TIMESTAMP, UUID,
+    DATA, BOOL, DECIMAL, DOUBLE, FLOAT, INT, INVERSE, LINK, MIXED, OBJECT_ID, STRING, TIMESTAMP, UUID, seconds_of,
+    wrong_type,
 )
 from ._ffi import lib
 from .backlinks import Backlinks
+from .converters import Converter, EnumConverter, LiteralConverter, of_type
 from .objectid import ObjectId
 
 ModelClass = type[Any]
-EnumClass = type[enum.Enum]
 
 #: An annotation: a number kept in 32 bits. Reading gives a Python float.
 Float32 = Annotated[float, "motte.Float32"]
@@ -93,6 +96,37 @@ def backlinks(origin: str, *, init: Literal[False] = False) -> Any:
 # ------------------------------------------------------------------------------------------------ annotations
 
 
+class TupleShape(NamedTuple):
+    """What a tuple is beside the list that it is stored as."""
+
+    #: None for any.
+    length: Optional[int]
+    #: What each element is, where they are not of one type.
+    elements: Optional[tuple[Any, ...]]
+
+    def stored(self, values: Any, name: str) -> list[Any]:
+        """The elements of the list."""
+        if not isinstance(values, (tuple, list)):
+            raise errors.WrongTypeError(f"{values!r:.60} is {type(values).__name__} where a tuple is wanted",
+                                        property_name=name)
+        if self.length is not None and len(values) != self.length:
+            raise errors.WrongTypeError(f"a tuple of {self.length} is wanted, this has {len(values)}",
+                                        property_name=name)
+        if self.elements is None:
+            return list(values)
+        for read, value in zip(self.elements, values):
+            check_value(read, value)
+        return [value if read.converter is None else read.converter.stored(value)
+                for read, value in zip(self.elements, values)]
+
+    def loaded(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """The tuple; what others have put into the list comes as it is."""
+        if self.elements is None or len(values) != len(self.elements):
+            return tuple(values)
+        return tuple(value if read.converter is None else read.converter.loaded(value, read.nullable)
+                     for read, value in zip(self.elements, values))
+
+
 class Declared(NamedTuple):
     """A property as its class declares it."""
 
@@ -103,10 +137,12 @@ class Declared(NamedTuple):
     target: Optional[str]
     target_class: Optional[ModelClass]
     field: Field
-    #: The class whose members are stored by their values.
-    enum: Optional[EnumClass] = None
+    #: What makes its values, or its elements, of what is stored.
+    converter: Optional[Converter[Any]] = None
     #: Of an int.
     bits: int = 64
+    #: Of a tuple, which is stored as a list.
+    shape: Optional[TupleShape] = None
 
     @property
     def is_stored(self) -> bool:
@@ -121,15 +157,21 @@ class Declared(NamedTuple):
     def is_list(self) -> bool:
         return self.collection == LIST
 
+    @property
+    def has_start(self) -> bool:
+        """Whether a new object needs no value for it."""
+        return self.nullable if self.is_plain else self.shape is None or self.shape.length is None
+
     def empty(self) -> Any:
         """What a collection of a new object starts as."""
-        return {LIST: list, SET: set, MAP: dict}[self.collection]()
+        return () if self.shape is not None else {LIST: list, SET: set, MAP: dict}[self.collection]()
 
 
 _TYPES: dict[Any, int] = {bool: BOOL, int: INT, float: DOUBLE, str: STRING, bytes: DATA, datetime: TIMESTAMP,
                           Decimal: DECIMAL, uuid.UUID: UUID, ObjectId: OBJECT_ID, Any: MIXED}
-_TYPES_TEXT = ("bool, int, motte.Int8 to Int32, float, motte.Float32, str, bytes, datetime, Decimal, uuid.UUID, "
-               "motte.ObjectId, Any, an Enum, a model class, or list[...], set[...] or dict[str, ...] of these")
+_TYPES_TEXT = ("bool, int, motte.Int8 to Int32, float, motte.Float32, str, bytes, datetime, date, time, timedelta, "
+               "Path, Decimal, uuid.UUID, motte.ObjectId, Literal[...], Any, an Enum, a model class, a type with a "
+               "motte.converter(), or list[...], set[...], tuple[...] or dict[str, ...] of these")
 
 
 class _Later:
@@ -177,7 +219,7 @@ def declared(
             f'{name}: motte.Backlinks["Other"] = motte.backlinks("property of Other that links here")',
             class_name=cls.__name__, property_name=name)
     return Declared(name, INVERSE if read.is_backlinks else read.type, read.collection, read.nullable, read.target,
-                    read.target_class, declaration, read.enum, read.bits)
+                    read.target_class, declaration, read.converter, read.bits, read.shape)
 
 
 class _Read(NamedTuple):
@@ -187,8 +229,9 @@ class _Read(NamedTuple):
     is_backlinks: bool = False
     target: Optional[str] = None
     target_class: Optional[ModelClass] = None
-    enum: Optional[EnumClass] = None
+    converter: Optional[Converter[Any]] = None
     bits: int = 64
+    shape: Optional[TupleShape] = None
 
     @property
     def is_single(self) -> bool:
@@ -219,7 +262,7 @@ class _Reader:
     def read(self, annotation: Any) -> _Read:
         annotation = self.evaluated(annotation)
         origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-        if origin is Union or origin is getattr(types, "UnionType", Union):
+        if origin is Union or origin is types.UnionType:
             return self._optional(annotation, arguments)
         if annotation is Any:
             return _Read(MIXED, nullable=True)
@@ -236,7 +279,14 @@ class _Reader:
             if element.type != LINK or not element.is_single:
                 raise self.refuse(annotation, "Backlinks are of a model class")
             return _Read(INVERSE, is_backlinks=True, target=element.target, target_class=element.target_class)
+        if origin is tuple:
+            return self._tuple(annotation, arguments)
+        if origin is Literal:
+            return self._literal(annotation, arguments)
         if origin is Annotated:
+            for each in arguments[1:]:
+                if isinstance(each, Converter):
+                    return self._converted(annotation, each)
             if arguments[1:] == ("motte.Float32",):
                 return _Read(FLOAT)
             for bits in (8, 16, 32):
@@ -265,7 +315,8 @@ class _Reader:
             raise self.refuse(annotation, "a property has one type, or that and None")
         inner = self.read(others[0])
         if not inner.is_single:
-            raise self.refuse(annotation, "a collection is never None, only empty")
+            raise self.refuse(annotation, "a collection is never None, only empty"
+                              if inner.shape is None else "a tuple is stored as a list, which is never None")
         return inner._replace(nullable=True)
 
     def _class(self, annotation: type) -> _Read:
@@ -277,7 +328,39 @@ class _Reader:
             return _Read(LINK, target=annotation.__name__)
         if issubclass(annotation, enum.Enum) and annotation is not enum.Enum:
             return self._enum(annotation)
+        found = of_type(annotation)
+        if found is not None:
+            return self._converted(annotation, found)
         raise self.refuse(annotation)
+
+    def _converted(self, annotation: Any, converter: Converter[Any]) -> _Read:
+        inner = self.read(converter.stored_type)
+        if not inner.is_single or inner.type in (LINK, MIXED) or inner.nullable or inner.converter is not None:
+            raise self.refuse(annotation, f"{converter!r} stores values of no type that it could: "
+                              "bool, int, float, str, bytes, datetime, Decimal, uuid.UUID or motte.ObjectId")
+        return inner._replace(converter=converter)
+
+    def _literal(self, annotation: Any, arguments: tuple[Any, ...]) -> _Read:
+        values = tuple(value for value in arguments if value is not None)
+        kinds = {type(value) for value in values}
+        kind = next(iter(kinds), None)
+        if len(kinds) != 1 or kind not in (bool, int, str, bytes):
+            raise self.refuse(annotation, "the values of a Literal are of one type: bool, int, str or bytes")
+        return _Read(_TYPES[kind], nullable=len(values) < len(arguments), converter=LiteralConverter(kind, values))
+
+    def _tuple(self, annotation: Any, arguments: tuple[Any, ...]) -> _Read:
+        """Elements of one type are a list of that; others one of mixed values."""
+        if not arguments:
+            raise self.refuse(annotation, "a tuple has elements: tuple[float, float], tuple[str, ...]")
+        endless = len(arguments) == 2 and arguments[1] is Ellipsis
+        reads = [self.read(argument) for argument in (arguments[:1] if endless else arguments)]
+        if endless or all(read == reads[0] for read in reads):
+            element = self._collection(annotation, LIST, reads[0])
+            return element._replace(shape=TupleShape(None if endless else len(reads), None))
+        for read in reads:
+            if not read.is_single or read.type in (LINK, MIXED):
+                raise self.refuse(annotation, "a tuple of several types has plain values only")
+        return _Read(MIXED, nullable=True, collection=LIST, shape=TupleShape(len(reads), tuple(reads)))
 
     def _enum(self, annotation: type[enum.Enum]) -> _Read:
         """Stored by the values of its members, which have one type."""
@@ -285,7 +368,7 @@ class _Reader:
         kind = next(iter(kinds), None)
         if len(kinds) != 1 or kind not in _TYPES:
             raise self.refuse(annotation, f"the members of {annotation.__name__} have no one type of value to store")
-        return _Read(_TYPES[kind], enum=annotation)
+        return _Read(_TYPES[kind], converter=EnumConverter(annotation, kind))
 
 
 def check_link(cls: type[Any], property_: Declared) -> None:
@@ -293,3 +376,96 @@ def check_link(cls: type[Any], property_: Declared) -> None:
         raise errors.SchemaInvalidError(
             f"{cls.__name__}.{property_.name}: a link becomes None when its target is deleted: "
             f"write {property_.target} | None", class_name=cls.__name__, property_name=property_.name)
+
+
+# ------------------------------------------------------------------------------------------------ values
+
+
+#: What is taken for values of each type, before it is looked at more closely.
+_TAKEN: dict[int, tuple[type, ...]] = {
+    BOOL: (bool,), INT: (int,), FLOAT: (float, int), DOUBLE: (float, int, Decimal), STRING: (str,),
+    DATA: (bytes, bytearray, memoryview), TIMESTAMP: (datetime,), DECIMAL: (Decimal, int, float), UUID: (uuid.UUID,),
+    OBJECT_ID: (ObjectId,)}
+
+
+def taken_types(declared: Declared) -> frozenset[type]:
+    """Types of which every value is taken for a property without a closer look."""
+    if not declared.is_plain or declared.converter is not None or declared.type in (LINK, MIXED, TIMESTAMP):
+        return frozenset()
+    return frozenset(_TAKEN[declared.type] + ((type(None),) if declared.nullable else ()))
+
+
+def check_value(declared: Any, value: Any) -> None:
+    """Refuses a value, or an element, that could not be stored for its type or for being None."""
+    if value is None:
+        if not declared.nullable and not (declared.type == LINK and declared.collection == MAP):
+            raise errors.NullNotAllowedError("None is not allowed here; its annotation would say `| None`")
+        return
+    if declared.type == MIXED:
+        return
+    if declared.type == LINK:
+        target = declared.target_class
+        if not hasattr(value, "_row") or target is not None and not isinstance(value, target):
+            raise errors.WrongTypeError(
+                f"{value!r:.60} is {type(value).__name__} where {declared.target} is wanted")
+        return
+    if declared.converter is not None:
+        value = declared.converter.stored(value)
+    taken = _TAKEN[declared.type]
+    if type(value) in taken:
+        if declared.type == TIMESTAMP and value.tzinfo is None:
+            seconds_of(value)
+        return
+    if isinstance(value, bool) and declared.type != BOOL or not isinstance(value, taken) and not _is_number(
+            value, declared.type):
+        raise wrong_type(value, declared.type)
+
+
+def _is_number(value: Any, type_: int) -> bool:
+    """Whether it is one of NumPy's scalars, or another number that is no Python one."""
+    if isinstance(value, (str, bytes)):
+        return False
+    if type_ == BOOL:
+        return type(value).__name__ in ("bool", "bool_")
+    return hasattr(value, "__index__" if type_ == INT else "__float__") and type_ in (INT, FLOAT, DOUBLE, DECIMAL)
+
+
+def check(declared: Declared, value: Any, owner: str) -> None:
+    """What the constructor and an object that is in no database take for a property; errors name it."""
+    try:
+        if declared.is_plain:
+            check_value(declared, value)
+        elif declared.shape is not None:
+            declared.shape.stored(value, declared.name)
+            if declared.shape.elements is None:
+                _check_elements(declared, value)
+        elif value is not None:
+            _check_collection(declared, value)
+    except errors.Error as error:
+        error.class_name, error.property_name = owner, declared.name
+        error.message = f"{owner}.{declared.name}: {error.message}"
+        raise
+
+
+def _check_collection(declared: Declared, value: Any) -> None:
+    name = _COLLECTION_NAMES[declared.collection]
+    if declared.collection == MAP:
+        if not isinstance(value, Mapping):
+            raise errors.WrongTypeError(f"{value!r:.60} is {type(value).__name__} where a {name} is wanted")
+        for key in value:
+            if not isinstance(key, str):
+                raise errors.WrongTypeError(f"keys of maps are texts, not {key!r:.60}")
+        _check_elements(declared, value.values())
+        return
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise errors.WrongTypeError(f"{value!r:.60} is {type(value).__name__} where a {name} is wanted")
+    if isinstance(value, (Sequence, AbstractSet)):
+        _check_elements(declared, value)
+
+
+def _check_elements(declared: Declared, values: Iterable[Any]) -> None:
+    taken = _TAKEN.get(declared.type, ())
+    if declared.converter is None and declared.type != TIMESTAMP and {*map(type, values)}.issubset(taken):
+        return
+    for value in values:
+        check_value(declared, value)

@@ -1,7 +1,6 @@
 """A map property, or a map inside a mixed value, as a mutable mapping."""
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, Callable, NoReturn, Optional, TypeVar
 
@@ -9,9 +8,9 @@ from . import errors, query
 from ._atomic import atomic, atomic_objects
 from ._coll import Coll
 from ._convert import DECODERS, IN_PLACE, LINK, MIXED, PLACE_DECODERS, TYPE_NAMES, Values
-from ._members import checked_member
 from ._protocols import AnyDatabase
 from ._sameness import is_same
+from .converters import Converter
 from .model import is_stored_embedded, is_unmanaged_embedded
 from .notifications import Changes, ChangeStream, Observation, collection_changes, observe_collection
 from .results import Results, plain
@@ -29,8 +28,8 @@ class Map(MutableMapping[str, V]):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, database: AnyDatabase, coll: Coll, element_type: int = MIXED,
-                 members: Optional[type[enum.Enum]] = None) -> None:
-        self._database, self._coll, self._type, self._enum = database, coll, element_type, members
+                 converter: Optional[Converter[Any]] = None) -> None:
+        self._database, self._coll, self._type, self._converter = database, coll, element_type, converter
 
     # -------------------------------------------------------------------------------------------- mapping
 
@@ -56,11 +55,8 @@ class Map(MutableMapping[str, V]):
             raise KeyError(key)
         if value is IN_PLACE:
             value = self._database._nested(self._coll.map_get_coll(key))
-        if self._enum is not None and value is not None:
-            try:
-                value = self._enum(value)
-            except ValueError:
-                raise errors.WrongTypeError(f"{value!r:.60} is no {self._enum.__name__}") from None
+        if self._converter is not None:
+            value = self._converter.loaded(value)
         element: V = value
         return element
 
@@ -118,7 +114,8 @@ class Map(MutableMapping[str, V]):
 
     def _encode(self, values: Iterable[Any]) -> Values:
         self._database._check_task()
-        values = [checked_member(self._enum, value) for value in values]
+        converter = self._converter
+        values = list(values) if converter is None else [converter.stored(value) for value in values]
         if self._type == LINK:
             self._database._add_unmanaged(values)
         return self._database._encoded(values, self._type)
@@ -146,7 +143,7 @@ class Map(MutableMapping[str, V]):
 
     def results(self) -> Results[V]:
         """The values, as live results."""
-        return Results(self._database, self._coll.to_results(), self._type, self._enum)
+        return Results(self._database, self._coll.to_results(), self._type, self._converter)
 
     def where(self, condition: query.Condition, *arguments: Any) -> Results[V]:
         """The values that match, live; see Collection.where()."""
@@ -154,7 +151,7 @@ class Map(MutableMapping[str, V]):
 
     def freeze(self) -> Map[V]:
         """As it is now, for ever and for every thread; within a write as it was before that."""
-        return Map(self._database.freeze(), self._coll.freeze(), self._type, self._enum)
+        return Map(self._database.freeze(), self._coll.freeze(), self._type, self._converter)
 
     # -------------------------------------------------------------------------------------------- observing
 

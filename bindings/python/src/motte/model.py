@@ -52,6 +52,9 @@ class Property(_objects.Property):
         """Of an unmanaged object."""
         if self.is_computed:
             raise AttributeError(f"{type(instance).__name__}.{self.name} is computed and cannot be assigned")
+        owner = type(instance)
+        if type(value) not in owner._taken_types()[self.name]:
+            owner._check_given(self.name, value)
 
     def _refused(self, instance: Model) -> None:
         raise AttributeError(f"{type(instance).__name__}.{self.name} cannot be deleted; assign None if it is nullable")
@@ -76,6 +79,8 @@ class Model(_objects.Object):
     _declarations: ClassVar[Optional[dict[str, Declared]]] = None
     #: What the constructor goes by, for each property; see _start().
     _plan: ClassVar[tuple[tuple[str, int, Any], ...]] = ()
+    #: By property, types of which every value is taken without a closer look; made with the declarations.
+    _taken: ClassVar[Optional[dict[str, frozenset[type]]]] = None
     #: Made from what a file holds; annotations elsewhere never mean it.
     _is_made: ClassVar[bool] = False
 
@@ -99,7 +104,7 @@ class Model(_objects.Object):
                     f"{cls.__name__}.{name} has no annotation; write {name}: <type> = motte.field(...)",
                     class_name=cls.__name__, property_name=name)
         cls._properties = found
-        cls._declarations = None
+        cls._declarations = cls._taken = None
         cls._plan = tuple((name, *_start(property_.field)) for name, property_ in found.items())
         if not cls._is_made:
             _models[cls.__name__] = cls
@@ -108,7 +113,7 @@ class Model(_objects.Object):
     def _missing(cls, name: str) -> Any:
         """What the constructor takes for a property without a value and without a default."""
         declared = cls._declared()[name]
-        if declared.is_plain and not declared.nullable:
+        if not declared.has_start:
             raise TypeError(f"{cls.__name__}() needs a value for '{name}'")
         return None if declared.is_plain else declared.empty()
 
@@ -127,6 +132,18 @@ class Model(_objects.Object):
                 declarations[name] = declared
             cls._declarations = declarations
         return cls._declarations
+
+    @classmethod
+    def _taken_types(cls) -> dict[str, frozenset[type]]:
+        """For the constructor, which asks when there is no `_taken` yet."""
+        if cls._taken is None:
+            cls._taken = {name: fields.taken_types(declared) for name, declared in cls._declared().items()}
+        return cls._taken
+
+    @classmethod
+    def _check_given(cls, name: str, value: Any) -> None:
+        """A value of a type that needs a closer look."""
+        fields.check(cls._declared()[name], value, cls.__name__)
 
     @classmethod
     def _path_target(cls, names: tuple[str, ...]) -> Optional[type[Model]]:
@@ -303,13 +320,13 @@ def _can_be_used(instance: Model) -> bool:
 def _copied(value: Any) -> Any:
     if isinstance(value, EmbeddedModel):
         return Model.to_dict(value)
-    if isinstance(value, Model) or isinstance(value, (str, bytes)):
+    if isinstance(value, (Model, str, bytes, tuple)):
         return value
     if isinstance(value, Mapping):
         return {key: _copied(each) for key, each in value.items()}
     if isinstance(value, AbstractSet):
         return {_copied(each) for each in value} if not isinstance(value, Sequence) else [*map(_copied, value)]
-    return [*map(_copied, value)] if isinstance(value, (list, tuple, Sequence)) else value
+    return [*map(_copied, value)] if isinstance(value, Sequence) else value
 
 
 # What an object keeps, past __setattr__.

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
 
 from . import errors
 from ._coll import Coll
-from ._protocols import AnyDatabase, AnyRow
+from ._protocols import AnyBound, AnyDatabase, AnyRow
 from ._tokens import DELETIONS, INSERTIONS, MODIFICATIONS, NativeChanges, Token
 from ._waiting import checked_timeout, deadline_of
 
@@ -104,19 +104,28 @@ class PropertyChange(NamedTuple):
 class ObjectChange:
     """What happened to an object."""
 
-    def __init__(self, native: NativeChanges, names: dict[int, str], database: AnyDatabase) -> None:
+    def __init__(self, native: NativeChanges, properties: Mapping[int, AnyBound], database: AnyDatabase) -> None:
         info = native.info()
         #: The object is gone; nothing follows.
         self.is_deleted = info.is_deleted
         self.from_version, self.to_version = info.from_version, info.to_version
         self.properties: list[PropertyChange] = [
-            PropertyChange(names.get(prop, "?"), *native.prop_values(prop, database._object))
+            _property_change(properties.get(prop), *native.prop_values(prop, database._object))
             for prop in native.props(info.prop_count)]
 
     def __repr__(self) -> str:
         if self.is_deleted:
             return "<ObjectChange deleted>"
         return f"<ObjectChange {', '.join(change.name for change in self.properties) or 'none'}>"
+
+
+def _property_change(bound: Optional[AnyBound], old: Any, new: Any) -> PropertyChange:
+    if bound is None:
+        return PropertyChange("?", old, new)
+    declared = bound.declared
+    if declared.converter is not None and declared.is_plain:
+        old, new = (declared.converter.loaded(value, nullable=True) for value in (old, new))
+    return PropertyChange(declared.name, old, new)
 
 
 class DatabaseChange:
@@ -249,14 +258,14 @@ def _object_token(
 
 
 def _object_reader(row: AnyRow) -> Callable[[NativeChanges], ObjectChange]:
-    names = {bound.info.id: name for name, bound in row.properties.items()}
+    properties = {bound.info.id: bound for bound in row.properties.values()}
     home = weakref.ref(row.database)
 
     def read(native: NativeChanges) -> ObjectChange:
         database = home()
         # Changes are delivered by the database.
         assert database is not None
-        return ObjectChange(native, names, database)
+        return ObjectChange(native, properties, database)
     return read
 
 

@@ -17,6 +17,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Callable, NoReturn, Optional, Union
 
 from ._protocols import AnyModel
+from .converters import for_query
 from .geo import Shape
 
 #: Words that query text would not take for a property at the start of a path.
@@ -131,21 +132,22 @@ class _Comparison(Predicate):
 
     def _write(self, text: list[str], arguments: list[Any], variable: str = "") -> None:
         text.append(f"{self.path._text(variable)} {self.operation} ")
+        convert = self.path._stored
         if isinstance(self.value, Path):
             text.append(self.value._text(variable))
         elif isinstance(self.value, _Several) and len(self.value.values) > _MOST_IN_BRACES:
             # As one argument: a query has at most 1,000.
             text.append(f"${len(arguments)}")
-            arguments.append(self.value.values)
+            arguments.append([*map(convert, self.value.values)])
         elif isinstance(self.value, _Several):
             text.append("{")
             for number, value in enumerate(self.value.values):
                 text.append(f"{', ' if number else ''}${len(arguments)}")
-                arguments.append(value)
+                arguments.append(convert(value))
             text.append("}")
         else:
             text.append(f"${len(arguments)}")
-            arguments.append(self.value)
+            arguments.append(convert(self.value))
 
 
 class _Subquery(Predicate):
@@ -214,6 +216,12 @@ class Path:
             known = ", ".join(target._declared())
             raise AttributeError(f"{target.__name__} has no property '{name}'; it has {known}")
         return Path(self._model, self._names + (name,), self._quantifier)
+
+    def _stored(self, value: Any) -> Any:
+        """A value that the property is compared with, as it is stored."""
+        owner = self._model._path_target(self._names[:-1])
+        declared = None if owner is None else owner._declared().get(self._names[-1])
+        return value if declared is None or declared.converter is None else declared.converter.for_query(value)
 
     def _is_list_of_values(self) -> bool:
         return self._model._path_is_list_of_values(self._names)
@@ -370,9 +378,10 @@ def argument(value: Any) -> Any:
     """A value for $0 as the library takes it."""
     if isinstance(value, Shape):
         return str(value)
-    if isinstance(value, (AbstractSet, range)):
-        return list(value)
-    return value
+    converted = for_query(value)
+    if converted is value and isinstance(value, (AbstractSet, range, list, tuple)):
+        return [*map(for_query, value)]
+    return converted
 
 
 def _one(model: Optional[type[AnyModel]], given: Any) -> Predicate:

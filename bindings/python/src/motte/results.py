@@ -5,7 +5,6 @@ the elements as they were when it began.
 """
 from __future__ import annotations
 
-import enum
 import operator
 import sys
 import weakref
@@ -16,10 +15,10 @@ from typing import Any, Generic, NoReturn, Optional, TypeVar, Union, overload
 from . import _coll, _objects, _reading, errors, query
 from ._coll import Coll
 from ._convert import IN_PLACE, LINK, MIXED, PLACE_DECODERS, TYPE_NAMES, Values
-from ._members import checked_member
 from ._protocols import AnyDatabase, AnyRow
 from ._sections import NativeSections
 from ._tokens import NativeChanges
+from .converters import Converter
 from .frames import Frames
 from .notifications import (
     Changes, ChangeStream, Observation, SectionChanges, checked_paths, collection_changes, observe_collection,
@@ -42,8 +41,8 @@ class Collection(Frames, Sequence[T], Generic[T]):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, database: AnyDatabase, coll: Coll, element_type: int = LINK,
-                 members: Optional[type[enum.Enum]] = None) -> None:
-        self._database, self._coll, self._type, self._enum = database, coll, element_type, members
+                 converter: Optional[Converter[Any]] = None) -> None:
+        self._database, self._coll, self._type, self._converter = database, coll, element_type, converter
 
     # -------------------------------------------------------------------------------------------- sequence
 
@@ -108,6 +107,8 @@ class Collection(Frames, Sequence[T], Generic[T]):
 
     def _find(self, value: Any) -> Optional[int]:
         try:
+            if self._converter is not None:
+                value = self._converter.stored(value)
             return self._coll.find(self._database._plain(value))
         except (errors.WrongTypeError, errors.InvalidArgumentError, *errors.NOWHERE):
             return None
@@ -123,7 +124,7 @@ class Collection(Frames, Sequence[T], Generic[T]):
             elements: list[T] = objects
             return elements
         read = self._coll.values([_coll.SELF], first, count, self._database._object, self._decoders())
-        if self._type == MIXED or self._enum is not None:
+        if self._type == MIXED or self._converter is not None:
             return [self._element(position, value) for position, value in enumerate(read, first)]
         return read
 
@@ -134,11 +135,8 @@ class Collection(Frames, Sequence[T], Generic[T]):
     def _element(self, position: int, value: Any) -> T:
         """An element as it is given out."""
         element: T = value
-        if self._enum is not None and value is not None:
-            try:
-                element = self._enum(value)  # type: ignore[assignment]
-            except ValueError:
-                raise errors.WrongTypeError(f"{value!r:.60} is no {self._enum.__name__}") from None
+        if self._converter is not None:
+            element = self._converter.loaded(value)  # type: ignore[assignment]
         return element
 
     def _class_id(self) -> int:
@@ -226,10 +224,10 @@ class Collection(Frames, Sequence[T], Generic[T]):
 
     def freeze(self) -> Results[T]:
         """As it is now, for ever and for every thread; within a write as it was before that."""
-        return Results(self._database.freeze(), self._coll.freeze(), self._type, self._enum)
+        return Results(self._database.freeze(), self._coll.freeze(), self._type, self._converter)
 
     def _results(self, coll: Coll) -> Results[T]:
-        return Results(self._database, coll, self._type, self._enum)
+        return Results(self._database, coll, self._type, self._converter)
 
     # -------------------------------------------------------------------------------------------- aggregates
 
@@ -255,7 +253,13 @@ class Collection(Frames, Sequence[T], Generic[T]):
         return int(self._aggregate(_coll.COUNT, property))
 
     def _aggregate(self, operation: int, property: Any) -> Any:
-        return self._coll.aggregate(operation, self._property_id(property)[0], self._database._object)
+        value = self._coll.aggregate(operation, self._property_id(property)[0], self._database._object)
+        converter = self._converter_of(property) if operation in (_coll.MIN, _coll.MAX) else None
+        return value if converter is None else converter.loaded(value, nullable=True)
+
+    def _converter_of(self, property: Any) -> Optional[Converter[Any]]:
+        return self._converter if property is None else self._row().bound(
+            query.property_name(property)).declared.converter
 
     def _property_id(self, property: Any) -> tuple[int, int, bool, int]:
         """(id, type, whether it may be None, class of its objects) of a property of the elements, or of themselves."""
@@ -275,9 +279,11 @@ class Collection(Frames, Sequence[T], Generic[T]):
         return self._coll.keys(0, len(self))
 
     def column(self, property: Any = None) -> list[Any]:
-        """One property of all elements, as a list."""
+        """One property of all elements, as a list of the values that the attribute has."""
         id_, type_, _, target = self._property_id(property)
-        return _reading.column(self._coll, id_, type_, target, self._database._object)
+        values = _reading.column(self._coll, id_, type_, target, self._database._object)
+        converter = self._converter_of(property)
+        return values if converter is None else [converter.loaded(value, nullable=True) for value in values]
 
     def sectioned(self, by: SectionKey, *, first_letter: bool = False) -> Sections[T]:
         """The elements in sections, by a key path, `"owner.city"`, `Dog.age`, by the first letter of its texts, or by a
@@ -320,7 +326,8 @@ class InPlace(Collection[T]):
 
     def _encode(self, values: Iterable[Any]) -> Values:
         self._database._check_task()
-        values = [checked_member(self._enum, value) for value in values]
+        converter = self._converter
+        values = list(values) if converter is None else [converter.stored(value) for value in values]
         if self._type == LINK:
             self._database._add_unmanaged(values)
         return self._database._encoded(values, self._type)
@@ -339,8 +346,8 @@ class Results(Collection[T]):
     """Objects selected and ordered by a query, or all of a class."""
 
     def __init__(self, database: AnyDatabase, coll: Coll, element_type: int = LINK,
-                 members: Optional[type[enum.Enum]] = None) -> None:
-        super().__init__(database, coll, element_type, members)
+                 converter: Optional[Converter[Any]] = None) -> None:
+        super().__init__(database, coll, element_type, converter)
         self._known_class: Optional[int] = None
 
     def _class_id(self) -> int:
@@ -400,7 +407,7 @@ class Sections(Sequence[Section[T]], Generic[T]):
         if not 0 <= position <= sys.maxsize:
             raise errors.OutOfBoundsError(f"section {index} is out of range")
         base = self._collection
-        section: Section[T] = Section(base._database, self._native.get(position), base._type, base._enum)
+        section: Section[T] = Section(base._database, self._native.get(position), base._type, base._converter)
         section.key = self._key(position)
         return section
 

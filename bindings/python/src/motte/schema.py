@@ -6,7 +6,6 @@ opened without classes get classes made from what is stored.
 """
 from __future__ import annotations
 
-import enum
 import inspect
 import uuid
 from collections.abc import Callable, Iterable, Sequence
@@ -20,11 +19,11 @@ from ._convert import (
     DATA, BOOL, DECIMAL, DECODERS, DOUBLE, EPOCH, FLOAT, IN_PLACE, INT, INVERSE, LINK, MIXED, OBJECT_ID,
     HOLDING, PLACE_DECODERS, STRING, TIMESTAMP, UUID, Maker, Values,
 )
-from ._members import checked_member
 from ._protocols import AnyDatabase
 from ._realm import PropertyInfo, Realm, prop_array
 from ._schema import INDEXED, NULLABLE, PRIMARY_KEY, WIDTHS, ClassSpec, PropertySpec, Schema
 from .backlinks import Backlinks
+from .converters import EnumConverter
 from .fields import INTS, LIST, MAP, MISSING, SET, SINGLE, Declared, Field, Float32, named
 from .lists import List
 from .maps import Map
@@ -112,13 +111,13 @@ def made_class(name: str, properties: Iterable[PropertyInfo], embedded: bool = F
 class Bound:
     """A property in one database."""
 
-    __slots__ = ("info", "declared", "type", "members", "props", "is_plain", "may_hold", "read")
+    __slots__ = ("info", "declared", "type", "converter", "props", "is_plain", "may_hold", "read")
 
     def __init__(self, info: PropertyInfo, declared: Declared, class_id: int, realm: Realm, make: Maker) -> None:
         self.info, self.declared = info, declared
         #: This one property, as the library takes several.
         self.props = prop_array([info.id])
-        self.type, self.members, self.is_plain = declared.type, declared.enum, declared.is_plain
+        self.type, self.converter, self.is_plain = declared.type, declared.converter, declared.is_plain
         #: Whether its values are or hold objects.
         self.may_hold = declared.type in HOLDING
         #: From key to value; None for a collection.
@@ -131,7 +130,7 @@ class Bound:
 def is_empty(value: Any) -> bool:
     """Whether this is a collection that a new object need not be given. Whatever else there may be, arrays of NumPy for
     one, is looked at where it is assigned."""
-    return value is None or type(value) in (list, set, dict) and not value
+    return value is None or type(value) in (list, set, dict, tuple) and not value
 
 
 class NewRow:
@@ -212,8 +211,12 @@ class Layout:
 def _slot(name: str, bound: Bound, embedded: set[int]) -> _objects.Slot:
     """A property for the base of Row, and which of its work is done there."""
     flags = 0
-    members = bound.members
-    if bound.is_plain:
+    converter = bound.converter
+    members: Any = converter.type if isinstance(converter, EnumConverter) else None
+    if bound.is_plain and converter is not None and members is None:
+        # Its functions are called from Python.
+        flags = PLAIN
+    elif bound.is_plain:
         is_embedded = bound.type == LINK and bound.info.target in embedded
         flags = PLAIN | READS | (0 if is_embedded else WRITES | SHOWS)
     return (name, bound.info.id, bound.type, flags, bound.info.target if bound.type == LINK else 0, members,
@@ -264,8 +267,8 @@ class Row(_objects.Row):
         encoded, encode = Values(), self.database._encode
         for bound, value in zip(bounds, values):
             try:
-                if bound.members is not None:
-                    value = checked_member(bound.members, value)
+                if bound.converter is not None:
+                    value = bound.converter.stored(value)
                 if bound.may_hold:
                     encode(encoded, value, bound.type)
                 else:
@@ -286,7 +289,8 @@ class Row(_objects.Row):
                 value = bound.read(key)
                 if value is IN_PLACE:
                     return database._nested(self.realm.row_coll(self.class_id, key, bound.info.id))
-                return value if bound.members is None else member(bound.declared, value)
+                converter = bound.converter
+                return value if converter is None else converter.loaded(value, bound.declared.nullable)
             coll = self.realm.row_coll(self.class_id, key, bound.info.id)
         except errors.ObjectDeletedError:
             raise self._deleted() from None
@@ -312,7 +316,8 @@ class Row(_objects.Row):
             return
         if bound.declared.type == INVERSE:
             raise AttributeError(f"{self.model.__name__}.{name} is computed and cannot be assigned")
-        collection(database, self.realm.row_coll(self.class_id, key, bound.info.id), bound.declared).assign(value)
+        place(database, self.realm.row_coll(self.class_id, key, bound.info.id), bound.declared).assign(
+            assigned(bound.declared, value))
 
     def _deleted(self) -> errors.Error:
         return errors.ObjectDeletedError(
@@ -320,25 +325,22 @@ class Row(_objects.Row):
 
 
 def collection(database: AnyDatabase, coll: Any, declared: Declared) -> Any:
-    """What stands for a collection property."""
+    """The value of a collection property."""
     if declared.type == INVERSE:
         return Backlinks(database, coll)
+    found = place(database, coll, declared)
+    return found if declared.shape is None else declared.shape.loaded(found[:])
+
+
+def place(database: AnyDatabase, coll: Any, declared: Declared) -> Any:
+    """What stands for a collection that can be changed; of a tuple, the list that it is stored as."""
     kind: Any = {LIST: List, SET: Set, MAP: Map}[declared.collection]
-    return kind(database, coll, declared.type, declared.enum)
+    return kind(database, coll, declared.type, declared.converter)
 
 
-def member(declared: Declared, value: Any) -> Optional[enum.Enum]:
-    """The member of an enum that is stored as `value`; one that is unknown is None where that is allowed."""
-    assert declared.enum is not None
-    if value is None:
-        return None
-    try:
-        return declared.enum(value)
-    except ValueError:
-        if declared.nullable:
-            return None
-        raise errors.WrongTypeError(
-            f"{value!r:.60} is no {declared.enum.__name__}", property_name=declared.name) from None
+def assigned(declared: Declared, value: Any) -> Any:
+    """What is assigned to the place of a collection."""
+    return value if declared.shape is None else declared.shape.stored(value, declared.name)
 
 
 def layouts_of(realm: Realm, classes: Optional[Sequence[type[Model]]], make: Maker) -> dict[int, Layout]:

@@ -46,7 +46,8 @@ class Set(InPlace[T], MutableSet[T]):
             # What is in no database is in no set, and does not get into one by this.
             return False
         try:
-            encoded = self._database._encoded([value], self._type)
+            stored = value if self._converter is None else self._converter.stored(value)
+            encoded = self._database._encoded([stored], self._type)
         except errors.NOWHERE:
             return False
         return self._coll.set_remove(encoded)

@@ -10,16 +10,16 @@ from typing import Any, TypeVar, Union
 
 from . import _objects, errors, unmanaged
 from ._atomic import atomic, atomically, needs_others
-from ._columns import Column, column, mixed_column
+from ._columns import Column, column, is_buffer, mixed_column
 from ._convert import MIXED, Values
-from ._members import checked_member
 from ._protocols import AnyDatabase
 from ._realm import prop_array
+from .converters import EnumConverter
 from .unmanaged import policy_flags
 from .maps import Map
 from .model import EmbeddedModel, Model, is_stored_embedded, store
 from .results import Collection
-from .schema import Row, collection
+from .schema import Row, assigned, place
 
 M = TypeVar("M", bound=Model)
 
@@ -124,8 +124,8 @@ def _created_or_updated(
     for name, value in values.items():
         if name not in plain:
             bound = row.bound(name)
-            place = collection(database, database._realm.row_coll(row.class_id, key, bound.info.id), bound.declared)
-            place.assign(value, only_differences=policy == "modified")
+            there = place(database, database._realm.row_coll(row.class_id, key, bound.info.id), bound.declared)
+            there.assign(assigned(bound.declared, value), only_differences=policy == "modified")
     return key
 
 
@@ -183,8 +183,8 @@ def _inserted(database: AnyDatabase, row: Row, columns: Mapping[str, Any], polic
             raise errors.WrongTypeError(f"{row.model.__name__}.{name} is a collection, which a batch cannot hold",
                                         property_name=name)
         try:
-            if bound.members is not None:
-                values = [checked_member(bound.members, value) for value in values]
+            if bound.converter is not None and (not is_buffer(values) or isinstance(bound.converter, EnumConverter)):
+                values = [bound.converter.stored(value) for value in values]
             if bound.type == MIXED:
                 kept.append(database._encoded(values, MIXED))
                 made.append(mixed_column(kept[-1]))

@@ -18,7 +18,7 @@ from ._protocols import AnyDatabase
 from ._realm import prop_array
 from ._sameness import is_same
 from .model import EmbeddedModel, Model, is_unmanaged_embedded, store
-from .schema import Row, collection, is_empty
+from .schema import Row, assigned, is_empty, place
 
 #: What upsert() does with an object that has the primary key already.
 _POLICIES = {"error": lib.MOTTE_CREATE_NEW, "all": lib.MOTTE_CREATE_EXISTING, "modified": lib.MOTTE_CREATE_MODIFIED}
@@ -169,9 +169,10 @@ def connect(database: AnyDatabase, instance: Model, key: int, unmanaged: Unmanag
             continue
         value = unmanaged.linked(database, kept)
         if not bound.is_plain:
-            place = collection(database, database._realm.row_coll(row.class_id, key, prop), declared)
-            if len(place) or value:
-                place.assign(value or declared.empty(), only_differences=unmanaged.policy == "modified")
+            there = place(database, database._realm.row_coll(row.class_id, key, prop), declared)
+            if len(there) or value:
+                there.assign(assigned(declared, value or declared.empty()),
+                             only_differences=unmanaged.policy == "modified")
         elif is_unmanaged_embedded(value):
             known = database._realm.row_values(row.class_id, key, [prop], Link)[0]
             if known is not None and unmanaged.policy == "modified":
@@ -208,7 +209,7 @@ def update_embedded(database: AnyDatabase, instance: Any, known: Link, unmanaged
         if not bound.declared.is_plain or any(each._row is None for each in models_in(value)):
             continue
         before = database._realm.row_values(row.class_id, known.key, [bound.info.id], Link)[0]
-        after = database._plain(value)
+        after = database._plain(value if bound.converter is None else bound.converter.stored(value))
         if not is_same(before, after):
             database._realm.row_set(row.class_id, known.key, bound.props, row.encoded([bound], [value]))
     connect(database, instance, known.key, unmanaged, False)
