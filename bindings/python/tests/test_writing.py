@@ -69,14 +69,6 @@ def test_changes_need_a_write(db: motte.Database) -> None:
     assert ada.name == "Ada" and list(ada.tags) == ["x"]
 
 
-def test_writes_do_not_nest(db: motte.Database) -> None:
-    with db.write():
-        with pytest.raises(errors.AlreadyInWriteError), db.write():
-            pass
-        db.add(Person(name="Ada"))
-    assert len(db.objects(Person)) == 1
-
-
 def test_waiting_for_another_writer_ends(opened: Opener) -> None:
     one, other = opened(), opened()
     with one.write():

@@ -188,7 +188,8 @@ class Core(abc.ABC, _objects.Core):
         write = self._write
         if write is not None and write._task is not current_task():
             raise errors.AlreadyInWriteError(
-                "another task has a write open on this database; do not await inside `with db.write():`")
+                "another task has a write open on this database; do not await inside `with db.write():`, and wait for "
+                "your turn with `async with db.write():`")
 
     def _add_unmanaged(self, instances: Iterable[Any], policy: str = "error") -> None:
         unmanaged.add_unmanaged(self, instances, policy)

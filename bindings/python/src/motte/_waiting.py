@@ -35,6 +35,11 @@ def left_ms(deadline: Optional[float]) -> int:
     return 2 * SLICE_MS if deadline is None else max(0, int((deadline - time.monotonic()) * 1000))
 
 
+def left_seconds(deadline: Optional[float]) -> Optional[float]:
+    """Seconds up to a deadline, None if there is none."""
+    return None if deadline is None else deadline - time.monotonic()
+
+
 def opening_ms(timeout: Optional[float]) -> Optional[int]:
     """The option `open_timeout`: -1 waits without end, None as long as is usual."""
     if timeout is None:

@@ -103,7 +103,7 @@ class _Queued:
             future.set_result(result)
             return
         if self._write is not None:
-            self._write.was_cancelled = True
+            self._write._was_lost()
         elif not future.set_running_or_notify_cancel():
             return
         future.set_exception(failure if failure is not None else errors.made(status))
