@@ -45,6 +45,38 @@ def test_the_example_runs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatc
     assert capsys.readouterr().out.splitlines()[:1] == ["1 Ada Rex"]
 
 
+#: What takes longer to import than the package itself, or is not everybody's.
+HEAVY = {"asyncio", "ssl", "socket", "concurrent.futures", "logging", "inspect", "subprocess", "difflib", "json",
+         "numpy", "pandas", "pyarrow", "polars", "cffi", "html", "multiprocessing", "unittest"}
+USE = """
+import sys, motte
+class Dog(motte.Model):
+    name: str = motte.field(primary_key=True)
+with motte.open(in_memory="imports", schema=[Dog]) as db:
+    with db.write():
+        with db.write():
+            db.add_all([Dog(name="Rex"), Dog(name="Fido")])
+    token = db.objects(Dog).observe(lambda changes: None)
+    db.dispatch()
+    token.stop()
+    repr(db.objects(Dog).where(Dog.name == "Rex")[0])
+"""
+
+
+@pytest.mark.parametrize("program", ["import sys, motte", USE], ids=["import", "use"])
+def test_imports_only_what_is_used(program: str) -> None:
+    """asyncio, NumPy and their like come with the first call that needs them; how long it takes follows from that."""
+    # Without the site module, whose .pth files import what they like.
+    path = os.pathsep.join([str(pathlib.Path(motte.__file__).parents[1]),
+                            *(folder for folder in sys.path if folder.endswith("site-packages"))])
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program + "\nprint(*sorted(sys.modules))"], capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": path})
+    assert done.returncode == 0, done.stderr
+    imported = set(done.stdout.split())
+    assert "motte" in imported and imported & HEAVY == set() and len(imported) < 160
+
+
 def test_the_library_is_in_the_package() -> None:
     assert (pathlib.Path(motte.__file__).parent / "libmotte.so.1").is_file()
 

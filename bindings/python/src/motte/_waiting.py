@@ -1,7 +1,6 @@
 """Timeouts: how long a call may wait, as callers give it and as the library takes it."""
 from __future__ import annotations
 
-import numbers
 import time
 from typing import Optional
 
@@ -17,11 +16,17 @@ def checked_timeout(timeout: Optional[float]) -> Optional[float]:
     """Seconds, None without limit."""
     if timeout is None:
         return None
-    if not isinstance(timeout, numbers.Real):
+    if not _is_real(timeout):
         raise errors.WrongTypeError(f"a timeout is a number of seconds, or None, not {timeout!r:.60}")
     if timeout != timeout or timeout < 0:
         raise errors.InvalidArgumentError(f"a timeout is not negative, and None waits without end; {timeout} is none")
     return None if timeout > _MOST else float(timeout)
+
+
+def _is_real(timeout: object) -> bool:
+    """Whether it is a number; those of NumPy and fractions too."""
+    return isinstance(timeout, (int, float)) or not isinstance(timeout, (str, bytes)) and hasattr(
+        timeout, "__float__") and not isinstance(timeout, complex)
 
 
 def deadline_of(timeout: Optional[float]) -> Optional[float]:
@@ -44,7 +49,7 @@ def opening_ms(timeout: Optional[float]) -> Optional[int]:
     """The option `open_timeout`: -1 waits without end, None as long as is usual."""
     if timeout is None:
         return None
-    if isinstance(timeout, numbers.Real) and timeout < 0:
+    if _is_real(timeout) and timeout < 0:
         return -1
     seconds = checked_timeout(timeout)
     return -1 if seconds is None else round(seconds * 1000)

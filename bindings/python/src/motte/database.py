@@ -11,9 +11,8 @@ import uuid
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, Literal, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar, Union, overload
 
 from . import _objects, errors, exchange, handover, importing, maintenance, query, realmfiles, storing
 from ._config import Progress
@@ -34,6 +33,9 @@ from .prepared import PreparedQuery
 from .realmfiles import Conversion
 from .results import Collection, Results
 from .write import Write
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")

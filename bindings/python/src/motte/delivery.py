@@ -1,14 +1,16 @@
 """Dispatching what the queue of a database holds: at once, after waiting, or from an event loop."""
 from __future__ import annotations
 
-import asyncio
 import select
 import time
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from . import errors
 from ._queue import Queue
 from ._waiting import deadline_of
+
+if TYPE_CHECKING:
+    import asyncio
 
 #: What the system takes as the time of one call.
 _LONGEST_MS = 86_400_000
@@ -62,6 +64,8 @@ class Delivery:
 
     async def dispatched(self) -> None:
         """Until the event loop has dispatched. All waiters share one reader."""
+        import asyncio
+
         loop = asyncio.get_running_loop()
         future = loop.create_future()
         if not self._waiters:

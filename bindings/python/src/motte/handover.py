@@ -1,11 +1,9 @@
 """Handing over to other threads: references to what is stored, and writes that the database's own thread runs."""
 from __future__ import annotations
 
-import asyncio
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Any, Generic, Optional, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, cast
 
 from . import errors
 from ._coll import Coll, Query, object_link
@@ -16,6 +14,9 @@ from .model import Model
 from .prepared import PreparedQuery
 from .results import Collection, remake
 from .write import Write
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 D = TypeVar("D", bound=AnyDatabase)
@@ -79,6 +80,8 @@ class _Queued:
         # Nor does the frame, which the traceback of what the function raises will hold.
         self._function = None
         if not future.set_running_or_notify_cancel():
+            import asyncio
+
             self._future = None
             raise asyncio.CancelledError
         write = self._write = Write(database, None)
@@ -116,6 +119,8 @@ class _Queued:
 
 def queue_write(database: D, function: Callable[[D], T]) -> tuple[Future[T], int]:
     """The future, and the ticket to cancel it by."""
+    from concurrent.futures import Future
+
     future: Future[T] = Future()
     return future, database._realm.queue_write(_Queued(database, function, future))
 

@@ -7,7 +7,6 @@ given to another: `_live_key` sees to that.
 """
 from __future__ import annotations
 
-import difflib
 import sys
 import typing
 import weakref
@@ -382,6 +381,8 @@ def _unmanaged(cls: type[Model], values: dict[str, Any]) -> Model:
 
 def _unknown(cls: type[Model], name: str) -> str:
     stored_names = [key for key, property_ in cls._properties.items() if property_.field.origin is None]
+    import difflib
+
     near = difflib.get_close_matches(name, stored_names, 1)
     if name in cls._properties:
         return f"{cls.__name__}.{name} is computed and cannot be assigned"

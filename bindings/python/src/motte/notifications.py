@@ -9,7 +9,6 @@ an object, its own properties); an empty list is only what comes and goes.
 """
 from __future__ import annotations
 
-import asyncio
 import weakref
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -213,6 +212,8 @@ class ChangeStream(Generic[C]):
         return self._async_changes(self._start())
 
     async def _async_changes(self, token: Token) -> AsyncIterator[C]:
+        import asyncio
+
         try:
             # What waits already, the initial state above all, needs no event.
             self._database._delivery.dispatch_once()

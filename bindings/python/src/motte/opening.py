@@ -1,7 +1,6 @@
 """motte.open(): a file or a database in memory, its schema, and all the ways to open."""
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional, Union
@@ -90,6 +89,8 @@ def open(
     try:
         info = realm.info()
         if info.warning is not None:
+            import logging
+
             logging.getLogger("motte").warning("%s: %s", info.path, info.warning)
         return Database(realm, queue, classes)
     except BaseException:
