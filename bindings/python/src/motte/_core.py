@@ -87,7 +87,7 @@ class Core(abc.ABC, _objects.Core):
     def model(self, name: str) -> type[Model]:
         """The model class of a name: the one passed to open(), or one made from what is stored."""
         for layout in self._layouts.values():
-            if layout.model.__name__ == name:
+            if name in (layout.model.__name__, layout.model._stored_name):
                 return layout.model
         class_id = self._realm.class_find(name)
         if class_id is None:

@@ -283,12 +283,13 @@ class Database(Core):
         instance: M = self._object(row.class_id, object_key)
         return instance
 
-    def query(self, model: type[M], condition: query.Condition = "", *arguments: Any) -> PreparedQuery[M]:
+    def query(self, model: type[M], condition: query.Condition = "", /, *arguments: Any,
+              **named: Any) -> PreparedQuery[M]:
         """Compiles a query, to run it often or to explain it; takes what where() takes, and SORT and LIMIT in text."""
         row = self._row_of(model)
-        text, values = query.condition(row.model, condition, arguments)
-        given = self._arguments(values)
-        return PreparedQuery(self, self._realm.query(row.class_id, text, given), model, given)
+        compiled = query.condition(row.model, condition, arguments, named)
+        given = self._arguments(compiled.values)
+        return PreparedQuery(self, self._realm.query(row.class_id, compiled.text, given), model, given, compiled.names)
 
     def backlinks(self, instance: Model, origin: Any) -> Backlinks[Any]:
         """The objects that link to this one through a property of theirs, declared as inverse or not:

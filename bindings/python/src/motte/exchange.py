@@ -65,10 +65,16 @@ def _delimiter(text: str) -> int:
     return ord(text)
 
 
-def _columns(columns: Optional[Sequence[Any]]) -> Optional[bytes]:
+def _columns(database: AnyDatabase, columns: Optional[Sequence[Any]], what: Any) -> Optional[bytes]:
     if isinstance(columns, str):
         raise errors.InvalidArgumentError("columns is a list of properties; write columns=[...] around the one")
-    return None if columns is None else utf8(",".join(query.property_name(each) for each in columns))
+    if columns is None:
+        return None
+    if isinstance(what, (Collection, Map)):
+        model: Any = (what.results() if isinstance(what, Map) else what)._model()
+    else:
+        model = type(what) if isinstance(what, Model) else None if what is None else database._row_of(what).model
+    return utf8(",".join(query.path_name(each, model) for each in columns))
 
 
 # ------------------------------------------------------------------------------------------------ out
@@ -99,7 +105,7 @@ def export_json(
     progress: Optional[Progress],
 ) -> Optional[str]:
     options = _Options(
-        "motte_export_options", {"path": _path(path), "columns": _columns(columns)},
+        "motte_export_options", {"path": _path(path), "columns": _columns(database, columns, what)},
         format=lib.MOTTE_FORMAT_JSON_LINES if lines else lib.MOTTE_FORMAT_JSON,
         flags=lib.MOTTE_EXPORT_NESTED_LINKS * nested_links | lib.MOTTE_EXPORT_DOCUMENT * document, depth=depth or 0)
     to_file = path is not None
@@ -119,7 +125,8 @@ def export_csv(
     columns: Optional[Sequence[Any]], delimiter: str, null: str, progress: Optional[Progress],
 ) -> Optional[str]:
     options = _Options(
-        "motte_export_options", {"path": _path(path), "columns": _columns(columns), "null_text": utf8(null)},
+        "motte_export_options",
+        {"path": _path(path), "columns": _columns(database, columns, what), "null_text": utf8(null)},
         format=lib.MOTTE_FORMAT_CSV, delimiter=_delimiter(delimiter))
     return _exported(lib.motte_export_coll, _coll_of(database, what).handle, options, progress, path is not None)
 

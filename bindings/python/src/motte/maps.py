@@ -12,7 +12,7 @@ from ._protocols import AnyDatabase
 from ._sameness import is_same
 from .converters import Converter
 from .model import is_stored_embedded, is_unmanaged_embedded
-from .notifications import Changes, ChangeStream, Observation, collection_changes, observe_collection
+from .notifications import Changes, ChangeStream, Observation
 from .results import Results, plain
 
 V = TypeVar("V")
@@ -145,9 +145,9 @@ class Map(MutableMapping[str, V]):
         """The values, as live results."""
         return Results(self._database, self._coll.to_results(), self._type, self._converter)
 
-    def where(self, condition: query.Condition, *arguments: Any) -> Results[V]:
+    def where(self, condition: query.Condition = "", /, *arguments: Any, **named: Any) -> Results[V]:
         """The values that match, live; see Collection.where()."""
-        return self.results().where(condition, *arguments)
+        return self.results().where(condition, *arguments, **named)
 
     def freeze(self) -> Map[V]:
         """As it is now, for ever and for every thread; within a write as it was before that."""
@@ -156,13 +156,13 @@ class Map(MutableMapping[str, V]):
     # -------------------------------------------------------------------------------------------- observing
 
     def observe(
-        self, callback: Callable[[Changes], None], *, paths: Optional[Sequence[str]] = None
+        self, callback: Callable[[Changes], None], *, paths: Optional[Sequence[Any]] = None
     ) -> Observation:
         """Calls back with each change, first with the initial state, for as long as the result is kept."""
-        return observe_collection(self._coll, callback, paths)
+        return self.results()._observe(self._coll, callback, paths)
 
     def changes(
-        self, timeout: Optional[float] = None, *, paths: Optional[Sequence[str]] = None
+        self, timeout: Optional[float] = None, *, paths: Optional[Sequence[Any]] = None
     ) -> ChangeStream[Changes]:
         """The changes one after the other, the initial state first; see Collection.changes()."""
-        return collection_changes(self._database, self._coll, timeout, paths)
+        return self.results()._changes(self._coll, timeout, paths)

@@ -100,7 +100,7 @@ class Migration:
 
 
 def _name(model: ClassName) -> bytes:
-    return utf8(model if isinstance(model, str) else model.__name__)
+    return utf8(model if isinstance(model, str) else model._stored_name)
 
 
 def step(

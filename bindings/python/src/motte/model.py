@@ -19,7 +19,7 @@ from ._convert import INVERSE, LINK
 from ._protocols import AnyRow, AnyWrite
 from .fields import MISSING, Declared, Field
 from .notifications import ChangeStream, ObjectChange, Observation, object_changes, observe_object
-from .query import Path
+from .query import Path, path_names
 
 if TYPE_CHECKING:
     from typing_extensions import Self, dataclass_transform
@@ -80,10 +80,14 @@ class Model(_objects.Object):
     _plan: ClassVar[tuple[tuple[str, int, Any], ...]] = ()
     #: By property, types of which every value is taken without a closer look; made with the declarations.
     _taken: ClassVar[Optional[dict[str, frozenset[type]]]] = None
+    #: What the file calls the class.
+    _stored_name: ClassVar[str] = ""
+    #: Whether names of the class, or of one that it leads to, are others in the file; None before it is known.
+    _mapping: ClassVar[Optional[bool]] = None
     #: Made from what a file holds; annotations elsewhere never mean it.
     _is_made: ClassVar[bool] = False
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, *, stored_name: Optional[str] = None, **options: Any) -> None:
         super().__init_subclass__(**options)
         found: dict[str, Property] = {}
         for base in reversed(cls.__mro__):
@@ -103,8 +107,9 @@ class Model(_objects.Object):
                     f"{cls.__name__}.{name} has no annotation; write {name}: <type> = motte.field(...)",
                     class_name=cls.__name__, property_name=name)
         cls._properties = found
-        cls._declarations = cls._taken = None
+        cls._declarations = cls._taken = cls._mapping = None
         cls._plan = tuple((name, *_start(property_.field)) for name, property_ in found.items())
+        cls._stored_name = cls.__name__ if stored_name is None else stored_name
         if not cls._is_made:
             _models[cls.__name__] = cls
 
@@ -156,6 +161,26 @@ class Model(_objects.Object):
                 return None
             current = declared.target_class or _models.get(declared.target or "")
         return current
+
+    @classmethod
+    def _stored_step(cls, name: str) -> tuple[str, Optional[type[Model]]]:
+        """What the file calls a property, and the class it leads to; as it is if there is none."""
+        declared = cls._declared().get(name)
+        return (name, None) if declared is None else (declared.stored_name, cls._path_target((name,)))
+
+    @classmethod
+    def _maps_names(cls) -> bool:
+        if cls._mapping is None:
+            seen: set[type[Model]] = set()
+            waiting: list[Optional[type[Model]]] = [cls]
+            while waiting:
+                model = waiting.pop()
+                if model is not None and model not in seen:
+                    seen.add(model)
+                    waiting += [model._path_target((name,)) for name in model._declared()]
+            cls._mapping = any(declared.stored_name != declared.name
+                               for model in seen for declared in model._declared().values())
+        return cls._mapping
 
     @classmethod
     def _path_is_list_of_values(cls, names: tuple[str, ...]) -> bool:
@@ -213,17 +238,19 @@ class Model(_objects.Object):
         return self._live_key()
 
     def observe(
-        self, callback: Callable[[ObjectChange], None], *, paths: Optional[Sequence[str]] = None
+        self, callback: Callable[[ObjectChange], None], *, paths: Optional[Sequence[Any]] = None
     ) -> Observation:
         """Calls back when a property changes and when the object is deleted, for as long as the result is kept. With
         key paths, `paths=["owner.name"]`, when something changes that they name."""
-        return observe_object(self._stored_row("observing"), self._live_key, callback, paths)
+        row = self._stored_row("observing")
+        return observe_object(row, self._live_key, callback, path_names(paths, type(self)))
 
     def changes(
-        self, timeout: Optional[float] = None, *, paths: Optional[Sequence[str]] = None
+        self, timeout: Optional[float] = None, *, paths: Optional[Sequence[Any]] = None
     ) -> ChangeStream[ObjectChange]:
         """The changes of this object, one after the other; ends when `timeout` seconds pass without one."""
-        return object_changes(self._stored_row("observing"), self._live_key, timeout, paths)
+        row = self._stored_row("observing")
+        return object_changes(row, self._live_key, timeout, path_names(paths, type(self)))
 
     def freeze(self) -> Self:
         """The object as it is now, for ever and for every thread; within a write as it was before that."""

@@ -236,20 +236,13 @@ Paths = Optional[Sequence[str]]
 
 
 def observe_collection(coll: Coll, callback: Callable[[Changes], None], paths: Paths) -> Observation:
-    return Observation(coll.observe(lambda native: callback(Changes(native)), checked_paths(paths)))
+    return Observation(coll.observe(lambda native: callback(Changes(native)), paths))
 
 
 def collection_changes(
     database: AnyDatabase, coll: Coll, timeout: Optional[float], paths: Paths
 ) -> ChangeStream[Changes]:
-    checked = checked_paths(paths)
-    return ChangeStream(database, lambda: coll.observe(None, checked), Changes, timeout)
-
-
-def checked_paths(paths: Paths) -> Optional[list[str]]:
-    if isinstance(paths, str):
-        raise errors.InvalidArgumentError("paths is a list of key paths; write paths=[...] around the one")
-    return None if paths is None else list(paths)
+    return ChangeStream(database, lambda: coll.observe(None, paths), Changes, timeout)
 
 
 def _object_token(
@@ -275,15 +268,14 @@ def observe_object(
 ) -> Observation:
     """Of the object in a row whose key `key` gives, if it is there."""
     read = _object_reader(row)
-    return Observation(_object_token(row, key, lambda native: callback(read(native)), checked_paths(paths)))
+    return Observation(_object_token(row, key, lambda native: callback(read(native)), paths))
 
 
 def object_changes(
     row: AnyRow, key: Callable[[], int], timeout: Optional[float], paths: Paths
 ) -> ChangeStream[ObjectChange]:
-    checked = checked_paths(paths)
     return ChangeStream(
-        row.database, lambda: _object_token(row, key, None, checked), _object_reader(row), timeout)
+        row.database, lambda: _object_token(row, key, None, paths), _object_reader(row), timeout)
 
 
 def observe_database(database: AnyDatabase, callback: Callable[[DatabaseChange], None]) -> Observation:

@@ -1,6 +1,7 @@
 """Queries that are compiled once."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Generic, Optional, TypeVar
 
 from . import errors
@@ -18,26 +19,32 @@ class PreparedQuery(Generic[M]):
 
     It belongs to the thread of its database; `motte.Reference` hands it to another."""
 
-    def __init__(self, database: AnyDatabase, native: Query, model: type[M], bound: Values) -> None:
+    def __init__(self, database: AnyDatabase, native: Query, model: type[M], bound: Values,
+                 names: Mapping[str, int]) -> None:
         self._database, self._native, self._model = database, native, model
-        self._bound = bound.each()
+        self._bound, self._names = bound.each(), dict(names)
 
     @property
     def argument_count(self) -> int:
         """How many of $0, $1, ... there are."""
         return self._native.argument_count()
 
-    def bind(self, *arguments: Any) -> PreparedQuery[M]:
-        """Sets $0, $1, ..., all or none; results that were made before keep theirs."""
-        values = [self._database._arguments([argument]) for argument in arguments]
+    def bind(self, *arguments: Any, **named: Any) -> PreparedQuery[M]:
+        """Sets $0, $1, ..., or those with these names, all or none; results that were made before keep theirs."""
+        for name in named:
+            if name not in self._names:
+                raise errors.QueryArgumentError(f"the query has no argument ${name}")
+        values = {position: self._database._arguments([argument]) for position, argument in enumerate(arguments)}
+        values.update({self._names[name]: self._database._arguments([value]) for name, value in named.items()})
         try:
-            for position, value in enumerate(values):
+            for position, value in values.items():
                 self._native.bind(position, value)
         except errors.Error:
-            for position, value in enumerate(self._bound[:len(values)]):
-                self._native.bind(position, value)
+            for position in values:
+                if position < len(self._bound):
+                    self._native.bind(position, self._bound[position])
             raise
-        self._bound = [*values, *self._bound[len(values):]]
+        self._bound = [values.get(position, value) for position, value in enumerate(self._bound)]
         return self
 
     def count(self) -> int:

@@ -11,28 +11,17 @@ same query can be written as a function of the class, which they leave alone: `.
 """
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Callable, NoReturn, Optional, Union
+from typing import Any, Callable, NamedTuple, NoReturn, Optional, Union
 
+from . import errors
 from ._protocols import AnyModel
+from ._querytext import name_text, rewritten, stored_path
 from .converters import for_query
 from .geo import Shape
 
-#: Words that query text would not take for a property at the start of a path.
-_KEYWORDS = frozenset(
-    "and or not any some all none in between like contains beginswith endswith true false yes no null nil nan inf "
-    "infinity self geowithin truepredicate falsepredicate sort limit distinct subquery asc desc ascending "
-    "descending".split())
 _MOST_IN_BRACES = 100
-_WORD = re.compile(r"[^\W\d]\w*\Z")
-
-
-def _name_text(name: str) -> str:
-    if _WORD.match(name) and name.lower() not in _KEYWORDS:
-        return name
-    return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
 
 
 def _options(ignore_case: bool, ignore_accents: bool) -> str:
@@ -188,7 +177,7 @@ class Path:
         self._target: Any = None
 
     def _text(self, variable: str = "") -> str:
-        names = [name if name.startswith("@") else _name_text(name) for name in self._names]
+        names = [name if name.startswith("@") else name_text(name) for name in self._names]
         text = ".".join([f"${variable}", *names] if variable else names)
         return f"{self._quantifier} {text}" if self._quantifier else text
 
@@ -363,15 +352,50 @@ class Descending:
 Condition = Union[str, Predicate, bool, Callable[[Any], Any]]
 
 
-def condition(model: Optional[type[AnyModel]], given: Any, arguments: tuple[Any, ...]) -> tuple[str, list[Any]]:
-    """Text and arguments of what was passed to where(): text with arguments, predicates, or a function of the class."""
-    if isinstance(given, str):
-        return given, list(arguments)
-    predicates = [_one(model, each) for each in (given, *arguments)]
-    joined = predicates[0]
-    for predicate in predicates[1:]:
-        joined = joined & predicate
-    return joined._parts()
+class Compiled(NamedTuple):
+    """What the library gets of a condition."""
+
+    text: str
+    values: list[Any]
+    #: Which argument each name stands for.
+    names: dict[str, int]
+
+
+def condition(model: Optional[type[AnyModel]], given: Any, arguments: tuple[Any, ...],
+              named: Mapping[str, Any]) -> Compiled:
+    """What was passed to where(): text with arguments, also named ones; predicates, functions of the class, and names
+    of properties with their values."""
+    if isinstance(given, str) and (given or not named):
+        text, names = given, {name: len(arguments) + number for number, name in enumerate(named)}
+        values = [*arguments, *named.values()]
+    else:
+        if isinstance(given, str) and arguments:
+            raise TypeError("arguments need a condition as text, with $0 for the first one")
+        predicates = [_one(model, each) for each in (() if isinstance(given, str) else (given, *arguments))]
+        predicates += [_filter(model, name, value) for name, value in named.items()]
+        joined = predicates[0] if predicates else None
+        for predicate in predicates[1:]:
+            joined = predicate if joined is None else joined & predicate
+        (text, values), names = ("", []) if joined is None else joined._parts(), {}
+    mapped = model if model is not None and model._maps_names() else None
+    if names or mapped is not None:
+        text, used = rewritten(text, mapped, names)
+        for name in names:
+            if name not in used:
+                raise errors.QueryArgumentError(f"the query has no argument ${name}; filters by name have no text")
+    return Compiled(text, values, names)
+
+
+def _filter(model: Optional[type[AnyModel]], name: str, value: Any) -> Predicate:
+    """`name=value`"""
+    if model is None:
+        raise TypeError(f"{name}= is of objects with that property; these are values, SELF in query text")
+    declared = model._declared()
+    if name not in declared:
+        raise errors.UnknownPropertyError(
+            f"{model.__name__} has no property '{name}'; it has {', '.join(declared)}",
+            class_name=model.__name__, property_name=name)
+    return _Comparison(Path(model, (name,)), "==", value)
 
 
 def argument(value: Any) -> Any:
@@ -397,25 +421,38 @@ def _one(model: Optional[type[AnyModel]], given: Any) -> Predicate:
     raise TypeError(f"a condition is text, a predicate or a function, not {given!r:.60}")
 
 
-def sort_keys(given: tuple[Any, ...]) -> list[tuple[str, bool]]:
+def sort_keys(given: tuple[Any, ...], model: Optional[type[AnyModel]]) -> list[tuple[str, bool]]:
     """(path, descending) of what was passed to sorted()."""
     keys = []
     for key in given:
         if isinstance(key, Descending):
-            keys.append((key.path._text(), True))
+            keys.append((property_name(key.path), True))
         elif isinstance(key, Path):
-            keys.append((key._text(), False))
+            keys.append((property_name(key), False))
         elif isinstance(key, str):
             keys.append((key[1:], True) if key.startswith("-") else (key, False))
         else:
             raise TypeError(f"sort by names ('name', '-name') or class attributes, not by {key!r:.60}")
-    return keys
+    return [(stored_path(path, model), descending) for path, descending in keys]
 
 
 def property_name(given: Any) -> str:
     """The property that an aggregate or column is of."""
     if isinstance(given, Path):
-        given = given._text()
+        # Key paths have no quotes around names that are words of the language.
+        return ".".join(given._names)
     if not isinstance(given, str):
         raise TypeError(f"a property is wanted, by name or as a class attribute, not {given!r:.60}")
     return given
+
+
+def path_name(given: Any, model: Optional[type[AnyModel]]) -> str:
+    """A path by name or as a class attribute, by the names that the file has."""
+    return stored_path(property_name(given), model)
+
+
+def path_names(given: Optional[Sequence[Any]], model: Optional[type[AnyModel]]) -> Optional[list[str]]:
+    """The key paths that an observer is given."""
+    if isinstance(given, (str, Path)):
+        raise errors.InvalidArgumentError("paths is a list of key paths; write paths=[...] around the one")
+    return None if given is None else [path_name(each, model) for each in given]

@@ -21,7 +21,7 @@ from ._tokens import NativeChanges
 from .converters import Converter
 from .frames import Frames
 from .notifications import (
-    Changes, ChangeStream, Observation, SectionChanges, checked_paths, collection_changes, observe_collection,
+    Changes, ChangeStream, Observation, SectionChanges, collection_changes, observe_collection,
 )
 
 T = TypeVar("T")
@@ -183,19 +183,23 @@ class Collection(Frames, Sequence[T], Generic[T]):
 
     # -------------------------------------------------------------------------------------------- deriving results
 
-    def where(self, condition: query.Condition, *arguments: Any) -> Results[T]:
+    def where(self, condition: query.Condition = "", /, *arguments: Any, **named: Any) -> Results[T]:
         """The elements that match, live.
 
-        Text with arguments, `where("age >= $0 AND name BEGINSWITH $1", 18, "A")`; predicates, `where(Person.age >= 18,
-        Person.name.startswith("A"))`; or a function of the class, `where(lambda p: p.age >= 18)`."""
-        model = self._row().model if self._type == LINK else None
-        text, values = query.condition(model, condition, arguments)
-        return self._results(self._coll.filter(text, self._database._arguments(values)))
+        Names of properties with their values, `where(name="Ada", age=36)`; text with arguments, `where("age >= $0 AND
+        name BEGINSWITH $start", 18, start="A")`; predicates, `where(Person.age >= 18, Person.name.startswith("A"))`; or
+        a function of the class, `where(lambda p: p.age >= 18)`."""
+        compiled = query.condition(self._model(), condition, arguments, named)
+        return self._results(self._coll.filter(compiled.text, self._database._arguments(compiled.values)))
+
+    def _model(self) -> Optional[type[Any]]:
+        """The class of its objects."""
+        return self._row().model if self._type == LINK else None
 
     def sorted(self, *keys: Any, descending: bool = False) -> Results[T]:
         """In the order of properties: `sorted("name", "-age")`, `sorted(Person.name, -Person.age)`. Paths through links
         are fine. Without keys, values by themselves."""
-        sort_keys = query.sort_keys(keys or ("self",))
+        sort_keys = query.sort_keys(keys or ("self",), self._model())
         if descending:
             sort_keys = [(path, not reverse) for path, reverse in sort_keys]
         return self._results(self._coll.sort(sort_keys))
@@ -203,7 +207,7 @@ class Collection(Frames, Sequence[T], Generic[T]):
     def distinct(self, *keys: Any) -> Results[T]:
         """The first of those that agree in properties, live: `distinct("name")`, `distinct(Person.name, Person.age)`.
         Paths through links are fine; nulls agree. Without keys, equal values and the same object are one."""
-        sort_keys = query.sort_keys(keys)
+        sort_keys = query.sort_keys(keys, self._model())
         if any(reverse for _, reverse in sort_keys):
             raise TypeError("sort before distinct")
         return self._results(self._coll.distinct([path for path, _ in sort_keys]))
@@ -268,8 +272,8 @@ class Collection(Frames, Sequence[T], Generic[T]):
             return _coll.SELF, info.type, info.nullable, info.target
         bound = self._row().bound(query.property_name(property))
         if not bound.declared.is_plain:
-            raise errors.WrongTypeError(f"{self._row().model.__name__}.{bound.info.name} is a collection",
-                                        property_name=bound.info.name)
+            raise errors.WrongTypeError(f"{self._row().model.__name__}.{bound.declared.name} is a collection",
+                                        property_name=bound.declared.name)
         return bound.info.id, bound.declared.type, bound.declared.nullable, bound.info.target
 
     # -------------------------------------------------------------------------------------------- columns
@@ -293,20 +297,29 @@ class Collection(Frames, Sequence[T], Generic[T]):
     # -------------------------------------------------------------------------------------------- observing
 
     def observe(
-        self, callback: Callable[[Changes], None], *, paths: Optional[Sequence[str]] = None
+        self, callback: Callable[[Changes], None], *, paths: Optional[Sequence[Any]] = None
     ) -> Observation:
         """Calls back with each change, first with the initial state, for as long as the result is kept.
 
         Delivered by db.refresh(), db.dispatch(), and the writes of this database, on its thread. Key paths limit what
         is reported besides insertions and deletions, `paths=["name", "toys.brand.name"]`; [] is nothing else."""
-        return observe_collection(self._coll, callback, paths)
+        return self._observe(self._coll, callback, paths)
 
     def changes(
-        self, timeout: Optional[float] = None, *, paths: Optional[Sequence[str]] = None
+        self, timeout: Optional[float] = None, *, paths: Optional[Sequence[Any]] = None
     ) -> ChangeStream[Changes]:
         """The changes one after the other, the initial state first: `for change in results.changes(timeout=5)`, or
         `async for change in results.changes()`. Ends when `timeout` seconds pass without one."""
-        return collection_changes(self._database, self._coll, timeout, paths)
+        return self._changes(self._coll, timeout, paths)
+
+    def _observe(self, coll: Coll, callback: Callable[[Changes], None], paths: Optional[Sequence[Any]]) -> Observation:
+        return observe_collection(coll, callback, self._paths(paths))
+
+    def _changes(self, coll: Coll, timeout: Optional[float], paths: Optional[Sequence[Any]]) -> ChangeStream[Changes]:
+        return collection_changes(self._database, coll, timeout, self._paths(paths))
+
+    def _paths(self, paths: Optional[Sequence[Any]]) -> Optional[list[str]]:
+        return query.path_names(paths, None if paths is None else self._model())
 
 
 class InPlace(Collection[T]):
@@ -389,7 +402,8 @@ class Sections(Sequence[Section[T]], Generic[T]):
                 raise errors.InvalidArgumentError("a function gives the whole key; first_letter is for key paths")
             self._native = NativeSections.by_function(collection._coll, _key_function(collection, by))
         else:
-            self._native = NativeSections.by_path(collection._coll, query.property_name(by), first_letter)
+            path = query.path_name(by, collection._model())
+            self._native = NativeSections.by_path(collection._coll, path, first_letter)
 
     def __len__(self) -> int:
         return self._native.count()
@@ -443,17 +457,18 @@ class Sections(Sequence[Section[T]], Generic[T]):
     # -------------------------------------------------------------------------------------------- observing
 
     def observe(
-        self, callback: Callable[[SectionChanges], None], *, key: Any = ..., paths: Optional[Sequence[str]] = None
+        self, callback: Callable[[SectionChanges], None], *, key: Any = ..., paths: Optional[Sequence[Any]] = None
     ) -> Observation:
         """Calls back with each change, first with the initial state, for as long as the result is kept. With `key`,
         of the section with that key alone, whether or not there is one now."""
-        return Observation(self._token(lambda native: callback(SectionChanges(native)), key, checked_paths(paths)))
+        checked = self._collection._paths(paths)
+        return Observation(self._token(lambda native: callback(SectionChanges(native)), key, checked))
 
     def changes(
-        self, timeout: Optional[float] = None, *, key: Any = ..., paths: Optional[Sequence[str]] = None
+        self, timeout: Optional[float] = None, *, key: Any = ..., paths: Optional[Sequence[Any]] = None
     ) -> ChangeStream[SectionChanges]:
         """The changes one after the other, the initial state first; see Collection.changes()."""
-        checked = checked_paths(paths)
+        checked = self._collection._paths(paths)
         return ChangeStream(
             self._collection._database, lambda: self._token(None, key, checked), SectionChanges, timeout)
 

@@ -52,16 +52,21 @@ def specification(classes: Sequence[type[Model]]) -> list[ClassSpec]:
     for cls in classes:
         if not (isinstance(cls, type) and issubclass(cls, Model)) or cls is Model:
             raise errors.SchemaInvalidError(f"a schema is a list of subclasses of motte.Model, not of {cls!r:.60}")
-        specs.append(ClassSpec(cls.__name__, [_property(declared) for declared in cls._declared().values()],
+        specs.append(ClassSpec(cls._stored_name, [_property(cls, declared) for declared in cls._declared().values()],
                                issubclass(cls, EmbeddedModel)))
     return specs
 
 
-def _property(declared: Declared) -> PropertySpec:
+def _property(cls: type[Model], declared: Declared) -> PropertySpec:
+    target, origin = declared.target, declared.field.origin
+    model = cls._path_target((declared.name,))
+    if model is not None:
+        target = model._stored_name
+        origin = origin if origin is None else model._stored_step(origin)[0]
     flags = (NULLABLE * declared.nullable | PRIMARY_KEY * declared.field.primary_key
              | INDEXED * declared.field.indexed | WIDTHS[declared.bits])
     return PropertySpec(
-        declared.name, declared.type, declared.collection, flags, declared.target, declared.field.origin)
+        declared.stored_name, declared.type, declared.collection, flags, target, origin)
 
 
 _ANNOTATIONS: dict[int, Any] = {BOOL: bool, INT: int, FLOAT: Float32, DOUBLE: float, STRING: str, DATA: bytes,
@@ -184,8 +189,9 @@ class Layout:
         self.primary_key: Optional[str] = None
         by_name = {info.name: info for info in infos}
         for name, declared in model._declared().items():
-            if name in by_name:
-                self.properties[name] = Bound(by_name[name], declared, class_id, realm, make)
+            info = by_name.get(declared.stored_name)
+            if info is not None:
+                self.properties[name] = Bound(info, declared, class_id, realm, make)
                 if declared.field.primary_key:
                     self.primary_key = name
         self._new: Optional[NewRow] = None
@@ -274,7 +280,7 @@ class Row(_objects.Row):
                 else:
                     encoded.add(value, bound.type)
             except errors.Error as error:
-                self.name_in(error, bound.info.name)
+                self.name_in(error, bound.declared.name)
                 raise
         return encoded
 
@@ -350,7 +356,7 @@ def layouts_of(realm: Realm, classes: Optional[Sequence[type[Model]]], make: Mak
     if classes is None:
         return {class_id: stored_layout(realm, class_id, make) for class_id in realm.classes()}
     for cls in classes:
-        class_id = realm.class_find(cls.__name__)
+        class_id = realm.class_find(cls._stored_name)
         if class_id is None:
             raise errors.UnknownClassError(f"the database has no class {cls.__name__}", class_name=cls.__name__)
         layouts[class_id] = Layout(realm, cls, class_id, realm.properties(class_id), make)

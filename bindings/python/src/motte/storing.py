@@ -136,8 +136,8 @@ def update(database: AnyDatabase, instance: M, values: Mapping[str, Any]) -> M:
     bounds = [row.bound(name) for name in values]
     for bound in bounds:
         if not bound.is_plain:
-            raise errors.WrongTypeError(f"{row.model.__name__}.{bound.info.name} is a collection; assign it by "
-                                        "itself", property_name=bound.info.name)
+            raise errors.WrongTypeError(f"{row.model.__name__}.{bound.declared.name} is a collection; assign it by "
+                                        "itself", property_name=bound.declared.name)
     if any(is_stored_embedded(value) for value in values.values()) and database.in_write:
         # Assigning something to itself changes nothing; the others are assigned.
         values = {name: value for name, value in values.items()
