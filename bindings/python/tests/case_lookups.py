@@ -26,7 +26,7 @@ class CaseState:
         self.folder, self.rows = folder, rows
         self.schema, self.in_memory = "", False
         self.databases: dict[str, motte.Database] = {}
-        self.savepoints: dict[str, int] = {}
+        self.savepoints: dict[str, motte.Write] = {}
         self.writes: dict[int, Any] = {}
         self.objects: dict[str, Any] = {}
         self.collections: dict[str, Any] = {}

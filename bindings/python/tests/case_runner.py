@@ -161,6 +161,9 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
 
     def _write(self, cursor: Cursor) -> None:
         timeout: Optional[float] = cursor.integer() / 1000 if cursor.accept("timeout") else 10
+        if self.db.in_write:
+            # A block inside a block is a savepoint; a second write is something that only the library can be asked for.
+            self.db._realm.begin_write(0)
         write = self.db.write(None if timeout is not None and timeout < 0 else timeout)
         write.__enter__()
         self.writes[id(self.db)] = write
@@ -183,13 +186,22 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
         self._end_write().cancel()
 
     def _savepoint(self, cursor: Cursor) -> None:
-        self.savepoints[cursor.name()] = self.db._realm.savepoint()
+        if not self.db.in_write:
+            self.db._realm.savepoint()
+        self.savepoints[cursor.name()] = self.db.write().__enter__()
 
     def _release(self, cursor: Cursor) -> None:
-        self.db._realm.release_savepoint(self.savepoints[cursor.name()])
+        block = self.savepoints[cursor.name()]
+        if not block._is_current():
+            # There is no call for this: a block ends once.
+            self.db._realm.release_savepoint(block._savepoint)
+        block.__exit__(None, None, None)
 
     def _rollback(self, cursor: Cursor) -> None:
-        self.db._realm.roll_back(self.savepoints[cursor.name()])
+        block = self.savepoints[cursor.name()]
+        if not block._is_current():
+            self.db._realm.roll_back(block._savepoint)
+        block.cancel()
 
     def _refresh(self, cursor: Cursor) -> None:
         moved = self.db.refresh()
