@@ -160,6 +160,22 @@ def test_names_that_models_use_are_refused(name: str, path: Path) -> None:
         assert list(db.model("Dog")._declared()) == ["age"]
 
 
+@pytest.mark.parametrize("name, base", [
+    ("to_dict", motte.Model), ("database", motte.Model), ("freeze", motte.Model), ("changes", motte.Model),
+    ("parent", motte.EmbeddedModel), ("observe", motte.EmbeddedModel)])
+def test_names_of_methods_are_refused_with_a_way_out(name: str, base: type[motte.Model]) -> None:
+    wanted = rf"^Dog.{name}: every object has {name} already.* call it {name}_ .*motte.field\(stored_name='{name}'\)"
+    with pytest.raises(motte.errors.SchemaInvalidError, match=wanted) as caught:
+        type("Dog", (base,), {"__annotations__": {name: str}, name: ""})
+    assert (caught.value.class_name, caught.value.property_name) == ("Dog", name)
+    made = type("Dog", (motte.Model,), {"__annotations__": {name + "_": str}, name + "_": motte.field(
+        default="x", stored_name=name)})
+    with motte.open(in_memory="reserved", schema=[made]) as db:
+        assert f"{name}: string" in db.schema
+    # Another class may have what belongs to embedded objects only.
+    assert "parent" in type("Cat", (motte.Model,), {"__annotations__": {"parent": str}})._declared()  # type: ignore[attr-defined]
+
+
 def test_what_python_calls_otherwise_is_refused(path: Path) -> None:
     with pytest.raises(motte.errors.SchemaInvalidError, match="^_Dog._Dog__v: Python gives __v in a class another"):
         class _Dog(motte.Model):

@@ -38,7 +38,7 @@ from .opening import open
 from .prepared import PreparedQuery
 from .query import Predicate
 from .realmfiles import Conversion, ConversionNote, ConvertedClass, RealmFileSchema, convert, realm_file_schema
-from .results import Collection, Results, Section, Sections
+from .results import Collection, Page, Results, Section, Sections
 from .sets import Set
 from .write import Write
 
@@ -48,7 +48,7 @@ __all__ = [
     "Backlinks", "ChangeStream", "Changes", "ClassSpace", "Code", "Collection", "Compaction", "Conversion",
     "ConversionNote", "ConvertedClass", "Converter", "Database", "DatabaseChange", "EmbeddedModel", "Error", "Float32",
     "GeoBox", "GeoCircle", "GeoPolygon", "ImportCounts", "Int16", "Int32", "Int8", "List", "Map", "Migration",
-    "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Plan", "Predicate", "PreparedQuery",
+    "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Page", "Plan", "Predicate", "PreparedQuery",
     "PropertyChange", "Reader", "RealmFileSchema", "Reference", "Report", "Results", "Section", "SectionChanges",
     "Sections", "Set", "Space", "Write", "backlinks", "compact", "convert", "converter", "csv_schema", "delete",
     "dump_schema", "errors", "exists", "field", "library_version", "open", "plan", "realm_file_schema", "salvage",

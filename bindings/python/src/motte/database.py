@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar, Union, overload
 
-from . import _objects, errors, exchange, handover, importing, maintenance, query, realmfiles, storing
+from . import (
+    _objects, _showing, errors, exchange, handover, importing, maintenance, query, realmfiles, storing,
+)
 from ._config import Progress
 from ._core import Core
 from ._handles import give_up
@@ -105,7 +107,29 @@ class Database(Core):
 
     def __repr__(self) -> str:
         state = "closed " if self._closed else "frozen " if self.is_frozen else ""
-        return f"<{state}Database {self._path}>"
+        try:
+            counts = [] if self._closed else self._counts()
+        except errors.Error:
+            # On another thread, for one, where it cannot be asked.
+            counts = []
+        more = [f"... {len(counts)} classes in all"] if len(counts) > 2 * _showing.FEW else []
+        shown = [f"{count:,} {name}" for name, count in counts[:2 * _showing.FEW]] + more
+        return f"<{state}Database {self._path}{': ' if shown else ''}{', '.join(shown)}>"
+
+    def _counts(self) -> list[tuple[str, int]]:
+        return [(layout.model.__name__, self._realm.class_count(layout.class_id)) for layout in self._layouts.values()]
+
+    def _repr_html_(self) -> str:
+        """Its classes, their properties and how many objects there are, as a table, for notebooks."""
+        counts = dict(self._counts())
+        rows = [(model.__name__, f"{counts[model.__name__]:,}", ", ".join(
+                 f"{name}: {_showing.type_name(declared)}" for name, declared in model._declared().items()))
+                for model in self.models]
+        return _showing.table([("class", ""), ("objects", ""), ("properties", "")], rows, repr(self))
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Database cannot be pickled or copied: open it by its path where it is wanted, and hand over "
+                        "objects by motte.Reference to threads, by to_dict() or their keys to processes")
 
     # -------------------------------------------------------------------------------------------- closing, versions
 

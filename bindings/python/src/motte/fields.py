@@ -230,6 +230,12 @@ def declared(
                     read.target_class, declaration, read.converter, read.bits, read.shape)
 
 
+def evaluated(cls: type[Any], name: str, annotation: Any, models: dict[str, Any], base: type[Any]) -> Any:
+    """An annotation as an object, for people to see."""
+    module = sys.modules.get(cls.__module__)
+    return _Reader(f"{cls.__name__}.{name}", _Names(vars(module) if module else {}, models), base).evaluated(annotation)
+
+
 class _Read(NamedTuple):
     type: int
     nullable: bool = False

@@ -45,6 +45,9 @@ class Reference(Generic[T]):
         self._make = remake(thing)
         self._is_query = isinstance(thing, PreparedQuery)
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a Reference is for threads of this process; hand the primary key to another process")
+
     def _resolved(self, database: AnyDatabase) -> Optional[T]:
         handle = database._realm.resolve(self._native)
         if handle is None:

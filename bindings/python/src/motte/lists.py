@@ -1,14 +1,15 @@
 """A list property, or a list inside a mixed value, as a mutable sequence."""
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableSequence
-from typing import Any, TypeVar, Union, overload
+import operator
+from collections.abc import Callable, Iterable, MutableSequence, Sequence
+from typing import Any, Optional, TypeVar, Union, overload
 
 from . import errors
 from ._atomic import atomic_objects, atomically
 from ._convert import LINK, Values, whole_key
 from ._sameness import is_same
-from .model import is_stored_embedded, is_unmanaged_embedded
+from .model import EmbeddedModel, is_stored_embedded, is_unmanaged_embedded
 from .results import Collection, InPlace, plain
 
 T = TypeVar("T")
@@ -125,7 +126,7 @@ class List(InPlace[T], MutableSequence[T]):
         values.words = [word for key in keys for word in (LINK, whole_key(key), 0)]
         self._coll.list_append(values)
 
-    def __iadd__(self, values: Iterable[T]) -> List[T]:
+    def __iadd__(self, values: Iterable[T]) -> List[T]:  # type: ignore[misc]  # + gives a list of Python
         self.extend(values)
         return self
 
@@ -167,4 +168,69 @@ class List(InPlace[T], MutableSequence[T]):
 
     def reverse(self) -> None:
         """Turns the order round."""
-        self[:] = self[::-1]
+        self._arrange(range(len(self) - 1, -1, -1))
+
+    def sort(self, *, key: Optional[Callable[[T], Any]] = None, reverse: bool = False) -> None:
+        """Puts the elements in their order, or in that of their keys, as list.sort() does. sorted() instead gives
+        results in the order of properties, and leaves the list as it is."""
+        elements: Any = self[:]
+        keys = elements if key is None else [*map(key, elements)]
+        self._arrange(sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse))
+
+    def _arrange(self, order: Sequence[int]) -> None:
+        """Brings the element that stood at `order[i]` to i."""
+        if all(position == index for position, index in enumerate(order)):
+            self._unchanged()
+            return
+        if self._type != LINK or not issubclass(self._database._row(self._class_id()).model, EmbeddedModel):
+            elements = self[:]
+            self[:] = [elements[index] for index in order]
+            return
+        # Embedded objects stay and change places.
+        at = list(range(len(order)))
+        place = list(at)
+        with atomically(self._database):
+            for position, index in enumerate(order):
+                other = place[index]
+                if other != position:
+                    self.swap(position, other)
+                    at[position], at[other] = at[other], at[position]
+                    place[at[position]], place[at[other]] = position, other
+
+    # -------------------------------------------------------------------------------------------- as a list
+
+    def copy(self) -> list[T]:
+        """The elements, as a Python list."""
+        return self[:]
+
+    def __add__(self, other: Iterable[Any]) -> list[Any]:
+        return [*self, *other] if isinstance(other, (list, Collection)) else NotImplemented
+
+    def __radd__(self, other: Iterable[Any]) -> list[Any]:
+        return [*other, *self] if isinstance(other, list) else NotImplemented
+
+    def __mul__(self, times: int) -> list[T]:
+        return self[:] * times
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times: int) -> List[T]:
+        if operator.index(times) < 1:
+            self.clear()
+        else:
+            self.extend(self[:] * (times - 1))
+        return self
+
+    # Equality is that of all collections.
+
+    def __lt__(self, other: Any) -> bool:
+        return self[:] < list(other) if isinstance(other, (list, List)) else NotImplemented
+
+    def __le__(self, other: Any) -> bool:
+        return self[:] <= list(other) if isinstance(other, (list, List)) else NotImplemented
+
+    def __gt__(self, other: Any) -> bool:
+        return self[:] > list(other) if isinstance(other, (list, List)) else NotImplemented
+
+    def __ge__(self, other: Any) -> bool:
+        return self[:] >= list(other) if isinstance(other, (list, List)) else NotImplemented

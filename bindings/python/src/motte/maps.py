@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, Callable, NoReturn, Optional, TypeVar
 
-from . import errors, query
+from . import _showing, errors, query
 from ._atomic import atomic, atomic_objects
 from ._coll import Coll
-from ._convert import DECODERS, IN_PLACE, LINK, MIXED, PLACE_DECODERS, TYPE_NAMES, Values
+from ._convert import DECODERS, IN_PLACE, LINK, MIXED, PLACE_DECODERS, Values
 from ._protocols import AnyDatabase
 from ._sameness import is_same
 from .converters import Converter
@@ -122,9 +122,18 @@ class Map(MutableMapping[str, V]):
 
     def __repr__(self) -> str:
         try:
-            return f"<Map: {len(self)} {TYPE_NAMES[self._type]}>"
+            return _showing.collection_text("Map", self._element_name(), self, "{}")
         except errors.Error as error:
             return f"<Map that cannot be used: {error}>"
+
+    def _repr_html_(self) -> str:
+        """Keys and values as a table, for notebooks."""
+        shown = min(len(self), _showing.ROWS)
+        caption = _showing.range_caption(0, shown, len(self), "keys")
+        return _showing.map_table(self._element_name(), self, caption)
+
+    def _element_name(self) -> str:
+        return self.results()._element_name()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Map cannot be pickled or copied; to_plain() gives its content")
@@ -138,6 +147,38 @@ class Map(MutableMapping[str, V]):
     def is_valid(self) -> bool:
         """Whether it can be used: the database is open, and its owner exists."""
         return self._coll.is_valid()
+
+    # -------------------------------------------------------------------------------------------- as a dict
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The value of a key, which gets this one if there is none; lists and dicts of mixed values are live then."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def popitem(self) -> tuple[str, V]:
+        """Removes the highest key, and gives it with its value."""
+        key = next(reversed(self), None)
+        if key is None:
+            raise KeyError("the map is empty")
+        return key, self.pop(key)
+
+    def copy(self) -> dict[str, V]:
+        """The keys and values, as a Python dict."""
+        return dict(self.items())
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._coll.map_keys())
+
+    def __or__(self, other: Any) -> dict[str, Any]:
+        return self.copy() | dict(other) if isinstance(other, Mapping) else NotImplemented
+
+    def __ror__(self, other: Any) -> dict[str, Any]:
+        return dict(other) | self.copy() if isinstance(other, Mapping) else NotImplemented
+
+    def __ior__(self, other: Any) -> Map[V]:
+        self.update(other)
+        return self
 
     # -------------------------------------------------------------------------------------------- results
 

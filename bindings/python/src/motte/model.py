@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional
 
-from . import _objects, errors, fields
+from . import _objects, _showing, errors, fields
 from ._convert import INVERSE, LINK
 from ._protocols import AnyRow, AnyWrite
 from .fields import MISSING, Declared, Field
@@ -59,6 +59,40 @@ class Property(_objects.Property):
         raise AttributeError(f"{type(instance).__name__}.{self.name} cannot be deleted; assign None if it is nullable")
 
 
+class _Factory:
+    """Stands in signatures for a default that is made anew for each object."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+class _Signature:
+    """The signature of a constructor, made when somebody asks: `help(Person)`, `inspect.signature(Person)`."""
+
+    def __get__(self, instance: Optional[Model], owner: type[Model]) -> Any:
+        import inspect
+
+        if instance is not None or not owner._properties:
+            # That of __init__ then.
+            raise AttributeError("__signature__")
+        empty = inspect.Parameter.empty
+        parameters = []
+        for name, declared in owner._declared().items():
+            field = declared.field
+            if not declared.is_stored:
+                continue
+            default = field.default
+            if default is MISSING and field.default_factory is MISSING and not declared.has_start:
+                default = empty
+            elif default is MISSING:
+                default = None if declared.is_plain and field.default_factory is MISSING else _Factory()
+            annotation = fields.evaluated(owner._properties[name].owner, name, owner._properties[name].annotation,
+                                          dict(_models.items()), Model)
+            parameters.append(inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
+        return inspect.Signature(parameters)
+
+
 @dataclass_transform(kw_only_default=True, field_specifiers=(fields.field, fields.backlinks))
 class Model(_objects.Object):
     """Base of the classes whose objects are stored.
@@ -75,6 +109,7 @@ class Model(_objects.Object):
         _values: dict[str, Any]
 
     _properties: ClassVar[dict[str, Property]] = {}
+    __signature__: ClassVar[Any] = _Signature()
     _declarations: ClassVar[Optional[dict[str, Declared]]] = None
     #: What the constructor goes by, for each property; see _start().
     _plan: ClassVar[tuple[tuple[str, int, Any], ...]] = ()
@@ -86,6 +121,8 @@ class Model(_objects.Object):
     _mapping: ClassVar[Optional[bool]] = None
     #: Made from what a file holds; annotations elsewhere never mean it.
     _is_made: ClassVar[bool] = False
+    #: What every object of a database has is in here, under names that no property takes.
+    _is_base: ClassVar[bool] = True
 
     def __init_subclass__(cls, *, stored_name: Optional[str] = None, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -290,9 +327,11 @@ class Model(_objects.Object):
                 return f"<{name} that is gone>"
         except errors.Error as error:
             return f"<{name} that cannot be used: {error}>"
-        shown = [f"{key}={_short(getattr(self, key), declared)}" for key, declared in self._declared().items()
-                 if declared.is_stored]
-        return f"{name}({', '.join(shown)})"
+        return _showing.object_text(self)
+
+    def _repr_html_(self) -> str:
+        """Its properties as a table, for notebooks."""
+        return _showing.object_table(self) if _can_be_used(self) else f"<em>{type(self).__name__} that is gone</em>"
 
     def __reduce__(self) -> Any:
         if self._row is not None:
@@ -305,6 +344,8 @@ class EmbeddedModel(Model):
 
     An object is made by assigning it: `person.home = Address(city="London")`, `person.places.append(Address(...))`,
     `person.by_name["work"] = Address(...)`. It is deleted with its parent, and when its place gets another value."""
+
+    _is_base = True
 
     @property
     def parent(self) -> Optional[Model]:
@@ -438,6 +479,10 @@ def _check_name(cls: type[Model], name: str) -> None:
     elif _is_special(name) or name.startswith("_") and hasattr(Model, name):
         why = ("Python's model classes use that name themselves; give the property another one, one that is stored "
                f"with motte.open(..., schema_version=..., renames={{'{cls.__name__}.{name}': 'new_name'}})")
+    elif not cls._is_made and not name.startswith("_") and any(
+            name in base.__dict__ for base in cls.__mro__ if base.__dict__.get("_is_base")):
+        why = (f"every object has {name} already, which this would hide; call it {name}_ and keep the name in the file "
+               f"with motte.field(stored_name='{name}')")
     else:
         return
     raise errors.SchemaInvalidError(
@@ -448,17 +493,6 @@ def _is_class_variable(annotation: Any) -> bool:
     if isinstance(annotation, str):
         return annotation.startswith(("ClassVar", "typing.ClassVar", "t.ClassVar"))
     return annotation is ClassVar or typing.get_origin(annotation) is ClassVar
-
-
-def _short(value: Any, declared: Declared) -> str:
-    if not declared.is_plain or not isinstance(value, (str, bytes)) and isinstance(value, (Sequence, Mapping)):
-        return f"[{len(value)} items]" if len(value) != 1 else "[1 item]"
-    if isinstance(value, Model):
-        key = next((key for key, each in value._declared().items() if each.field.primary_key), None)
-        shown = f"{getattr(value, key)!r}" if key else f"#{value._key}" if value._row is not None else "..."
-        return f"<{type(value).__name__} {shown}>"
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 _objects.configure(unknown=_unknown, copied=_copied)

@@ -159,6 +159,9 @@ class Observation:
         """No call begins after this, from whatever thread it is said. Stopping twice is fine."""
         self._token.stop()
 
+    def __reduce__(self) -> Any:
+        raise TypeError("an Observation cannot be pickled or copied; observe() again where changes are wanted")
+
     def __enter__(self) -> Observation:
         return self
 

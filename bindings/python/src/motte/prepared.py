@@ -67,5 +67,8 @@ class PreparedQuery(Generic[M]):
     def __str__(self) -> str:
         return self._native.describe()
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a PreparedQuery cannot be pickled or copied; motte.Reference hands it to another thread")
+
     def __repr__(self) -> str:
         return f"<PreparedQuery {self._model.__name__}: {self}>"

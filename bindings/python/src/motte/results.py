@@ -9,10 +9,10 @@ import operator
 import sys
 import weakref
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NoReturn, Optional, TypeVar, Union, overload
 
-from . import _coll, _objects, _reading, errors, query
+from . import _coll, _objects, _reading, _showing, errors, query
 from ._coll import Coll
 from ._convert import IN_PLACE, LINK, MIXED, PLACE_DECODERS, TYPE_NAMES, Values
 from ._protocols import AnyDatabase, AnyRow
@@ -30,6 +30,16 @@ C = TypeVar("C")
 #: A key path, as text or as a class attribute, or a function of an element that gives its key. Type checkers see the
 #: attribute as the value that it has on an object, so anything.
 SectionKey = Union[str, Callable[[Any], Any], Any]
+#: Elements between two turns of other tasks.
+_TURN = 100
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "..."
+
+
+MISSING: Any = _Missing()
 
 
 class Collection(Frames, Sequence[T], Generic[T]):
@@ -39,6 +49,7 @@ class Collection(Frames, Sequence[T], Generic[T]):
     `ClosedError` once the database is closed, and `ObjectDeletedError` where the object that it belongs to is gone."""
 
     __hash__ = None  # type: ignore[assignment]
+    _brackets = "[]"
 
     def __init__(self, database: AnyDatabase, coll: Coll, element_type: int = LINK,
                  converter: Optional[Converter[Any]] = None) -> None:
@@ -93,13 +104,26 @@ class Collection(Frames, Sequence[T], Generic[T]):
     def __reversed__(self) -> Iterator[T]:
         return iter(self[::-1])
 
+    async def __aiter__(self) -> AsyncIterator[T]:
+        """`async for person in results:` lets other tasks run between the elements, now and then."""
+        import asyncio
+
+        for number, element in enumerate(self, 1):
+            yield element
+            if number % _TURN == 0:
+                await asyncio.sleep(0)
+
     def __contains__(self, value: object) -> bool:
         return self._find(value) is not None
+
+    def count(self, value: Any = MISSING) -> int:
+        """How often a value or object is in it; without one, how many elements there are."""
+        return len(self) if value is MISSING else sum(1 for each in self if each is value or each == value)
 
     def index(self, value: Any, start: int = 0, stop: Optional[int] = None) -> int:
         """The first position of a value or object; ValueError if it is not in it."""
         found = self._find(value)
-        if found is not None and found < start or stop is not None:
+        if found is not None and start or stop is not None:
             return self[:].index(value, start, len(self) if stop is None else stop)
         if found is None:
             raise ValueError(f"{value!r:.60} is not in it")
@@ -159,10 +183,23 @@ class Collection(Frames, Sequence[T], Generic[T]):
     def __repr__(self) -> str:
         name = type(self).__name__
         try:
-            what = self._row().model.__name__ if self._type == LINK else TYPE_NAMES[self._type]
-            return f"<{name}: {len(self)} {what}>"
+            return _showing.collection_text(name, self._element_name(), self, self._brackets)
         except errors.Error as error:
             return f"<{name} that cannot be used: {error}>"
+
+    def _repr_html_(self) -> str:
+        """The first elements as a table, for notebooks."""
+        return self.page()._repr_html_()
+
+    def _element_name(self) -> str:
+        target = self._row().model.__name__ if self._type == LINK else None
+        return _showing.element_name(self._type, target, self._converter)
+
+    def page(self, number: int = 1, *, size: int = _showing.ROWS) -> Page[T]:
+        """One of the pages of `size` elements, from 1: as a list, as it is now."""
+        if operator.index(number) < 1 or operator.index(size) < 1:
+            raise errors.InvalidArgumentError(f"pages have elements and count from 1; {number} of {size} is none")
+        return Page(self, number, size)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{type(self).__name__} cannot be pickled or copied; list(...) gives its elements")
@@ -322,6 +359,36 @@ class Collection(Frames, Sequence[T], Generic[T]):
         return query.path_names(paths, None if paths is None else self._model())
 
 
+class Page(list[T]):
+    """Some elements of a collection: a list, which a notebook shows as a table. Made by `page()`."""
+
+    def __init__(self, collection: Collection[T], number: int, size: int) -> None:
+        first = (number - 1) * size
+        super().__init__(collection[first:first + size])
+        #: Of this page, from 1.
+        self.number = number
+        #: How many elements there are on all pages.
+        self.total = len(collection)
+        #: How many pages there are.
+        self.pages = -(-self.total // size)
+        name = collection._element_name()
+        caption = _showing.range_caption(first, len(self), self.total, name)
+        if self.pages > 1:
+            caption += f" \u2013 page {number:,} of {self.pages:,}, see page({number % self.pages + 1})"
+        self._title = type(collection).__name__, collection._model(), name, caption
+
+    def __repr__(self) -> str:
+        return f"<Page {self.number:,} of {self.pages:,}: {list(self)!r}>"
+
+    def _repr_html_(self) -> str:
+        """The elements as a table, for notebooks."""
+        name, model, what, caption = self._title
+        return _showing.elements_table(name, model, what, self, caption)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Page of stored values cannot be pickled; list(...) gives its elements")
+
+
 class InPlace(Collection[T]):
     """What lists and sets have in common: a place in an object, and elements that may be lists and dicts in place."""
 
@@ -449,6 +516,23 @@ class Sections(Sequence[Section[T]], Generic[T]):
         if abs(position) > sys.maxsize:
             raise errors.OutOfBoundsError(f"index {position} is out of range for {len(self._collection)} elements")
         return self._native.locate(position)
+
+    def __repr__(self) -> str:
+        try:
+            keys = [_showing.value_text(key, 30) for key in self.keys[:2 * _showing.FEW]]
+            more = ", ..." if len(self) > len(keys) else ""
+            return f"<Sections: {len(self):,} [{', '.join(keys)}{more}]>"
+        except errors.Error as error:
+            return f"<Sections that cannot be used: {error}>"
+
+    def _repr_html_(self) -> str:
+        """The keys and how many elements each has, as a table, for notebooks."""
+        rows = [(_showing.value_text(section.key), f"{len(section):,}") for section in self[:_showing.ROWS]]
+        caption = _showing.range_caption(0, len(rows), len(self), "sections")
+        return _showing.table([("key", ""), ("elements", "")], rows, caption)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Sections cannot be pickled or copied; {section.key: list(section) for section in ...} can")
 
     def freeze(self) -> Sections[T]:
         """As they are now, for ever and for every thread; within a write as they were before that."""

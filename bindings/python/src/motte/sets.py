@@ -19,6 +19,8 @@ class Set(InPlace[T], MutableSet[T]):
     Equal numbers are one element of a set of mixed values. Set operators give Python sets; `|=`, `&=`, `-=`, `^=` and
     update() change the set in place, each as a whole or not at all. It belongs to the thread of its database."""
 
+    _brackets = "{}"
+
     @classmethod
     def _from_iterable(cls, values: Iterable[Any]) -> Any:
         return set(values)
@@ -169,6 +171,26 @@ class Set(InPlace[T], MutableSet[T]):
                 return True
             return len(self) == len(other) and all(value in self for value in other)
         return super().__eq__(other)
+
+    def copy(self) -> set[T]:
+        """The elements, as a Python set."""
+        return set(self)
+
+    def intersection_update(self, *others: Iterable[Any]) -> None:
+        """Keeps what is in all of the others, as `&=` does."""
+        with atomically(self._database):
+            for other in others:
+                self &= other
+
+    def difference_update(self, *others: Iterable[Any]) -> None:
+        """Takes out what is in one of the others, as `-=` does."""
+        with atomically(self._database):
+            for other in others:
+                self -= other
+
+    def symmetric_difference_update(self, other: Iterable[Any]) -> None:
+        """Keeps what is in one of the two, as `^=` does."""
+        self ^= other
 
     def to_plain(self) -> list[Any]:
         """A copy of the elements, in their order."""
