@@ -173,7 +173,8 @@ def test_names_of_methods_are_refused_with_a_way_out(name: str, base: type[motte
     with motte.open(in_memory="reserved", schema=[made]) as db:
         assert f"{name}: string" in db.schema
     # Another class may have what belongs to embedded objects only.
-    assert "parent" in type("Cat", (motte.Model,), {"__annotations__": {"parent": str}})._declared()  # type: ignore[attr-defined]
+    cat: Any = type("Cat", (motte.Model,), {"__annotations__": {"parent": str}})
+    assert "parent" in cat._declared()
 
 
 def test_what_python_calls_otherwise_is_refused(path: Path) -> None:
@@ -201,3 +202,30 @@ def test_properties_may_be_called_like_methods(path: Path) -> None:
         assert motte.Model.is_valid.__get__(dog) is True  # type: ignore[attr-defined]
         db.delete(dog)
         assert repr(dog) == "<Dog that is gone>"
+
+
+class Owner(motte.Model):
+    name: str = ""
+
+
+class Pet(motte.Model):
+    owner: Optional[Owner] = None
+
+
+def test_classes_of_one_name_in_several_places() -> None:
+    mine = Owner
+
+    def elsewhere() -> tuple[type[motte.Model], type[motte.Model]]:
+        class Owner(motte.Model):
+            age: int = 0
+
+        class Holder(motte.Model):
+            owner: Optional[Owner] = None
+        return Owner, Holder
+    other, holder = elsewhere()
+    # Annotations are looked at now, when another class of that name is the newest.
+    assert Pet._declared()["owner"].target_class is mine
+    assert holder._declared()["owner"].target_class is other
+    Pet(owner=mine())
+    with pytest.raises(motte.errors.WrongTypeError, match="Owner is wanted"):
+        Pet(owner=other())  # type: ignore[arg-type]

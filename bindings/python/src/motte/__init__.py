@@ -36,6 +36,7 @@ from .notifications import (
 from .objectid import ObjectId
 from .opening import open
 from .prepared import PreparedQuery
+from .projections import ProjectedCollection, Projection, projected
 from .query import Predicate
 from .realmfiles import Conversion, ConversionNote, ConvertedClass, RealmFileSchema, convert, realm_file_schema
 from .results import Collection, Page, Results, Section, Sections
@@ -46,11 +47,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Backlinks", "ChangeStream", "Changes", "ClassSpace", "Code", "Collection", "Compaction", "Conversion",
-    "ConversionNote", "ConvertedClass", "Converter", "Database", "DatabaseChange", "EmbeddedModel", "Error", "Float32",
-    "GeoBox", "GeoCircle", "GeoPolygon", "ImportCounts", "Int16", "Int32", "Int8", "List", "Map", "Migration",
-    "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Page", "Plan", "Predicate", "PreparedQuery",
-    "PropertyChange", "Reader", "RealmFileSchema", "Reference", "Report", "Results", "Section", "SectionChanges",
-    "Sections", "Set", "Space", "Write", "backlinks", "compact", "convert", "converter", "csv_schema", "delete",
-    "dump_schema", "errors", "exists", "field", "library_version", "open", "plan", "realm_file_schema", "salvage",
-    "salvaged", "schema_version", "sqlite_notes", "sqlite_schema", "verify",
+    "ConversionNote", "ConvertedClass", "Converter", "Database", "DatabaseChange", "EmbeddedModel", "Error",
+    "Float32", "GeoBox", "GeoCircle", "GeoPolygon", "ImportCounts", "Int16", "Int32", "Int8", "List", "Map",
+    "Migration", "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Page", "Plan", "Predicate",
+    "PreparedQuery", "ProjectedCollection", "Projection", "PropertyChange", "Reader", "RealmFileSchema",
+    "Reference", "Report", "Results", "Section", "SectionChanges", "Sections", "Set", "Space", "Write", "backlinks",
+    "compact", "convert", "converter", "csv_schema", "delete", "dump_schema", "errors", "exists", "field",
+    "library_version", "open", "plan", "projected", "realm_file_schema", "salvage", "salvaged", "schema_version",
+    "sqlite_notes", "sqlite_schema", "verify",
 ]

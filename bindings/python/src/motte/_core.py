@@ -56,6 +56,14 @@ class Core(abc.ABC, _objects.Core):
     def freeze(self) -> Core:
         """The database as it is now."""
 
+    @abc.abstractmethod
+    def thaw(self) -> Core:
+        """Of a frozen one, the database it was frozen in."""
+
+    @abc.abstractmethod
+    def _update_all(self, what: Any, values: Mapping[str, Any]) -> int:
+        """Assigns properties of all objects of a collection."""
+
     # -------------------------------------------------------------------------------------------- classes
 
     def _row(self, class_id: int) -> Row:

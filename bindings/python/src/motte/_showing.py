@@ -144,13 +144,13 @@ def object_table(instance: Any) -> str:
     return table([("property", ""), ("type", ""), ("value", "")], rows, object_name(instance))
 
 
-def elements_table(name: str, model: Any, what: str, elements: Sequence[Any], caption: str) -> str:
+def elements_table(columns: Sequence[tuple[str, str]], elements: Sequence[Any], caption: str) -> str:
     """The elements of a collection: a column for each property, or one of values."""
-    if model is None:
-        return table([(name, what)], [(_cell(each),) for each in elements], caption)
-    declared = {key: each for key, each in model._declared().items() if each.is_stored}
-    return table([(key, type_name(each)) for key, each in declared.items()],
-                 [[_cell(getattr(each, key)) for key in declared] for each in elements], caption)
+    names = [name for name, _ in columns]
+    # Collections have no properties, and what shows them has one column.
+    is_value = not elements or not hasattr(elements[0], "to_dict")
+    return table(columns, [[_cell(each)] if is_value else [_cell(getattr(each, name)) for name in names]
+                           for each in elements], caption)
 
 
 def map_table(what: str, values: Mapping[str, Any], caption: str) -> str:

@@ -32,6 +32,7 @@ from .model import Model
 from .notifications import ChangeStream, DatabaseChange, Observation, database_changes, observe_database
 from .objectid import ObjectId
 from .prepared import PreparedQuery
+from .projections import Projection
 from .realmfiles import Conversion
 from .results import Collection, Results
 from .write import Write
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 M = TypeVar("M", bound=Model)
+P = TypeVar("P", bound=Projection[Any])
 T = TypeVar("T")
 
 #: Primary keys: of these types, or of one with a converter.
@@ -189,6 +191,10 @@ class Database(Core):
             self._frozen = weakref.ref(frozen)
         return frozen
 
+    def thaw(self) -> Database:
+        """Of a frozen one, the database it was frozen in, for the thread of that one; this one if it is not frozen."""
+        return self if self._live is None else self._live
+
     # -------------------------------------------------------------------------------------------- writing
 
     def write(self, timeout: Optional[float] = None, *, skipping: Iterable[Observation] = ()) -> Write:
@@ -252,6 +258,9 @@ class Database(Core):
         name column and row."""
         return importing.import_data(self, model, data, policy, ignore_unknown)
 
+    def _update_all(self, what: Collection[Any], values: Mapping[str, Any]) -> int:
+        return storing.update_all(self, what, values)
+
     def delete(self, what: Union[Model, Collection[Any], Iterable[Model]]) -> int:
         """Deletes an object, all objects of a collection, or several objects; tells how many there were."""
         return storing.delete(self, what)
@@ -265,9 +274,13 @@ class Database(Core):
     @overload
     def objects(self, model: type[M]) -> Results[M]: ...
     @overload
+    def objects(self, model: type[P]) -> Results[P]: ...
+    @overload
     def objects(self, model: str) -> Results[Any]: ...
-    def objects(self, model: Union[type[Model], str]) -> Results[Any]:
-        """All objects of a class, live."""
+    def objects(self, model: Union[type[Model], type[Projection[Any]], str]) -> Results[Any]:
+        """All objects of a class, live, or all that a projection can show."""
+        if isinstance(model, type) and issubclass(model, Projection):
+            return model._results_of(self.objects(model._model))
         row = self._row_of(model)
         return Results(self, self._realm.class_all(row.class_id))
 

@@ -187,17 +187,31 @@ class _Later:
 
 
 class _Names(dict[str, Any]):
-    """Names in annotations: model classes first, then the module, then the built-in ones; others come later."""
+    """Names in annotations of a class: model classes beside it, those of its module, others, what else the module has,
+    then the built-in ones; what is not there comes later."""
 
-    def __init__(self, module: dict[str, Any], models: dict[str, Any]) -> None:
+    def __init__(self, cls: type[Any], models: dict[str, Any], base: type[Any]) -> None:
         super().__init__()
-        self._places = (models, module, vars(builtins), {"Backlinks": Backlinks})
+        module = sys.modules.get(cls.__module__)
+        self._cls, self._models, self._base = cls, models, base
+        self._module: dict[str, Any] = vars(module) if module else {}
+        self._places = (models, self._module, vars(builtins), {"Backlinks": Backlinks})
 
     def __missing__(self, name: str) -> Any:
+        # Modules have models of the same name, and so have functions; the newest is not always the one that is meant.
+        newest, there = self._models.get(name), self._module.get(name)
+        if newest is not None and _scope(newest) == _scope(self._cls):
+            return newest
+        if isinstance(there, type) and issubclass(there, self._base):
+            return there
         for place in self._places:
             if name in place:
                 return place[name]
         return named(name)
+
+
+def _scope(cls: type[Any]) -> tuple[str, str]:
+    return cls.__module__, cls.__qualname__.rpartition(".")[0]
 
 
 def named(name: Optional[str]) -> Any:
@@ -218,8 +232,7 @@ def declared(
     cls: type[Any], name: str, annotation: Any, declaration: Field, models: dict[str, Any], base: type[Any],
 ) -> Declared:
     """What a property is, by its annotation. Model classes are the subclasses of `base`."""
-    module = sys.modules.get(cls.__module__)
-    reader = _Reader(f"{cls.__name__}.{name}", _Names(vars(module) if module else {}, models), base)
+    reader = _Reader(f"{cls.__name__}.{name}", _Names(cls, models, base), base)
     read = reader.read(annotation)
     if read.is_backlinks != (declaration.origin is not None):
         raise errors.SchemaInvalidError(
@@ -232,8 +245,7 @@ def declared(
 
 def evaluated(cls: type[Any], name: str, annotation: Any, models: dict[str, Any], base: type[Any]) -> Any:
     """An annotation as an object, for people to see."""
-    module = sys.modules.get(cls.__module__)
-    return _Reader(f"{cls.__name__}.{name}", _Names(vars(module) if module else {}, models), base).evaluated(annotation)
+    return _Reader(f"{cls.__name__}.{name}", _Names(cls, models, base), base).evaluated(annotation)
 
 
 class _Read(NamedTuple):

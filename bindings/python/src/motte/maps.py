@@ -9,6 +9,7 @@ from ._atomic import atomic, atomic_objects
 from ._coll import Coll
 from ._convert import DECODERS, IN_PLACE, LINK, MIXED, PLACE_DECODERS, Values
 from ._protocols import AnyDatabase
+from ._realm import reference
 from ._sameness import is_same
 from .converters import Converter
 from .model import is_stored_embedded, is_unmanaged_embedded
@@ -189,6 +190,14 @@ class Map(MutableMapping[str, V]):
     def where(self, condition: query.Condition = "", /, *arguments: Any, **named: Any) -> Results[V]:
         """The values that match, live; see Collection.where()."""
         return self.results().where(condition, *arguments, **named)
+
+    def thaw(self) -> Optional[Map[V]]:
+        """Of a frozen one, the same as the database shows it; see Collection.thaw()."""
+        live = self._database.thaw()
+        if live is self._database:
+            return self
+        handle = live._realm.resolve(reference(self._coll.handle))
+        return None if handle is None else Map(live, Coll(handle), self._type, self._converter)
 
     def freeze(self) -> Map[V]:
         """As it is now, for ever and for every thread; within a write as it was before that."""

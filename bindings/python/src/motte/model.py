@@ -60,7 +60,7 @@ class Property(_objects.Property):
 
 
 class _Factory:
-    """Stands in signatures for a default that is made anew for each object."""
+    """Stands in signatures for a default that each object gets one of its own of."""
 
     def __repr__(self) -> str:
         return "<factory>"
@@ -296,6 +296,17 @@ class Model(_objects.Object):
         if row.database.in_write and not _can_be_used(frozen):
             raise errors.InvalidArgumentError("cannot freeze an object within the write that made it")
         return frozen
+
+    def thaw(self) -> Optional[Self]:
+        """Of a frozen object, the same in the database that it was frozen in, as that shows it; None if it is gone
+        there. What is not frozen is given back. For the thread of the database."""
+        row = self._stored_row("thaw")
+        live = row.database.thaw()
+        if live is row.database:
+            return self
+        key = self._live_key()
+        thawed: Self = live._object(row.class_id, key)
+        return thawed if live._realm.row_exists(row.class_id, key) else None
 
     def to_dict(self) -> dict[str, Any]:
         """All stored properties by name; collections are copied, objects stay objects, embedded ones become dicts."""

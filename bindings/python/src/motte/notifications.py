@@ -173,6 +173,10 @@ class Observation:
             pass
 
 
+def _every(change: Any) -> bool:
+    return True
+
+
 class _Ended(Exception):
     """The last change of a stream has been fetched."""
 
@@ -184,6 +188,12 @@ class ChangeStream(Generic[C]):
                  timeout: Optional[float]) -> None:
         self._database, self._start, self._read = database, start, read
         self._timeout = checked_timeout(timeout)
+        self._keep: Callable[[C], bool] = _every
+
+    def relabelled(self, keep: Callable[[C], bool]) -> ChangeStream[C]:
+        """The same changes after a function has seen each, without those that it does not want."""
+        self._keep = keep
+        return self
 
     def __iter__(self) -> Iterator[C]:
         return self._changes(self._start())
@@ -198,7 +208,9 @@ class ChangeStream(Generic[C]):
                     native = self._next(token)
                     if native is None and not self._database._delivery.sleep(deadline):
                         return
-                yield self._read(native)
+                change = self._read(native)
+                if self._keep(change):
+                    yield change
         except _Ended:
             return
         finally:
@@ -225,7 +237,9 @@ class ChangeStream(Generic[C]):
                 if native is None:
                     await asyncio.wait_for(self._database._delivery.dispatched(), self._timeout)
                 else:
-                    yield self._read(native)
+                    change = self._read(native)
+                    if self._keep(change):
+                        yield change
         except (_Ended, asyncio.TimeoutError):
             return
         finally:

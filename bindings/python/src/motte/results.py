@@ -16,6 +16,7 @@ from . import _coll, _objects, _reading, _showing, errors, query
 from ._coll import Coll
 from ._convert import IN_PLACE, LINK, MIXED, PLACE_DECODERS, TYPE_NAMES, Values
 from ._protocols import AnyDatabase, AnyRow
+from ._realm import reference
 from ._sections import NativeSections
 from ._tokens import NativeChanges
 from .converters import Converter
@@ -26,6 +27,9 @@ from .notifications import (
 
 T = TypeVar("T")
 C = TypeVar("C")
+S = TypeVar("S", bound="Collection[Any]")
+#: A projection, which knows how to make results of itself.
+P = TypeVar("P", bound=Any)
 
 #: A key path, as text or as a class attribute, or a function of an element that gives its key. Type checkers see the
 #: attribute as the value that it has on an object, so anything.
@@ -50,6 +54,8 @@ class Collection(Frames, Sequence[T], Generic[T]):
 
     __hash__ = None  # type: ignore[assignment]
     _brackets = "[]"
+    #: What it is called where that is not the name of its class.
+    _called = ""
 
     def __init__(self, database: AnyDatabase, coll: Coll, element_type: int = LINK,
                  converter: Optional[Converter[Any]] = None) -> None:
@@ -181,7 +187,7 @@ class Collection(Frames, Sequence[T], Generic[T]):
         return NotImplemented
 
     def __repr__(self) -> str:
-        name = type(self).__name__
+        name = self._called or type(self).__name__
         try:
             return _showing.collection_text(name, self._element_name(), self, self._brackets)
         except errors.Error as error:
@@ -194,6 +200,12 @@ class Collection(Frames, Sequence[T], Generic[T]):
     def _element_name(self) -> str:
         target = self._row().model.__name__ if self._type == LINK else None
         return _showing.element_name(self._type, target, self._converter)
+
+    def _columns(self) -> Optional[list[tuple[str, str]]]:
+        """Name and type of what its objects show; None for values."""
+        model = self._model()
+        return None if model is None else [
+            (name, _showing.type_name(declared)) for name, declared in model._declared().items() if declared.is_stored]
 
     def page(self, number: int = 1, *, size: int = _showing.ROWS) -> Page[T]:
         """One of the pages of `size` elements, from 1: as a list, as it is now."""
@@ -263,12 +275,29 @@ class Collection(Frames, Sequence[T], Generic[T]):
         """The elements there are now; who belongs to it no longer changes, their values do."""
         return self._results(self._coll.snapshot())
 
+    def project(self, projection: type[P]) -> Results[P]:
+        """Its objects, seen through a `motte.Projection`, live."""
+        found: Results[P] = projection._results_of(self)
+        return found
+
+    def thaw(self: S) -> Optional[S]:
+        """Of a frozen one, the same as the database shows it; None if it belongs to an object that is gone there. What
+        is not frozen is given back. For the thread of the database."""
+        live = self._database.thaw()
+        if live is self._database:
+            return self
+        handle = live._realm.resolve(reference(self._coll.handle))
+        return None if handle is None else remake(self)(live, _coll=Coll(handle))
+
     def freeze(self) -> Results[T]:
         """As it is now, for ever and for every thread; within a write as it was before that."""
         return Results(self._database.freeze(), self._coll.freeze(), self._type, self._converter)
 
     def _results(self, coll: Coll) -> Results[T]:
         return Results(self._database, coll, self._type, self._converter)
+
+    def _section(self, coll: Coll) -> Section[T]:
+        return Section(self._database, coll, self._type, self._converter)
 
     # -------------------------------------------------------------------------------------------- aggregates
 
@@ -375,15 +404,15 @@ class Page(list[T]):
         caption = _showing.range_caption(first, len(self), self.total, name)
         if self.pages > 1:
             caption += f" \u2013 page {number:,} of {self.pages:,}, see page({number % self.pages + 1})"
-        self._title = type(collection).__name__, collection._model(), name, caption
+        self._title = collection._columns() or [(collection._called or type(collection).__name__, name)], caption
 
     def __repr__(self) -> str:
         return f"<Page {self.number:,} of {self.pages:,}: {list(self)!r}>"
 
     def _repr_html_(self) -> str:
         """The elements as a table, for notebooks."""
-        name, model, what, caption = self._title
-        return _showing.elements_table(name, model, what, self, caption)
+        columns, caption = self._title
+        return _showing.elements_table(columns, self, caption)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Page of stored values cannot be pickled; list(...) gives its elements")
@@ -434,6 +463,12 @@ class Results(Collection[T]):
         if self._known_class is None:
             self._known_class = self._coll.info().target
         return self._known_class
+
+    def update(self, /, **values: Any) -> int:
+        """Assigns properties of all of its objects, all or none, in the open write: `results.update(age=5)`. A function
+        gets each object and gives its value: `update(age=lambda person: person.age + 1)`. Tells how many there were,
+        which are those there are when it begins."""
+        return self._database._update_all(self, values)
 
 
 def remake(thing: C) -> Callable[..., C]:
@@ -488,7 +523,7 @@ class Sections(Sequence[Section[T]], Generic[T]):
         if not 0 <= position <= sys.maxsize:
             raise errors.OutOfBoundsError(f"section {index} is out of range")
         base = self._collection
-        section: Section[T] = Section(base._database, self._native.get(position), base._type, base._converter)
+        section = base._section(self._native.get(position))
         section.key = self._key(position)
         return section
 
@@ -533,6 +568,11 @@ class Sections(Sequence[Section[T]], Generic[T]):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Sections cannot be pickled or copied; {section.key: list(section) for section in ...} can")
+
+    def thaw(self) -> Optional[Sections[T]]:
+        """Of frozen ones, the same as the database shows them; see Collection.thaw()."""
+        collection = self._collection.thaw()
+        return None if collection is None else Sections(collection, self._by, self._first_letter)
 
     def freeze(self) -> Sections[T]:
         """As they are now, for ever and for every thread; within a write as they were before that."""

@@ -157,6 +157,42 @@ def _set(database: AnyDatabase, row: Row, instance: Model, bounds: Sequence[Any]
         row.class_id, database._link(instance).key, prop_array([bound.info.id for bound in bounds]), encoded)
 
 
+def update_all(database: AnyDatabase, what: Collection[Any], values: Mapping[str, Any]) -> int:
+    """Assigns the same values to all objects of a collection, or what functions give for each."""
+    database._check_task()
+    row: Row = what._row()  # type: ignore[assignment]
+    bounds = {name: row.bound(name) for name in values}
+    for name, bound in bounds.items():
+        if not bound.is_plain:
+            raise errors.WrongTypeError(f"{row.model.__name__}.{name} is a collection, which a bulk update does not "
+                                        "assign; loop over the objects", property_name=name)
+    constant = {name: value for name, value in values.items() if not _is_function(value)}
+    functions = {name: value for name, value in values.items() if name not in constant}
+    for name, value in constant.items():
+        if isinstance(value, EmbeddedModel):
+            raise errors.InvalidArgumentError(
+                f"a {type(value).__name__} is embedded in one object; give a function that makes one for each",
+                property_name=name)
+    keys = what.keys()
+    if not database.in_write:
+        # Says that it needs a write, also where there is nothing to do.
+        database._realm.savepoint()
+    with atomically(database):
+        props = prop_array([bounds[name].info.id for name in constant])
+        encoded = row.encoded([bounds[name] for name in constant], list(constant.values()))
+        for key in keys:
+            if constant:
+                database._realm.row_set(row.class_id, key, props, encoded)
+            for name, function in functions.items():
+                instance = database._object(row.class_id, key)
+                row.set(instance, name, function(instance))
+    return len(keys)
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and not isinstance(value, (type, Model))
+
+
 # ------------------------------------------------------------------------------------------------ many at once
 
 
