@@ -549,6 +549,7 @@ def python_uses_every_function():
     if not sources:
         print("skipped: functions used by the Python package (there are no sources)")
         return
+    sources += [path for path in tracked(".c") if package / "native" in path.parents]
     used = set(re.findall(r"\bmotte_[a-z_]+\b", "\n".join(text_of(path) for path in sources)))
     exceptions = listed_exceptions(package / "not-used.txt")
     for function in header.functions():

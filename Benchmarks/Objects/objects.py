@@ -1,5 +1,5 @@
-"""What Python does per object, beside sqlite3 and, where its wheel is there, ObjectBox: the same rows in a file of each,
-rounds in turn, medians.
+"""What Python does per object, beside sqlite3 and, where its wheel is there, ObjectBox: the same rows in a file of
+each, rounds in turn, medians.
 
     scripts/bench-objects.sh [--quick] [--rows 20000] [--rounds 7] [--clock wall|cpu]
 
@@ -123,7 +123,7 @@ class Motte:
 
         def run() -> None:
             for _ in count:
-                person.age
+                _ = person.age
         return self.clock.timed(run, len(count))
 
     def assign(self) -> float:
@@ -140,8 +140,8 @@ class Motte:
     def loop(self) -> float:
         def run() -> None:
             for person in self.db.objects(Person):
-                person.name
-                person.age
+                _ = person.name
+                _ = person.age
         return self.clock.timed(run, len(self.rows))
 
     def dicts(self) -> float:
@@ -210,8 +210,8 @@ class SQLite:
     def loop(self) -> float:
         def run() -> None:
             for name, age in self.db.execute("SELECT name, age FROM person"):
-                name
-                age
+                _ = name
+                _ = age
         return self.clock.timed(run, len(self.rows))
 
     def dicts(self) -> float:
@@ -296,8 +296,8 @@ class ObjectBox:
     def loop(self) -> float:
         def run() -> None:
             for each in self.box.get_all():
-                each.name
-                each.age
+                _ = each.name
+                _ = each.age
         return self.clock.timed(run, len(self.rows))
 
     def get(self) -> float:

@@ -116,7 +116,8 @@ class NoSourceDistribution(sdist):
 # What is done per object, in C over the same header; paths are relative to this file, as setuptools wants them.
 OBJECTS = Extension(
     "motte._objects",
-    sources=[f"native/{name}.c" for name in ("module", "model", "property", "rows", "values", "adding", "cursor")],
+    sources=[f"native/{name}.c" for name in (
+        "module", "plan", "model", "property", "rows", "values", "adding", "cursor")],
     depends=["native/objects.h"],
     libraries=["motte"],
     extra_compile_args=["-std=c11", "-O2", "-g0", "-Wall", "-Wextra", "-fvisibility=hidden"],

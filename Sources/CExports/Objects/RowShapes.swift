@@ -1,5 +1,5 @@
-/// What calls for single rows name again and again, kept from one to the next: properties of a class as columns. Looking
-/// them up in the schema costs several times what the row does.
+/// What calls for single rows name again and again, kept from one to the next: properties of a class as columns.
+/// Looking them up in the schema costs several times what the row does.
 import CMotte
 import MotteLiveObjects
 import MotteSchemaModel

@@ -6,7 +6,9 @@
 
 /* Values that go to the library together, 24 MB; more are several calls with a savepoint before them, which costs the
  * write a log of what it changes from there on. */
-enum { MOST_VALUES = 1 << 20 };
+enum {
+    MOST_VALUES = 1 << 20
+};
 
 /* What the values point to, until the library has copied it. */
 typedef struct {
@@ -40,18 +42,26 @@ static bool is_empty(PyObject *value) {
     return (PyObject *)Py_TYPE(value) == (PyObject *)&PySet_Type && PySet_Size(value) == 0;
 }
 
+/* Borrowed, None where there is none; of an unmanaged object. */
+static PyObject *value_of(Object *object, const Slot *slot) {
+    PyObject *value = NULL;
+    if (object->cells != NULL) {
+        value = object->cells[slot->planned];
+    } else if (object->values != NULL && PyDict_Check(object->values)) {
+        value = PyDict_GetItemWithError(object->values, slot->name);
+        if (value == NULL) PyErr_Clear();
+    }
+    return value == NULL ? Py_None : value;
+}
+
 /* The values of an object that needs no other one stored and no call of its own. False where anything is not plain. */
 static bool fill(Row *row, Object *object, motte_value *cells, Kept *kept) {
-    PyObject *values = object->values;
-    if (object->row != NULL || values == NULL || !PyDict_Check(values)) return false;
+    if (object->row != NULL || (object->cells == NULL && object->values == NULL)) return false;
+    if (object->cells != NULL && object->plan != row->plan) return false;
     Py_ssize_t cell = 0;
     for (Py_ssize_t index = 0; index < row->count; index++) {
         Slot *slot = &row->slots[index];
-        PyObject *value = PyDict_GetItemWithError(values, slot->name);
-        if (value == NULL) {
-            PyErr_Clear();
-            value = Py_None;
-        }
+        PyObject *value = value_of(object, slot);
         if (!(slot->flags & SLOT_PLAIN)) {
             if (!is_empty(value)) return false;
             continue;
@@ -60,7 +70,7 @@ static bool fill(Row *row, Object *object, motte_value *cells, Kept *kept) {
         /* Making the values of others may run code of the caller's, which drops this one. */
         Py_INCREF(value);
         bool is_done = slot->flags & SLOT_WRITES && encoded(row, slot, value, out);
-        bool points = out->type == MOTTE_TYPE_STRING || out->type == MOTTE_TYPE_BINARY;
+        bool points = out->type == MOTTE_TYPE_STRING || out->type == MOTTE_TYPE_DATA;
         if (is_done && points) is_done = keep(kept, value);
         Py_DECREF(value);
         if (!is_done) return false;
@@ -92,7 +102,7 @@ PyObject *add(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_
     motte_key key = 0;
     bool is_done = cells != NULL && fill(row, object, cells, &kept) && object->row == NULL &&
                    motte_row_create(row->realm, row->class_id, row->props, cells, (size_t)row->plain_count,
-                                    MOTTE_CREATE_NEW, &key) >= 0;
+                                    MOTTE_CREATE_NEW, &key, NULL) >= 0;
     bool is_noted = !is_done || note_made(row, key);
     if (is_done && is_noted) store(object, row, key);
     let_go(&kept);

@@ -7,8 +7,7 @@ PyTypeObject *cursor_type;
 
 /* What a loop runs over: the keys there were when it began. */
 typedef struct {
-    PyObject_HEAD
-    Row *row;
+    PyObject_HEAD Row *row;
     PyObject *write;
     motte_key *keys;
     size_t count, next;
@@ -121,8 +120,11 @@ static PyType_Slot cursor_slots[] = {
 };
 
 static PyType_Spec cursor_spec = {
-    "motte._objects.Cursor", sizeof(Cursor), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, cursor_slots,
+    "motte._objects.Cursor",
+    sizeof(Cursor),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    cursor_slots,
 };
 
 bool add_cursor_type(PyObject *module) { return (cursor_type = made_type(module, &cursor_spec)) != NULL; }
@@ -210,7 +212,7 @@ static bool decode_all(Row *row, motte_value *cells, PyObject **made) {
     for (int points = 1; points >= 0; points--) {
         for (Py_ssize_t index = 0; index < row->plain_count; index++) {
             Slot *slot = &row->slots[row->plain[index]];
-            bool is_pointer = cells[index].type == MOTTE_TYPE_STRING || cells[index].type == MOTTE_TYPE_BINARY;
+            bool is_pointer = cells[index].type == MOTTE_TYPE_STRING || cells[index].type == MOTTE_TYPE_DATA;
             if (!(slot->flags & SLOT_SHOWS) || is_pointer != (points == 1)) continue;
             made[index] = decoded(row, slot, &cells[index]);
             if (made[index] == NOT_PLAIN) made[index] = NULL;

@@ -9,100 +9,30 @@ static PyObject *object_new(PyTypeObject *type, PyObject *Py_UNUSED(arguments), 
     return allocate(type, 0);
 }
 
-/* ------------------------------------------------------------------------------------------------ construction */
+/* ------------------------------------------------------------------------------------------------ values */
 
-enum { DEFAULT = 0, FACTORY = 1, ASKED = 2, COMPUTED = 3 };
-
-/* Where no value is given: the default, what a factory makes, or what the class says, which may be an error. */
-static PyObject *start_of(PyObject *self, PyObject *name, long kind, PyObject *start) {
-    if (kind == DEFAULT) {
-        Py_INCREF(start);
-        return start;
-    }
-    if (kind == FACTORY) return PyObject_CallNoArgs(start);
-    return PyObject_CallMethodObjArgs((PyObject *)Py_TYPE(self), names.missing, name, NULL);
+void forget_values(Object *object) {
+    PyObject **cells = object->cells;
+    Plan *plan = object->plan;
+    object->cells = NULL;
+    object->plan = NULL;
+    if (cells != NULL) drop_cells(cells, plan->count);
+    Py_XDECREF(plan);
+    replace(&object->values, NULL);
 }
 
-static bool refuse_unknown(PyObject *self, PyObject *plan, PyObject *given) {
-    Py_ssize_t position = 0, total = PyTuple_Size(plan);
-    PyObject *name, *value;
-    while (PyDict_Next(given, &position, &name, &value)) {
-        bool is_known = false;
-        for (Py_ssize_t index = 0; index < total && !is_known; index++) {
-            PyObject *entry = PyTuple_GetItem(plan, index);
-            if (PyLong_AsLong(PyTuple_GetItem(entry, 1)) == COMPUTED) continue;
-            int same = PyObject_RichCompareBool(PyTuple_GetItem(entry, 0), name, Py_EQ);
-            if (same < 0) return false;
-            is_known = same == 1;
-        }
-        if (is_known) continue;
-        PyObject *message = PyObject_CallFunctionObjArgs(hooks.unknown, (PyObject *)Py_TYPE(self), name, NULL);
-        if (message == NULL) return false;
-        PyErr_SetObject(PyExc_TypeError, message);
-        Py_DECREF(message);
-        return false;
+PyObject *named_values(Object *object) {
+    if (object->cells != NULL) {
+        PyObject *values = values_by_name(object->plan, object->cells);
+        if (values == NULL) return NULL;
+        forget_values(object);
+        object->values = values;
     }
-    return true;
-}
-
-/* By property, a set of the types of which every value is taken. A new reference. */
-static PyObject *taken_types(PyObject *self) {
-    PyObject *type = (PyObject *)Py_TYPE(self), *taken = PyObject_GetAttr(type, names.taken);
-    if (taken == NULL || PyDict_Check(taken)) return taken;
-    Py_DECREF(taken);
-    return PyObject_CallMethodObjArgs(type, names.taken_types, NULL);
-}
-
-/* Whether a property takes a value: by its type, or after a closer look, which is an error otherwise. */
-static bool is_taken(PyObject *self, PyObject *taken, PyObject *name, PyObject *value) {
-    PyObject *types = PyDict_GetItemWithError(taken, name);
-    int known = types == NULL ? 0 : PySet_Contains(types, (PyObject *)Py_TYPE(value));
-    if (known != 0 || PyErr_Occurred()) return known == 1;
-    /* It may run code of the caller's, which drops the value. */
-    Py_INCREF(value);
-    PyObject *done = PyObject_CallMethodObjArgs((PyObject *)Py_TYPE(self), names.check_given, name, value, NULL);
-    Py_DECREF(value);
-    Py_XDECREF(done);
-    return done != NULL;
-}
-
-/* The values of a new object by name: those that are given, and what the others start with. */
-static PyObject *values_of(PyObject *self, PyObject *plan, PyObject *given) {
-    PyObject *values = given == NULL ? PyDict_New() : PyDict_Copy(given), *taken = NULL;
-    if (values == NULL) return NULL;
-    Py_ssize_t found = 0, total = PyTuple_Size(plan), wanted = given == NULL ? 0 : PyDict_Size(given);
-    if (given != NULL && (taken = taken_types(self)) == NULL) goto failed;
-    for (Py_ssize_t index = 0; index < total; index++) {
-        PyObject *entry = PyTuple_GetItem(plan, index);
-        PyObject *name = PyTuple_GetItem(entry, 0), *start = PyTuple_GetItem(entry, 2);
-        long kind = PyLong_AsLong(PyTuple_GetItem(entry, 1));
-        if (kind == COMPUTED) continue;
-        if (given != NULL) {
-            PyObject *value = PyDict_GetItemWithError(values, name);
-            if (value != NULL && !is_taken(self, taken, name, value)) goto failed;
-            if (value != NULL) {
-                found++;
-                continue;
-            }
-            if (PyErr_Occurred()) goto failed;
-        }
-        /* A name that is none is said before a value that is missing. */
-        if (kind == ASKED && found < wanted && !refuse_unknown(self, plan, given)) goto failed;
-        PyObject *value = start_of(self, name, kind, start);
-        if (value == NULL) goto failed;
-        int status = PyDict_SetItem(values, name, value);
-        Py_DECREF(value);
-        if (status < 0) goto failed;
+    if (object->values == NULL || !PyDict_Check(object->values)) {
+        PyErr_SetString(PyExc_AttributeError, "this object has no values of its own");
+        return NULL;
     }
-    if (found == wanted) {
-        Py_XDECREF(taken);
-        return values;
-    }
-    if (refuse_unknown(self, plan, given)) PyErr_SetString(PyExc_TypeError, "the names of properties are texts");
-failed:
-    Py_XDECREF(taken);
-    Py_DECREF(values);
-    return NULL;
+    return object->values;
 }
 
 static int object_init(PyObject *self, PyObject *arguments, PyObject *given) {
@@ -110,21 +40,38 @@ static int object_init(PyObject *self, PyObject *arguments, PyObject *given) {
         PyErr_Format(PyExc_TypeError, "%S takes its properties by name", (PyObject *)Py_TYPE(self));
         return -1;
     }
-    PyObject *plan = PyObject_GetAttr((PyObject *)Py_TYPE(self), names.plan);
+    Plan *plan = plan_of(Py_TYPE(self));
     if (plan == NULL) return -1;
-    PyObject *values = NULL;
-    if (PyTuple_Check(plan)) {
-        values = values_of(self, plan, given);
-    } else {
-        PyErr_SetString(PyExc_TypeError, "the plan of a model class is a tuple");
+    PyObject **cells = planned_values(plan, (PyObject *)Py_TYPE(self), given);
+    if (cells == NULL) {
+        Py_DECREF(plan);
+        return -1;
     }
-    Py_DECREF(plan);
-    if (values == NULL) return -1;
     Object *object = (Object *)self;
     replace(&object->row, NULL);
     replace(&object->write, NULL);
-    replace(&object->values, values);
-    Py_DECREF(values);
+    forget_values(object);
+    object->cells = cells;
+    object->plan = plan;
+    return 0;
+}
+
+static PyObject *object_values(PyObject *self, void *Py_UNUSED(closure)) {
+    Object *object = (Object *)self;
+    if (object->cells == NULL && object->values == NULL) return PyDict_New();
+    PyObject *values = named_values(object);
+    Py_XINCREF(values);
+    return values;
+}
+
+static int object_set_values(PyObject *self, PyObject *values, void *Py_UNUSED(closure)) {
+    if (!is_none(values) && !PyDict_Check(values)) {
+        PyErr_Format(PyExc_TypeError, "values by name are wanted, not %R", values);
+        return -1;
+    }
+    Object *object = (Object *)self;
+    forget_values(object);
+    replace(&object->values, is_none(values) ? NULL : values);
     return 0;
 }
 
@@ -195,6 +142,10 @@ static int object_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(object->row);
     Py_VISIT(object->write);
     Py_VISIT(object->values);
+    Py_VISIT(object->plan);
+    for (Py_ssize_t index = 0; object->cells != NULL && index < object->plan->count; index++) {
+        Py_VISIT(object->cells[index]);
+    }
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
@@ -203,7 +154,7 @@ static int object_clear(PyObject *self) {
     Object *object = (Object *)self;
     replace(&object->row, NULL);
     replace(&object->write, NULL);
-    replace(&object->values, NULL);
+    forget_values(object);
     return 0;
 }
 
@@ -219,12 +170,12 @@ static void object_dealloc(PyObject *self) {
 static PyMemberDef object_members[] = {
     {"_key", T_LONGLONG, offsetof(Object, key), 0, NULL},
     {"_write", T_OBJECT, offsetof(Object, write), 0, NULL},
-    {"_values", T_OBJECT, offsetof(Object, values), 0, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyGetSetDef object_getters[] = {
     {"_row", object_row, object_set_row, NULL, NULL},
+    {"_values", object_values, object_set_values, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -242,8 +193,11 @@ static PyType_Slot object_slots[] = {
 };
 
 static PyType_Spec object_spec = {
-    "motte._objects.Object", sizeof(Object), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, object_slots,
+    "motte._objects.Object",
+    sizeof(Object),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    object_slots,
 };
 
 bool add_object_type(PyObject *module) { return (object_type = made_type(module, &object_spec)) != NULL; }

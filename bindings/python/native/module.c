@@ -19,7 +19,8 @@ PyTypeObject *made_type(PyObject *module, PyType_Spec *spec) {
 }
 
 bool add_types(PyObject *module) {
-    return add_object_type(module) && add_property_type(module) && add_row_types(module) && add_cursor_type(module);
+    return add_plan_type(module) && add_object_type(module) && add_property_type(module) && add_row_types(module) &&
+           add_cursor_type(module);
 }
 
 static bool add_names(void) {
@@ -32,10 +33,9 @@ static bool add_names(void) {
         {&names.of_class, "_of_class"},
         {&names.check_value, "_check_value"},
         {&names.refused, "_refused"},
+        {&names.taken_types, "_taken_types"},
         {&names.unmanaged_value, "_unmanaged_value"},
         {&names.missing, "_missing"},
-        {&names.taken, "_taken"},
-        {&names.taken_types, "_taken_types"},
         {&names.check_given, "_check_given"},
         {&names.plan, "_plan"},
         {&names.properties, "_properties"},
@@ -58,14 +58,14 @@ static bool add_names(void) {
 
 /* configure(...): what Python's layers have and this module needs, by name; several times, each some of it. */
 static PyObject *configure(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *options) {
-    static char *known[] = {"unknown", "copied", "current_task", "decoders", "words", "datetime", "timedelta", "epoch",
-                            "classes", NULL};
+    static char *known[] = {"unknown",  "copied",    "current_task", "decoders", "words",
+                            "datetime", "timedelta", "epoch",        "classes",  NULL};
     PyObject **places[] = {&hooks.unknown,  &hooks.copied,    &hooks.current_task, &hooks.decoders, &hooks.words,
                            &hooks.datetime, &hooks.timedelta, &hooks.epoch,        &hooks.classes};
     PyObject *given[9] = {NULL};
     if (!PyArg_ParseTupleAndKeywords(arguments, options, "|$OOOO!OOOOO!", known, &given[0], &given[1], &given[2],
-                                     &PyDict_Type, &given[3], &given[4], &given[5], &given[6], &given[7],
-                                     &PyDict_Type, &given[8])) {
+                                     &PyDict_Type, &given[3], &given[4], &given[5], &given[6], &given[7], &PyDict_Type,
+                                     &given[8])) {
         return NULL;
     }
     for (size_t index = 0; index < 9; index++) {

@@ -22,19 +22,43 @@
 
 /* ------------------------------------------------------------------------------------------------ objects */
 
-/* Base of Model. Managed: `row` is a Row, and `key` a key of it; else `values` has the values by name. */
+/* What a property of a new object starts with. */
+enum {
+    START_DEFAULT = 0,  /* a value */
+    START_FACTORY = 1,  /* what a function makes */
+    START_ASKED = 2,    /* what the class says, which may be an error */
+    START_COMPUTED = 3, /* nothing: it cannot be given */
+};
+
 typedef struct {
-    PyObject_HEAD
-    PyObject *row;
+    PyObject *name;
+    PyObject *start;
+    /* Types that are taken without a closer look, NULL while they are not known. */
+    PyObject *types;
+    int kind;
+} Entry;
+
+/* What the constructor of a model class goes by. */
+typedef struct {
+    PyObject_HEAD Entry *entries;
+    Py_ssize_t count;
+    bool knows_types;
+} Plan;
+
+/* Base of Model. Managed: `row` is a Row, and `key` a key of it; else `values` has the values by name, or as long as
+ * nobody has asked for that, `cells` in the order of `plan`. */
+typedef struct {
+    PyObject_HEAD PyObject *row;
     PyObject *write;
     PyObject *values;
+    PyObject **cells;
+    Plan *plan;
     int64_t key;
 } Object;
 
 /* Base of Property: the descriptor of a property of a model class. */
 typedef struct {
-    PyObject_HEAD
-    PyObject *name;
+    PyObject_HEAD PyObject *name;
     /* The row that was used last, by its serial, and where the property is in it. */
     uint64_t serial;
     Py_ssize_t place;
@@ -43,8 +67,7 @@ typedef struct {
 
 /* Base of Core: an open database. */
 typedef struct {
-    PyObject_HEAD
-    PyObject *write;
+    PyObject_HEAD PyObject *write;
     PyObject *stored;
     PyObject *rows;
     PyObject *class_ids;
@@ -52,8 +75,7 @@ typedef struct {
 
 /* Base of Write. */
 typedef struct {
-    PyObject_HEAD
-    PyObject *task;
+    PyObject_HEAD PyObject *task;
     uint64_t serial;
     /* Whether what it did may still be lost. */
     bool is_open;
@@ -76,13 +98,15 @@ typedef struct {
     uint32_t type;
     uint32_t target;
     uint32_t flags;
+    /* Where it is in the plan of its class. */
+    uint32_t planned;
 } Slot;
 
 /* Base of Row: a class in one database. */
 typedef struct {
-    PyObject_HEAD
-    PyObject *database;
+    PyObject_HEAD PyObject *database;
     PyObject *model;
+    Plan *plan;
     allocfunc allocate;
     motte_realm *realm;
     uint32_t class_id;
@@ -103,7 +127,7 @@ enum {
     ROW_SHOWS = 2, /* to_dict() is made here: no attribute stands before a property */
 };
 
-extern PyTypeObject *object_type, *property_type, *core_type, *write_type, *row_type, *cursor_type;
+extern PyTypeObject *object_type, *property_type, *core_type, *write_type, *row_type, *cursor_type, *plan_type;
 
 /* ------------------------------------------------------------------------------------------------ module.c */
 
@@ -124,13 +148,14 @@ extern Hooks hooks;
 
 /* Names that are looked up. */
 typedef struct {
-    PyObject *get, *set, *of_class, *unmanaged_value, *plan, *properties, *make, *made, *missing, *new, *value, *days, *taken, *taken_types, *check_given,
-        *seconds, *microseconds, *tzinfo, *running_loop, *check_value, *refused;
+    PyObject *get, *set, *of_class, *unmanaged_value, *plan, *properties, *make, *made, *missing, *new, *value, *days,
+        *seconds, *microseconds, *tzinfo, *running_loop, *check_value, *refused, *taken_types, *check_given;
 } Names;
 
 extern Names names;
 
 bool add_types(PyObject *module);
+bool add_plan_type(PyObject *module);
 bool add_object_type(PyObject *module);
 bool add_property_type(PyObject *module);
 bool add_row_types(PyObject *module);
@@ -141,6 +166,20 @@ PyTypeObject *made_type(PyObject *module, PyType_Spec *spec);
 void replace(PyObject **place, PyObject *value);
 
 static inline bool is_none(PyObject *value) { return value == NULL || value == Py_None; }
+
+/* ------------------------------------------------------------------------------------------------ plan.c, model.c */
+
+/* A new reference; NULL with an error. */
+Plan *plan_of(PyTypeObject *type);
+
+/* The values of a new object: those that are given, and what the others start with. NULL with an error. */
+PyObject **planned_values(Plan *plan, PyObject *type, PyObject *given);
+void drop_cells(PyObject **cells, Py_ssize_t count);
+PyObject *values_by_name(Plan *plan, PyObject **cells);
+
+/* The values of an unmanaged object by name, borrowed; NULL with an error. From then on it keeps them so. */
+PyObject *named_values(Object *object);
+void forget_values(Object *object);
 
 /* ------------------------------------------------------------------------------------------------ rows.c */
 

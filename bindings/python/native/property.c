@@ -4,13 +4,14 @@
 PyTypeObject *property_type;
 
 static PyObject *unmanaged_value(Property *self, Object *object) {
-    if (!self->is_computed && object->values != NULL && PyDict_Check(object->values)) {
-        PyObject *value = PyDict_GetItemWithError(object->values, self->name);
+    if (!self->is_computed) {
+        PyObject *values = named_values(object);
+        PyObject *value = values == NULL ? NULL : PyDict_GetItemWithError(values, self->name);
         if (value != NULL) {
             Py_INCREF(value);
             return value;
         }
-        if (PyErr_Occurred()) return NULL;
+        if (values == NULL || PyErr_Occurred()) return NULL;
     }
     return PyObject_CallMethodObjArgs((PyObject *)object, names.unmanaged_value, (PyObject *)self, NULL);
 }
@@ -68,11 +69,8 @@ static int property_set(PyObject *self, PyObject *instance, PyObject *value) {
     Row *row = (Row *)object->row;
     if (row == NULL) {
         if (!takes(property, instance, value)) return -1;
-        if (object->values == NULL || !PyDict_Check(object->values)) {
-            PyErr_SetString(PyExc_AttributeError, "this object was made without its constructor");
-            return -1;
-        }
-        return PyDict_SetItem(object->values, property->name, value);
+        PyObject *values = named_values(object);
+        return values == NULL ? -1 : PyDict_SetItem(values, property->name, value);
     }
     Py_INCREF(row);
     Slot *slot = slot_of(row, property);

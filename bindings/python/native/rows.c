@@ -155,7 +155,7 @@ void store(Object *object, Row *row, int64_t key) {
     object->key = key;
     replace(&object->row, (PyObject *)row);
     replace(&object->write, is_none(core->write) ? NULL : core->write);
-    replace(&object->values, NULL);
+    forget_values(object);
 }
 
 /* ------------------------------------------------------------------------------------------------ Row */
@@ -176,12 +176,13 @@ static void forget_slots(Row *row) {
     row->serial = 0;
 }
 
-/* From (name, property id, type, flags, class of links, enum, its members by value). */
+/* From (name, property id, type, flags, class of links, place in the plan, enum, its members by value). */
 static bool read_slot(PyObject *entry, Slot *slot) {
     PyObject *name, *members, *by_value;
     unsigned long long prop;
-    unsigned int type, flags, target;
-    if (!PyArg_ParseTuple(entry, "UKIIIOO", &name, &prop, &type, &flags, &target, &members, &by_value)) return false;
+    unsigned int type, flags, target, planned;
+    if (!PyArg_ParseTuple(entry, "UKIIIIOO", &name, &prop, &type, &flags, &target, &planned, &members, &by_value))
+        return false;
     Py_INCREF(name);
     slot->name = name;
     PyUnicode_InternInPlace(&slot->name);
@@ -189,6 +190,7 @@ static bool read_slot(PyObject *entry, Slot *slot) {
     slot->type = type;
     slot->flags = flags;
     slot->target = target;
+    slot->planned = planned;
     if (PyType_Check(members)) {
         Py_INCREF(members);
         slot->members = members;
@@ -218,6 +220,10 @@ static bool read_slots(Row *row, PyObject *slots) {
         }
         Slot *slot = &row->slots[index];
         if (!read_slot(entry, slot)) return false;
+        if (slot->planned >= (size_t)row->plan->count) {
+            PyErr_SetString(PyExc_ValueError, "a slot is outside the plan of its class");
+            return false;
+        }
         row->count = index + 1;
         if (!(slot->flags & SLOT_PLAIN)) continue;
         row->plain[row->plain_count] = index;
@@ -226,21 +232,31 @@ static bool read_slots(Row *row, PyObject *slots) {
     return true;
 }
 
+/* Takes the reference over. */
+static void replace_plan(Row *row, Plan *plan) {
+    Plan *before = row->plan;
+    row->plan = plan;
+    Py_XDECREF(before);
+}
+
 /* _bind(database, address of the realm's handle, class id, model, flags, slots) */
 static PyObject *row_bind(PyObject *self, PyObject *arguments) {
     PyObject *database, *model, *slots;
     unsigned long long realm;
     unsigned int class_id, flags;
-    if (!PyArg_ParseTuple(arguments, "O!KIO!IO!", core_type, &database, &realm, &class_id, &PyType_Type, &model,
-                          &flags, &PyTuple_Type, &slots)) {
+    if (!PyArg_ParseTuple(arguments, "O!KIO!IO!", core_type, &database, &realm, &class_id, &PyType_Type, &model, &flags,
+                          &PyTuple_Type, &slots)) {
         return NULL;
     }
     if (!PyType_IsSubtype((PyTypeObject *)model, object_type)) {
         PyErr_Format(PyExc_TypeError, "a model class is wanted, not %R", model);
         return NULL;
     }
+    Plan *plan = plan_of((PyTypeObject *)model);
+    if (plan == NULL) return NULL;
     Row *row = (Row *)self;
     forget_slots(row);
+    replace_plan(row, plan);
     if (!read_slots(row, slots)) {
         forget_slots(row);
         return NULL;
@@ -262,6 +278,7 @@ static int row_traverse(PyObject *self, visitproc visit, void *arg) {
     Row *row = (Row *)self;
     Py_VISIT(row->database);
     Py_VISIT(row->model);
+    Py_VISIT(row->plan);
     for (Py_ssize_t index = 0; index < row->count; index++) {
         Py_VISIT(row->slots[index].members);
         Py_VISIT(row->slots[index].by_value);
@@ -274,6 +291,7 @@ static int row_clear(PyObject *self) {
     Row *row = (Row *)self;
     replace(&row->database, NULL);
     replace(&row->model, NULL);
+    replace_plan(row, NULL);
     return 0;
 }
 
@@ -410,7 +428,10 @@ static PyType_Slot write_slots[] = {
 };
 
 static PyType_Spec write_spec = {
-    "motte._objects.Write", sizeof(Write), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    "motte._objects.Write",
+    sizeof(Write),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     write_slots,
 };
 

@@ -18,8 +18,8 @@ static const int64_t least_second = -62135596800, most_second = 253402300799;
 static PyObject *moment(const motte_value *value) {
     int64_t second = value->as.seconds;
     if (second < least_second || second > most_second) return NOT_PLAIN;
-    PyObject *difference = PyObject_CallFunction(
-        hooks.timedelta, "iLI", 0, (long long)second, (unsigned int)(value->aux / 1000));
+    PyObject *difference =
+        PyObject_CallFunction(hooks.timedelta, "iLI", 0, (long long)second, (unsigned int)(value->aux / 1000));
     if (difference == NULL) return NULL;
     PyObject *result = PyNumber_Add(hooks.epoch, difference);
     Py_DECREF(difference);
@@ -43,10 +43,8 @@ static PyObject *bare(Row *row, const motte_value *value) {
     case MOTTE_TYPE_INT: return PyLong_FromLongLong(value->as.integer);
     case MOTTE_TYPE_FLOAT: return PyFloat_FromDouble(value->as.single);
     case MOTTE_TYPE_DOUBLE: return PyFloat_FromDouble(value->as.real);
-    case MOTTE_TYPE_STRING:
-        return PyUnicode_DecodeUTF8(value->as.string.data, (Py_ssize_t)value->as.string.size, NULL);
-    case MOTTE_TYPE_BINARY:
-        return PyBytes_FromStringAndSize(value->as.binary.data, (Py_ssize_t)value->as.binary.size);
+    case MOTTE_TYPE_STRING: return PyUnicode_DecodeUTF8(value->as.string.data, (Py_ssize_t)value->as.string.size, NULL);
+    case MOTTE_TYPE_DATA: return PyBytes_FromStringAndSize(value->as.data.data, (Py_ssize_t)value->as.data.size);
     case MOTTE_TYPE_TIMESTAMP: return moment(value);
     case MOTTE_TYPE_LINK:
         return row->database == NULL ? NOT_PLAIN : linked_object((Core *)row->database, value->aux, value->as.key);
@@ -116,9 +114,9 @@ static bool text(PyObject *value, motte_value *out) {
 }
 
 static bool data(PyObject *value, motte_value *out) {
-    out->type = MOTTE_TYPE_BINARY;
-    out->as.binary.data = PyBytes_AsString(value);
-    out->as.binary.size = (size_t)PyBytes_Size(value);
+    out->type = MOTTE_TYPE_DATA;
+    out->as.data.data = PyBytes_AsString(value);
+    out->as.data.size = (size_t)PyBytes_Size(value);
     return true;
 }
 
@@ -202,7 +200,7 @@ static bool of_type(Row *row, const Slot *slot, PyObject *value, motte_value *ou
     case MOTTE_TYPE_STRING: return PyUnicode_CheckExact(value) && text(value, out);
     case MOTTE_TYPE_DOUBLE: return number(value, out);
     case MOTTE_TYPE_FLOAT: return single(value, out);
-    case MOTTE_TYPE_BINARY: return PyBytes_CheckExact(value) && data(value, out);
+    case MOTTE_TYPE_DATA: return PyBytes_CheckExact(value) && data(value, out);
     case MOTTE_TYPE_BOOL: return PyBool_Check(value) && of_any_type(value, out);
     case MOTTE_TYPE_TIMESTAMP: return (PyObject *)Py_TYPE(value) == hooks.datetime && point_in_time(value, out);
     case MOTTE_TYPE_LINK: return link_to(row, slot, value, out);

@@ -22,4 +22,4 @@ keep = Values._bytes
 Values._bytes = forgetful  # type: ignore[method-assign]
 
 with motte.open(in_memory="freed owner", schema=[Note]) as db, db.write():
-    db.add(Note(text="".join(map(str, range(1000)))))
+    db.update(db.add(Note(text="")), text="".join(map(str, range(1000))))

@@ -2,8 +2,11 @@
 from collections.abc import Iterator
 from typing import Any, Optional
 
-#: Name, property id, type, flags, class of links, class of an enum, its members by value.
-Slot = tuple[str, int, int, int, int, Optional[type[Any]], Optional[dict[Any, Any]]]
+#: Name, property id, type, flags, class of links, place in the plan, class of an enum, its members by value.
+Slot = tuple[str, int, int, int, int, int, Optional[type[Any]], Optional[dict[Any, Any]]]
+
+class Plan:
+    def __new__(cls, entries: tuple[tuple[str, int, Any], ...], /) -> Plan: ...
 
 class Object:
     _key: int

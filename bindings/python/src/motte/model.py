@@ -112,7 +112,7 @@ class Model(_objects.Object):
     __signature__: ClassVar[Any] = _Signature()
     _declarations: ClassVar[Optional[dict[str, Declared]]] = None
     #: What the constructor goes by, for each property; see _start().
-    _plan: ClassVar[tuple[tuple[str, int, Any], ...]] = ()
+    _plan: ClassVar[_objects.Plan] = _objects.Plan(())
     #: By property, types of which every value is taken without a closer look; made with the declarations.
     _taken: ClassVar[Optional[dict[str, frozenset[type]]]] = None
     #: What the file calls the class.
@@ -145,7 +145,7 @@ class Model(_objects.Object):
                     class_name=cls.__name__, property_name=name)
         cls._properties = found
         cls._declarations = cls._taken = cls._mapping = None
-        cls._plan = tuple((name, *_start(property_.field)) for name, property_ in found.items())
+        cls._plan = _objects.Plan(tuple((name, *_start(property_.field)) for name, property_ in found.items()))
         cls._stored_name = cls.__name__ if stored_name is None else stored_name
         if not cls._is_made:
             _models[cls.__name__] = cls

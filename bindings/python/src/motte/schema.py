@@ -198,11 +198,12 @@ class Layout:
         self._bindings: Optional[tuple[int, tuple[_objects.Slot, ...]]] = None
 
     def bindings(self) -> tuple[int, tuple[_objects.Slot, ...]]:
-        """What the base of Row is told."""
+        """What the base of Row goes by: its flags, and its slots."""
         if self._bindings is None:
             embedded = {info.id for info in map(self.realm.class_info, self._linked()) if info.embedded}
+            planned = {name: place for place, name in enumerate(self.model._properties)}
             self._bindings = _row_flags(self), tuple(
-                _slot(name, bound, embedded) for name, bound in self.properties.items())
+                _slot(name, bound, planned[name], embedded) for name, bound in self.properties.items())
         return self._bindings
 
     def _linked(self) -> set[int]:
@@ -214,7 +215,7 @@ class Layout:
         return self._new
 
 
-def _slot(name: str, bound: Bound, embedded: set[int]) -> _objects.Slot:
+def _slot(name: str, bound: Bound, planned: int, embedded: set[int]) -> _objects.Slot:
     """A property for the base of Row, and which of its work is done there."""
     flags = 0
     converter = bound.converter
@@ -225,7 +226,7 @@ def _slot(name: str, bound: Bound, embedded: set[int]) -> _objects.Slot:
     elif bound.is_plain:
         is_embedded = bound.type == LINK and bound.info.target in embedded
         flags = PLAIN | READS | (0 if is_embedded else WRITES | SHOWS)
-    return (name, bound.info.id, bound.type, flags, bound.info.target if bound.type == LINK else 0, members,
+    return (name, bound.info.id, bound.type, flags, bound.info.target if bound.type == LINK else 0, planned, members,
             None if members is None else dict(members._value2member_map_))
 
 
