@@ -76,7 +76,7 @@ let package = Package(
             name: "MotteTool",
             dependencies: [
                 "MotteExchange", "MotteRealmFile", "MotteNotifications", "MotteLiveObjects", "MotteQueryEngine",
-                "MotteStorage", "MotteSchemaModel", "MotteValues",
+                "MotteStorage", "MotteSchemaModel", "MotteValues", "CMotteShim",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Sources/Tool"),

@@ -9,10 +9,13 @@ struct MotteCommand: ParsableCommand {
         commandName: "motte", abstract: "Look into Motte files, query, import, export, watch and mend them.",
         version: "0.1.0",
         subcommands: [
-            InfoCommand.self, SchemaCommand.self, QueryCommand.self, ImportCommand.self, ExportCommand.self,
+            InfoCommand.self, SchemaCommand.self, QueryCommand.self, StatsCommand.self, InsertCommand.self,
+            UpdateCommand.self, DeleteCommand.self, ImportCommand.self, ExportCommand.self, DiffCommand.self,
             WatchCommand.self, VerifyCommand.self, CopyCommand.self, CompactCommand.self, SalvageCommand.self,
-            SpaceCommand.self, ReadersCommand.self, MigrateCommand.self,
-        ])
+            SpaceCommand.self, ReadersCommand.self, MigrateCommand.self, ShellCommand.self,
+        ],
+        // `motte FILE`.
+        defaultSubcommand: ShellCommand.self)
 }
 
 @main

@@ -1,13 +1,30 @@
 /// `motte export`: a whole database as a dump or as a SQLite file, or the objects of a class as JSON Lines, a JSON
-/// array or CSV.
+/// array, CSV or Arrow.
 import ArgumentParser
 import MotteExchange
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
 
-enum ExportFormat: String, ExpressibleByArgument, CaseIterable {
-    case jsonl, json, csv, sqlite
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+enum ExportFormat: String, CaseIterable {
+    case jsonl, json, csv, sqlite, arrow, arrows
+
+    static func named(_ text: String) throws -> ExportFormat {
+        if text.lowercased() == "parquet" { throw ValidationError(OutputFormat.noParquet) }
+        guard let format = ExportFormat(rawValue: text.lowercased()) else {
+            throw ValidationError(
+                "there is no format '\(text)'; there are \(allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return format
+    }
+
+    var isArrow: Bool { self == .arrow || self == .arrows }
 }
 
 struct ExportCommand: ParsableCommand {
@@ -24,8 +41,11 @@ struct ExportCommand: ParsableCommand {
     @Argument(help: "The file.") var file: String
     @OptionGroup var reading: ReadOptions
     @Argument(help: "The class; everything without one.") var className: String?
-    @Option(help: "jsonl, json, csv or sqlite.") var format = ExportFormat.jsonl
+    @Option(
+        help: "jsonl, json, csv, sqlite, arrow (a file) or arrows (a stream).",
+        transform: ExportFormat.named) var format = ExportFormat.jsonl
     @Option(name: .customLong("where"), help: "Only the objects that match, in the query's order.") var query: String?
+    @OptionGroup var parameters: ParameterOptions
     @Option(help: "Columns, separated by commas; links are followed by dots.") var columns: String?
     @Option(help: "CSV: what separates fields, one character.") var delimiter = ","
     @Option(help: "CSV: a text that imports take for null, and that is quoted therefore.") var null = "NA"
@@ -35,7 +55,7 @@ struct ExportCommand: ParsableCommand {
 
     func validate() throws {
         guard delimiter.utf8.count == 1 else { throw ValidationError("the delimiter must be one ASCII character") }
-        if className == nil, format == .csv || query != nil || columns != nil || nested {
+        if className == nil, format == .csv || format.isArrow || query != nil || columns != nil || nested {
             throw ValidationError(
                 "a whole database is exported as jsonl, json or sqlite; name a class for another format")
         }
@@ -43,7 +63,10 @@ struct ExportCommand: ParsableCommand {
             throw ValidationError("a SQLite file is made of a whole database; leave out the class")
         }
         if format == .sqlite, output == nil { throw ValidationError("name the SQLite file with --output") }
-        if nested, format == .csv { throw ValidationError("CSV has no nested objects; leave out --nested") }
+        if nested, format == .csv || format.isArrow {
+            throw ValidationError("CSV and Arrow have no nested objects; leave out --nested")
+        }
+        if query == nil, !parameters.named.isEmpty { throw ValidationError("--param is for --where") }
     }
 
     func run() throws {
@@ -73,7 +96,8 @@ struct ExportCommand: ParsableCommand {
         _ type: ObjectType, _ session: Session, _ sink: inout ByteSink
     ) throws(DatabaseError) {
         guard let table = type.tableKey else { return }
-        let results = try session.query(table, query ?? "TRUEPREDICATE").results()
+        let (text, values) = try parameters.apply(to: query ?? "", in: session)
+        let results = try session.query(table, text, values).results()
         let schema = try session.schema
         var paths: [ColumnPath]?
         if let columns {
@@ -89,6 +113,15 @@ struct ExportCommand: ParsableCommand {
             var export = try CSVExport(session, paths ?? ColumnPath.stored(of: type), options)
             return try export.collection(results, to: &sink)
         }
+        if format.isArrow {
+            if output == nil, isatty(1) == 1 {
+                throw DatabaseError(.invalidArgument, "Arrow is not for terminals; name a file with --output")
+            }
+            let rows = RowText(paths ?? ColumnPath.stored(of: type), session)
+            let writer = ResultWriter(rows: rows, format: format == .arrow ? .arrow : .arrows, limit: 0)
+            try writer.write(results, to: &sink)
+            return
+        }
         var options = JSONExport.Options()
         options.links = nested ? .nested : .references
         var export = try JSONExport(session, options)
@@ -101,9 +134,7 @@ func writeOutput<Result>(
     _ path: String?, _ body: (inout ByteSink) throws(DatabaseError) -> Result
 ) throws(DatabaseError) -> Result {
     if let path { return try OutputFile.create(path, body) }
-    var sink = ByteSink { piece throws(DatabaseError) in
-        if !writeAll(piece, to: 1) { endWithoutOutput() }
-    }
+    var sink = ByteSink { piece throws(DatabaseError) in try Console.write(piece) }
     let result = try body(&sink)
     try sink.finish()
     return result

@@ -6,6 +6,12 @@ import MotteQueryEngine
 import MotteSchemaModel
 import MotteValues
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 struct QueryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "query", abstract: "Query the objects of a class.",
@@ -15,6 +21,7 @@ struct QueryCommand: ParsableCommand {
               motte query people.motte Person 'name == $0' Ada --format jsonl
               motte query people.motte Person 'zip == $0 AND seen > $1' string:12 timestamp:2013-01-01T10:00:00Z
               motte query people.motte Person 'age IN $0' 'json:[30, 36]'
+              motte query people.motte Person 'age > $least' --param least=30 --format box
               motte query people.motte Person --avg age
             """)
 
@@ -28,7 +35,8 @@ struct QueryCommand: ParsableCommand {
     @Flag(help: "Print the plan, run it, and print what that took.") var explain = false
     @Option(help: "Columns to print, separated by commas; links are followed by dots.") var columns: String?
     @Option(help: "Print at most that many; 0 for all.") var limit = 100
-    @Option(help: "table, csv or jsonl.") var format = OutputFormat.table
+    @OptionGroup var output: FormatOption
+    @OptionGroup var parameters: ParameterOptions
     @Option(help: "Print the sum of a property.") var sum: String?
     @Option(help: "Print the average of a property.") var avg: String?
     @Option(help: "Print the minimum of a property.") var min: String?
@@ -39,10 +47,14 @@ struct QueryCommand: ParsableCommand {
             let session = try openReadable(file, reading)
             let type = try objectType(className, in: session)
             guard let table = type.tableKey else { return }
-            let query = try session.query(table, text, try argumentValues(session))
-            if explain { return try printPlan(query, session) }
-            if count { return printLine("\(try query.count())") }
-            let results = try query.results()
+            let (query, values) = try parameters.apply(to: text, arguments, in: session)
+            let prepared = try session.query(table, query, values)
+            if output.value.isBinary, isatty(1) == 1 {
+                throw DatabaseError(.invalidArgument, "Arrow is not for terminals; send it to a file or a program")
+            }
+            if explain { return try printPlan(prepared, session) }
+            if count { return printLine("\(try prepared.count())") }
+            let results = try prepared.results()
             for (name, operation) in [(sum, AggregateOperation.sum), (avg, .average), (min, .min), (max, .max)] {
                 guard let name else { continue }
                 let property = try type.requiredProperty(named: name)
@@ -52,10 +64,6 @@ struct QueryCommand: ParsableCommand {
             }
             try printRows(results, try RowText(type, columns: columns, session))
         }
-    }
-
-    private func argumentValues(_ session: Session) throws -> Arguments {
-        Arguments(try arguments.map { try TypedText.value($0, in: session) })
     }
 
     func validate() throws {
@@ -81,21 +89,17 @@ struct QueryCommand: ParsableCommand {
         )
     }
 
-    private func printRows(_ results: LiveResults, _ rows: RowText) throws {
-        let total = try results.count()
-        let shown = limit > 0 ? Swift.min(limit, total) : total
-        var table = AlignedTable(header: rows.names)
-        if format == .csv { printLine(try rows.csvHeader()) }
-        for index in 0 ..< shown {
-            guard let object = try results.object(at: index) else { continue }
-            if format == .table {
-                table.add(try rows.cells(object))
-            } else {
-                printLine(try rows.line(object, format))
-            }
+    private func printRows(_ results: LiveResults, _ rows: RowText) throws(DatabaseError) {
+        var writer = ResultWriter(rows: rows, format: output.value, limit: limit)
+        writer.isColoured = Colour.isWanted(on: 1)
+        var sink = ByteSink { piece throws(DatabaseError) in try Console.write(piece) }
+        let (shown, total) = try writer.write(results, to: &sink)
+        try sink.finish()
+        guard shown < total else { return }
+        // Among rows for programs it would be one of them.
+        switch output.value {
+        case .table, .box: printLine("... \(total - shown) more; --limit 0 prints all")
+        default: printError("note: \(total - shown) more; --limit 0 prints all")
         }
-        guard format == .table else { return }
-        table.lines.forEach(printLine)
-        if shown < total { printLine("... \(total - shown) more; --limit 0 prints all") }
     }
 }

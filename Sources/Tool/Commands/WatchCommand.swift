@@ -23,11 +23,14 @@ struct WatchCommand: ParsableCommand {
     @Option(help: "End after that many change sets; 0, as without it: never.") var count = 0
     @Option(help: "End after that many seconds without a change; 0, as without it: never.") var timeout = 0.0
     @Option(help: "table, csv or jsonl, for the rows that came or changed.") var format = OutputFormat.table
+    @ArgumentParser.Argument(help: "Values for $0, $1, ... of the query.") var arguments: [String] = []
+    @OptionGroup var parameters: ParameterOptions
 
     func validate() throws {
         guard count >= 0, timeout >= 0, timeout <= OpenOptions.longestTimeout else {
             throw ValidationError("--count and --timeout are numbers from 0 on")
         }
+        guard format.isLines else { throw ValidationError("rows of a watch are table, csv or jsonl") }
     }
 
     func run() throws {
@@ -39,25 +42,45 @@ struct WatchCommand: ParsableCommand {
             let session = try openFile(file, opening, readOnly: false)
             let type = try objectType(className, in: session)
             guard let table = type.tableKey else { return }
-            let results = try session.query(table, text).results()
-            let rows = try RowText(type, columns: nil, session)
-            let token = try results.observe()
-            var seen = 0
-            while true {
-                if case .changes(let changes) = try token.next() {
-                    try show(changes, results, rows)
-                    if !changes.isInitial { seen += 1 }
-                    if count > 0, seen >= count { return }
-                    continue
-                }
-                let limit = timeout > 0 ? Int64((timeout * 1_000).rounded(.up)) : -1
-                guard try session.waitForChange(timeoutMilliseconds: limit) else { return }
-                _ = try session.refresh()
+            let (query, values) = try parameters.apply(to: text, arguments, in: session)
+            var watch = Watch(format: format)
+            watch.count = count
+            if timeout > 0 { watch.timeoutMilliseconds = Int64((timeout * 1_000).rounded(.up)) }
+            try watch.run(try session.query(table, query, values).results(), RowText(type, columns: nil, session))
+        }
+    }
+}
+
+/// What a watch prints, here and in the shell, where Ctrl-C ends it and not the program.
+struct Watch {
+    let format: OutputFormat
+    /// 0, and a negative timeout: never.
+    var count = 0
+    var timeoutMilliseconds: Int64 = -1
+    private static let interruptionMilliseconds: Int64 = 200
+
+    init(format: OutputFormat) { self.format = format }
+
+    func run(_ results: LiveResults, _ rows: RowText) throws(DatabaseError) {
+        let token = try results.observe()
+        var seen = 0
+        while !Console.isInterrupted {
+            if case .changes(let changes) = try token.next() {
+                try show(changes, results, rows)
+                if !changes.isInitial { seen += 1 }
+                if count > 0, seen >= count { return }
+                continue
             }
+            let limit = Console.isShell ? Self.interruptionMilliseconds : timeoutMilliseconds
+            guard try results.session.waitForChange(timeoutMilliseconds: limit) else {
+                if Console.isShell { continue }
+                return
+            }
+            _ = try results.session.refresh()
         }
     }
 
-    private func show(_ changes: ChangeSet, _ results: LiveResults, _ rows: RowText) throws {
+    private func show(_ changes: ChangeSet, _ results: LiveResults, _ rows: RowText) throws(DatabaseError) {
         if changes.isInitial { return printLine("watching \(try results.count()) objects") }
         printLine(
             "version \(changes.toVersion.rawValue): deleted \(changes.deletions), inserted \(changes.insertions), "

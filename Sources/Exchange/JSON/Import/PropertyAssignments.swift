@@ -1,0 +1,126 @@
+/// Values for some properties of a class, given as texts, that many objects get: what commands and shells write.
+///
+/// A text is read by the type of its property: `36`, `Ada`, `2013-01-01T10:00:00Z`, a link as its target's primary key.
+/// Collections, embedded objects and mixed values are JSON, and `null` is null where the property takes it. A text that
+/// begins with `json:` is JSON for every type, one that begins with `string:` is that very text.
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteValues
+
+package struct PropertyAssignments {
+    private let importer: JSONImport
+    private let plan: ClassPlan
+    private let cells: [(field: Int, json: [UInt8])]
+
+    package init(_ session: Session, _ table: TableKey, _ texts: [(name: String, text: String)]) throws(DatabaseError) {
+        var options = JSONImport.Options()
+        // What objects have in the property is replaced.
+        options.policy = .all
+        importer = try JSONImport(session, into: table, options)
+        plan = try importer.plans.plan(table)
+        var cells: [(field: Int, json: [UInt8])] = []
+        for (name, text) in texts {
+            let property = try plan.type.requiredProperty(named: name)
+            guard let field = plan.fields.firstIndex(where: { $0.property.name.hasSameBytes(as: property.name) }) else {
+                throw DatabaseError(
+                    .wrongType, "\(plan.type.name).\(name) is computed; assign the links it is made of",
+                    className: plan.type.name, propertyName: name)
+            }
+            guard !cells.contains(where: { $0.field == field }) else {
+                throw DatabaseError(
+                    .invalidArgument, "\(plan.type.name).\(name) is assigned twice", className: plan.type.name,
+                    propertyName: name)
+            }
+            let json = Self.json(text, plan.fields[field], importer)
+            guard Self.isJSON(json) else {
+                throw DatabaseError(
+                    .wrongType, "'\(text)' is not \(Self.kind(property)) for \(plan.type.name).\(name)",
+                    className: plan.type.name, propertyName: name)
+            }
+            cells.append((field, json))
+        }
+        self.cells = cells
+    }
+
+    /// In the session's open write.
+    package func assign(to key: ObjectKey) throws(DatabaseError) {
+        for cell in cells {
+            do throws(DatabaseError) {
+                try cell.json.withBytes { bytes throws(DatabaseError) in
+                    try importer.assign(plan, key, ObjectScratch.Cell(field: cell.field, text: bytes, line: 1))
+                }
+            } catch { throw Self.withoutLine(error) }
+        }
+    }
+
+    /// Links to objects that are not there are found when all objects have been assigned to.
+    package func finish() throws(DatabaseError) {
+        do throws(DatabaseError) { try importer.finishLinks() } catch { throw Self.withoutLine(error) }
+    }
+
+    /// The texts as one JSON object, of which an import makes a new object.
+    package var object: String {
+        var sink = ByteSink()
+        sink.append("{")
+        for (index, cell) in cells.enumerated() {
+            if index > 0 { sink.append(",") }
+            JSONValueWriter.string(plan.fields[cell.field].property.name, to: &sink)
+            sink.append(":")
+            cell.json.withUnsafeBytes { sink.append($0) }
+        }
+        sink.append("}")
+        return sink.string
+    }
+
+    private static func json(_ text: String, _ field: ClassPlan.Field, _ importer: JSONImport) -> [UInt8] {
+        if text.hasPrefix("json:") { return Array(text.utf8.dropFirst(5)) }
+        if text.hasPrefix("string:") { return quoted(String(text.utf8.dropFirst(7)) ?? "") }
+        let property = field.property
+        if text == "null", property.isNullable || property.type == .mixed || property.type == .link {
+            return Array(text.utf8)
+        }
+        if property.isCollection || field.ownsTarget { return Array(text.utf8) }
+        var type = property.type
+        if let target = field.target {
+            // Without a primary key it is `{"$key": 7}`, or `#7` as it is shown.
+            guard let key = importer.plans.schema[target]?.primaryKey?.type else {
+                return text.hasPrefix("#") ? Array("{\"$key\":\(text.dropFirst())}".utf8) : Array(text.utf8)
+            }
+            type = key
+        }
+        switch type {
+        case .bool: return Array(text.lowercased().utf8)
+        case .int: return Array(text.utf8)
+        case .float, .double: return ["NaN", "Infinity", "-Infinity"].contains(text) ? quoted(text) : Array(text.utf8)
+        case .mixed: return isJSON(Array(text.utf8)) ? Array(text.utf8) : quoted(text)
+        default: return quoted(text)
+        }
+    }
+
+    private static func kind(_ property: Property) -> String {
+        property.isCollection || property.type == .mixed || property.type == .link ? "JSON" : property.type.name
+    }
+
+    /// One value, and nothing behind it.
+    private static func isJSON(_ text: [UInt8]) -> Bool {
+        text.withBytes { bytes in
+            var reader = JSONReader(bytes)
+            // A yes or no: what is no JSON is a text.
+            return (try? reader.skip()) != nil && reader.isAtEnd
+        }
+    }
+
+    private static func quoted(_ text: String) -> [UInt8] {
+        var sink = ByteSink()
+        JSONValueWriter.string(text, to: &sink)
+        return sink.bytes
+    }
+
+    /// There is one line only.
+    package static func withoutLine(_ error: DatabaseError) -> DatabaseError {
+        guard error.message.hasPrefix("line 1: ") else { return error }
+        return DatabaseError(
+            error.code, String(error.message.dropFirst(8)), className: error.details.className,
+            propertyName: error.details.propertyName)
+    }
+}

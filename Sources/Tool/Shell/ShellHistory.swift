@@ -1,0 +1,71 @@
+/// What was typed into shells before: a file that only its owner can read, a statement a line, in the directory that
+/// XDG_STATE_HOME names (https://specifications.freedesktop.org/basedir-spec/).
+import CMotteShim
+import MotteExchange
+import MotteValues
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+struct ShellHistory {
+    private static let most = 1_000
+    /// nil where there is no home.
+    private let path: String?
+    private var last = ""
+
+    init() {
+        let state = Colour.variable("XDG_STATE_HOME")
+        let home = Colour.variable("HOME")
+        // The specification takes absolute paths only.
+        let base = state.hasPrefix("/") ? state : home.hasPrefix("/") ? home + "/.local/state" : ""
+        path = base.isEmpty ? nil : base + "/motte/history"
+    }
+
+    /// Into the line editor. A file that has become long is cut to its end.
+    mutating func load() {
+        guard let path, let lines = Self.lines(path) else { return }
+        for line in lines.suffix(Self.most) { motte_shim_edit_remember(line) }
+        last = lines.last ?? ""
+        guard lines.count > 2 * Self.most else { return }
+        let temporary = "\(path).new-\(getpid())"
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return }
+        let isWhole = writeAll(lines.suffix(Self.most).joined(separator: "\n") + "\n", to: descriptor)
+        close(descriptor)
+        if !isWhole || rename(temporary, path) != 0 { unlink(temporary) }
+    }
+
+    private static func lines(_ path: String) -> [String]? {
+        // Without one there is nothing to remember yet.
+        guard let input = try? InputFile(path) else { return nil }
+        return input.text.split(separator: "\n").map(String.init)
+    }
+
+    /// At once, so that it is kept whatever becomes of the program. What begins with a space is kept nowhere.
+    mutating func add(_ statement: String) {
+        guard !statement.hasPrefix(" ") else { return }
+        let line = TableText.oneLine(StatementText.trimmed(statement))
+        guard !line.isEmpty, line != last else { return }
+        last = line
+        motte_shim_edit_remember(line)
+        guard let path else { return }
+        Self.makeFolders(of: path)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return }
+        fchmod(descriptor, 0o600)
+        // A history that cannot be written is no reason to stop.
+        _ = writeAll(line + "\n", to: descriptor)
+        close(descriptor)
+    }
+
+    private static func makeFolders(of path: String) {
+        var folder = ""
+        for part in path.split(separator: "/").dropLast() {
+            folder += "/" + part
+            mkdir(folder, 0o700)
+        }
+    }
+}

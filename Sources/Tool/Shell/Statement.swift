@@ -1,0 +1,138 @@
+/// A statement of the shell: what is to be done with which class, and the query that says with which objects.
+///
+///     select name, friend.city from Person where age > 30 SORT(name ASC) LIMIT(10);
+///     select avg(age) from Person;      count Person age > 30;      explain Person age > 30;      Person;
+///     insert into Person {"name": "Ada"};
+///     update Person set age = 37, name = "Ada L." where id == 7;      delete from Person where age < 0;
+///     begin;  commit;  rollback;
+import MotteExchange
+import MotteLiveObjects
+import MotteValues
+
+enum Statement {
+    case select(className: String, columns: String?, query: String)
+    case total(className: String, operation: AggregateOperation, property: String?, query: String)
+    case explain(className: String, query: String)
+    case insert(className: String, json: String)
+    case update(className: String, values: [(name: String, text: String)], query: String)
+    case delete(className: String, query: String)
+    case begin, commit, rollback
+
+    static let words = [
+        "select", "count", "explain", "insert", "update", "delete", "begin", "commit", "rollback",
+    ]
+    private static let functions: [String: AggregateOperation] = [
+        "count": .count, "sum": .sum, "avg": .average, "min": .min, "max": .max,
+    ]
+
+    /// `isClass` knows names of classes, with which a statement may begin as well.
+    static func parse(_ text: String, isClass: (String) throws(DatabaseError) -> Bool) throws(DatabaseError)
+        -> Statement
+    {
+        var words = StatementText(text)
+        guard let first = words.name() else {
+            throw wrong(
+                "a statement begins with a class or with \(Self.words.joined(separator: ", ")); .help says more")
+        }
+        switch first.lowercased() {
+        case "select": return try select(&words)
+        case "count":
+            let name = try className(&words)
+            return .total(className: name, operation: .count, property: nil, query: query(&words))
+        case "explain": return .explain(className: try className(&words), query: query(&words))
+        case "insert":
+            _ = words.skip("into")
+            let name = try className(&words)
+            guard !words.rest.isEmpty else { throw wrong("insert \(name) what? Write a JSON object behind it") }
+            return .insert(className: name, json: words.rest)
+        case "update": return try update(&words)
+        case "delete":
+            _ = words.skip("from")
+            let name = try className(&words)
+            guard words.skip("where") else {
+                throw wrong("say which objects: delete from \(name) where ...; TRUEPREDICATE means all of them")
+            }
+            return .delete(className: name, query: words.rest)
+        case "begin" where words.rest.isEmpty: return .begin
+        case "commit" where words.rest.isEmpty: return .commit
+        case "rollback" where words.rest.isEmpty: return .rollback
+        default: break
+        }
+        if try isClass(first) { return .select(className: first, columns: nil, query: query(&words)) }
+        throw wrong("'\(first)' is no class and no statement; .schema shows the classes, .help the statements")
+    }
+
+    private static func wrong(_ problem: String) -> DatabaseError { DatabaseError(.invalidArgument, problem) }
+
+    private static func className(_ words: inout StatementText) throws(DatabaseError) -> String {
+        guard let name = words.name() else { throw wrong("a class is missing before '\(words.rest)'") }
+        return name
+    }
+
+    /// `where` may be left out.
+    private static func query(_ words: inout StatementText) -> String {
+        _ = words.skip("where")
+        return words.rest
+    }
+
+    private static func select(_ words: inout StatementText) throws(DatabaseError) -> Statement {
+        guard let columns = words.text(before: "from") else {
+            throw wrong("select what from which class? Write select name, age from Person")
+        }
+        guard !columns.isEmpty else { throw wrong("no column stands between select and from; * means all") }
+        let name = try className(&words)
+        let query = query(&words)
+        var head = StatementText(columns)
+        if let function = head.name(), let operation = functions[function.lowercased()], head.skipMark("(") {
+            let inside = StatementText.trimmed(String(head.rest.dropLast()))
+            guard head.rest.hasSuffix(")"), !inside.contains(","), !inside.contains("(") else {
+                throw wrong("one total at a time, or columns: '\(columns)' is neither")
+            }
+            if operation == .count, inside == "*" || inside.isEmpty {
+                return .total(className: name, operation: .count, property: nil, query: query)
+            }
+            return .total(className: name, operation: operation, property: inside, query: query)
+        }
+        return .select(className: name, columns: columns == "*" ? nil : columns, query: query)
+    }
+
+    private static func update(_ words: inout StatementText) throws(DatabaseError) -> Statement {
+        let name = try className(&words)
+        guard words.skip("set") else { throw wrong("write update \(name) set property = value where ...") }
+        var values: [(name: String, text: String)] = []
+        repeat {
+            guard let property = words.name(), words.skipMark("=") else {
+                throw wrong("behind set stand assignments, property = value, with commas between them")
+            }
+            let text = words.value(before: ["where"])
+            guard !text.isEmpty else { throw wrong("'\(property)' gets no value") }
+            values.append((property, unquoted(text)))
+        } while words.skipMark(",")
+        guard words.skip("where") else {
+            throw wrong("say which objects: ... where ...; TRUEPREDICATE means all of them")
+        }
+        return .update(className: name, values: values, query: words.rest)
+    }
+
+    /// A text in quotes is that text; everything else is read by the type of the property.
+    private static func unquoted(_ text: String) -> String {
+        guard let quote = text.first, quote == "\"" || quote == "'", text.count > 1, text.last == quote else {
+            return text
+        }
+        var plain = ""
+        var isEscaped = false
+        for character in text.dropFirst().dropLast() {
+            if character == "\\", !isEscaped {
+                isEscaped = true
+                continue
+            }
+            if isEscaped {
+                plain.append(character == "n" ? "\n" : character == "t" ? "\t" : character)
+                isEscaped = false
+            } else {
+                plain.append(character)
+            }
+        }
+        return plain
+    }
+}
