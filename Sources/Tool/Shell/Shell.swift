@@ -146,6 +146,7 @@ final class Shell {
     private func attempt(_ body: () throws(DatabaseError) -> Void) -> Bool {
         Console.beginStatement()
         let start = Self.now()
+        let isTimed = isTimed
         defer { if isTimed { printError(Self.seconds(Self.now() - start)) } }
         do throws(DatabaseError) {
             if !session.isInWrite { _ = try session.refresh() }
