@@ -22,7 +22,7 @@ plan=(
     "build:9::Swift sources and tests, optimised, layers checked by the compiler"
     "library:6::self-contained libmotte.so and the motte command, release"
     "c:2:library:header gates, C tests, C example, conformance in C (CTest)"
-    "python:3:library:pip install, Python tests, conformance in Python"
+    "python:4:library:pip install, Python tests, conformance in Python, the wheel in each Python there is"
     "memory:3:c,python:C and Python tests under valgrind: what the library lends and what it borrows"
     "tidy:1:c:layers, names, exports, error numbers, documents, promises"
     "interfaces:6::the C interface and the Swift products beside what was released"
@@ -94,6 +94,7 @@ stage_c() {
 stage_python() {
     scripts/install-python.sh
     "$python" -m pytest -q bindings/python/tests Tests/Tool Tests/FileFormat Tests/Documents Tests/Scripts
+    scripts/check-pythons.sh
 }
 
 # The release library in one piece: use of memory that was given up, by tests that hand back what was lent.

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from . import _arrow, errors
 from ._coll import Coll
 from ._convert import (
-    BINARY, BOOL, DECIMAL, DOUBLE, FLOAT, INT, LINK, MIXED, OBJECT_ID, STRING, TIMESTAMP, TYPE_NAMES, UUID, WIDTHS,
+    DATA, BOOL, DECIMAL, DOUBLE, FLOAT, INT, LINK, MIXED, OBJECT_ID, STRING, TIMESTAMP, TYPE_NAMES, UUID, WIDTHS,
 )
 from ._ffi import NULL, ffi
 from ._protocols import AnyDatabase
 from ._schema import WIDTHS as INT_WIDTHS
 from .objectid import ObjectId
+from .query import path_name
 
 if TYPE_CHECKING:
     import numpy
@@ -34,7 +35,8 @@ def path(database: AnyDatabase, coll: Coll, name: str, null: Any) -> numpy.ndarr
             f"'{name}' holds mixed values, of which NumPy arrays cannot be made behind links; see to_arrow()",
             property_name=name)
     values, present = [numpy.empty(0, dtype=object)], [numpy.empty(0, dtype=bool)]
-    for batch in _arrow.batches(coll, _arrow.Options([name])):
+    model = database._row(coll.info().target).model
+    for batch in _arrow.batches(coll, _arrow.Options([path_name(name, model)])):
         column, count = batch.children[0], int(batch.length)
         present.append(_bits(column.buffers[0], count) if column.buffers[0] != NULL else numpy.ones(count, dtype=bool))
         values.append(_values(column, count, type_, info.flags, present[-1]))
@@ -106,11 +108,11 @@ def _objects(column: Any, count: int, type_: int, numbers: Callable[..., Any]) -
         content = bytes(ffi.buffer(ffi.cast("uint8_t *", column.buffers[1]), width * count))
         pieces = [content[start:start + width] for start in range(0, len(content), width)]
         return [uuid.UUID(bytes=piece) for piece in pieces] if type_ == UUID else [ObjectId(piece) for piece in pieces]
-    if type_ not in (STRING, BINARY, DECIMAL):
+    if type_ not in (STRING, DATA, DECIMAL):
         raise errors.UnsupportedError(f"{TYPE_NAMES[type_]} is no type of a NumPy column")
     ends = numbers("int32", length=count + 1).tolist()
     heap = bytes(ffi.buffer(ffi.cast("uint8_t *", column.buffers[2]), ends[-1])) if ends[-1] else b""
-    if type_ == BINARY:
+    if type_ == DATA:
         return [heap[start:end] for start, end in zip(ends, ends[1:])]
     if heap.isascii():
         text = heap.decode("ascii")

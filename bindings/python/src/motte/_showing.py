@@ -7,12 +7,12 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Optional
 
 from ._convert import (
-    BINARY, BOOL, DECIMAL, DOUBLE, FLOAT, INT, INVERSE, LINK, MIXED, NULL, OBJECT_ID, STRING, TIMESTAMP, UUID,
+    DATA, BOOL, DECIMAL, DOUBLE, FLOAT, INT, INVERSE, LINK, MIXED, NULL, OBJECT_ID, STRING, TIMESTAMP, UUID,
 )
 from ._ffi import lib
 
 #: What Python calls the types.
-NAMES = {NULL: "None", BOOL: "bool", INT: "int", FLOAT: "Float32", DOUBLE: "float", STRING: "str", BINARY: "bytes",
+NAMES = {NULL: "None", BOOL: "bool", INT: "int", FLOAT: "Float32", DOUBLE: "float", STRING: "str", DATA: "bytes",
          TIMESTAMP: "datetime", DECIMAL: "Decimal", OBJECT_ID: "ObjectId", UUID: "UUID", MIXED: "Any", LINK: "object"}
 #: Elements of a collection inside of an object, objects of a collection, and characters of a value.
 FEW, SOME, WIDE = 5, 3, 60

@@ -27,6 +27,9 @@ class Frames:
     _type: int
     _arrow_stream: Optional[_arrow.Stream] = None
 
+    def _model(self) -> Optional[type[Any]]:
+        raise NotImplementedError
+
     def _property_id(self, property: Any) -> tuple[int, int, bool, int]:
         raise NotImplementedError
 
@@ -67,7 +70,8 @@ class Frames:
         return self._stream(columns, batch_rows=batch_rows, unit=unit)
 
     def _stream(self, columns: tuple[Any, ...], **options: Any) -> _arrow.Stream:
-        names = [query.property_name(each) for each in columns]
+        model = self._model()
+        names = [query.path_name(each, model) for each in columns]
         return _arrow.Stream(self._coll, _arrow.Options(names or None, **options), self._database)
 
     # -------------------------------------------------------------------------------------------- frames
@@ -94,7 +98,7 @@ class Frames:
 
         A property that may be None, or a link to it, gives a masked array, unless `null` says what to put in place of
         None. Ints are int64, floats float64, datetimes datetime64[us], objects their keys (-1 for None); texts, data,
-        decimals, identifiers and mixed values are objects."""
+        decimals, identifiers and mixed values are objects. Of types with a converter, the array has what is stored."""
         if not more:
             return self._array(property, null)
         names = [query.property_name(each) for each in (property, *more)]

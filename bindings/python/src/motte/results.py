@@ -464,7 +464,7 @@ class Results(Collection[T]):
             self._known_class = self._coll.info().target
         return self._known_class
 
-    def update(self, /, **values: Any) -> int:
+    def update(self, /, **values: Union[Callable[[T], Any], object]) -> int:
         """Assigns properties of all of its objects, all or none, in the open write: `results.update(age=5)`. A function
         gets each object and gives its value: `update(age=lambda person: person.age + 1)`. Tells how many there were,
         which are those there are when it begins."""

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# The wheel in every Python that it is for and that this machine has: bindings/python/tests/smoke.py in each.
+#
+#   scripts/check-pythons.sh         builds the wheel with .venv, needs build/library
+#
+# One wheel is for all of them (abi3). Interpreters are found on PATH and under pyenv; cffi comes from the pinned
+# requirements. The last line is "N passed, N failed"; none found but that of .venv is said.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+.venv/bin/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+    --wheel-dir "$work" ./bindings/python
+wheel=$(ls "$work"/motte-*.whl)
+# What the package needs at run time, with its hashes.
+awk '/^[a-z]/ { kept = $1 ~ /^(cffi|pycparser)==/ } kept' scripts/requirements/development.txt > "$work/needed.txt"
+
+interpreters() {
+    local version found
+    for version in 3.10 3.11 3.12 3.13 3.14; do
+        found=$(command -v "python$version" || true)
+        # A shim of pyenv that stands for no version fails.
+        if [ -z "$found" ] || ! "$found" -c '' 2> /dev/null; then
+            # The last of those that match, or the pattern itself.
+            for found in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/"$version".*/bin/python; do :; done
+        fi
+        [ ! -x "$found" ] || echo "$version $found"
+    done
+}
+
+passed=0 failed=0
+while read -r version python; do
+    log=$work/$version.log
+    if "$python" -m venv "$work/$version" > "$log" 2>&1 &&
+        "$work/$version/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
+            -r "$work/needed.txt" >> "$log" 2>&1 &&
+        "$work/$version/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps "$wheel" \
+            >> "$log" 2>&1 &&
+        "$work/$version/bin/python" bindings/python/tests/smoke.py >> "$log" 2>&1; then
+        tail -1 "$log"
+        passed=$((passed + 1))
+    else
+        tail -20 "$log"
+        echo "Python $version: FAILED"
+        failed=$((failed + 1))
+    fi
+done < <(interpreters)
+[ "$passed" -gt 1 ] || echo "not covered: this machine has one Python that the package is for"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
