@@ -183,6 +183,8 @@ extension CaseRunner {
             try session.copy(to: path, encryption: encryption)
         } else if input.accept("export") {
             try export(&input)
+        } else if input.accept("arrow") {
+            try arrow(&input)
         } else if input.accept("import-realm") {
             try importRealm(&input)
         } else if input.accept("import") {
@@ -299,6 +301,39 @@ extension CaseRunner {
         var options = CSVImport.Options()
         options.policy = policy
         try CSVImport(session, into: table, options).run(file.bytes)
+    }
+
+    /// `arrow [columns "a,b"] [views] [modified | all-of-them] [unknown] COLLECTION to CLASS`
+    private func arrow(_ input: inout CaseCursor) throws {
+        var options = ArrowExport.Options(), policy = UpdatePolicy.error, ignoresUnknown = false
+        options.batchRows = 2
+        while true {
+            if input.accept("columns") {
+                options.columns = try fileName(&input).split(separator: ",").map(String.init)
+            } else if input.accept("views") {
+                options.textViews = true
+            } else if input.accept("modified") {
+                policy = .modified
+            } else if input.accept("all-of-them") {
+                policy = .all
+            } else if input.accept("unknown") {
+                ignoresUnknown = true
+            } else {
+                break
+            }
+        }
+        let collection = try needCollection(&input)
+        try input.need("to")
+        let table = try self.table(try type(try input.needName()))
+        let session = try session
+        let export = try ArrowExport(collection, options)
+        _ = try session.requireWrite()
+        try session.atomically { () throws(DatabaseError) in
+            let fields = try ArrowLoop.field(export.schema)
+            let importer = try ArrowImport(
+                session, into: table, fields, policy: policy, ignoresUnknown: ignoresUnknown)
+            while let batch = try export.next() { try ArrowLoop.lend(batch, fields, importer.insert) }
+        }
     }
 
     /// One of the kept files of Realm, by its name.

@@ -86,7 +86,9 @@ private enum ArrowReading {
     private static let deepest = 64
     private static let mostChildren: Int64 = 100_000
 
-    static func field(_ schema: ArrowSchema, depth: Int = 0) throws(DatabaseError) -> ArrowInputField {
+    static func field(
+        _ schema: ArrowSchema, depth: Int = 0, ofCodes note: String? = nil
+    ) throws(DatabaseError) -> ArrowInputField {
         guard depth < deepest, let format = schema.format, schema.release != nil || depth > 0,
             (0 ... mostChildren).contains(schema.n_children), schema.children != nil || schema.n_children == 0
         else { throw malformed() }
@@ -95,15 +97,17 @@ private enum ArrowReading {
             guard let child = schema.children[index] else { throw malformed() }
             children.append(try field(child.pointee, depth: depth + 1))
         }
+        let note = try self.note(schema.metadata) ?? note
         let dictionary: ArrowInputField?
         if let own = schema.dictionary {
-            dictionary = try field(own.pointee, depth: depth + 1)
+            // What is noted of the codes is true of what they stand for.
+            dictionary = try field(own.pointee, depth: depth + 1, ofCodes: note)
         } else {
             dictionary = nil
         }
         return try ArrowInputField(
             name: schema.name.map { String(cString: $0) } ?? "", format: String(cString: format), children: children,
-            dictionary: dictionary, note: try note(schema.metadata))
+            dictionary: dictionary, note: note)
     }
 
     private static func malformed() -> DatabaseError {

@@ -14,6 +14,7 @@ public func motte_arrow_read(
     boundary { () throws(DatabaseError) in
         let out = try required(out_stream, zero: ArrowArrayStream())
         let coll = try Handles.collection(coll)
+        try coll.box.check()
         ArrowStream.make(try ArrowExport(coll.box.collection, try settings(options)), out)
         return .ok
     }
@@ -27,6 +28,7 @@ public func motte_arrow_schema(
     boundary { () throws(DatabaseError) in
         let out = try required(out_schema, zero: ArrowSchema())
         let coll = try Handles.collection(coll)
+        try coll.box.check()
         let schema = try ArrowExport.schema(of: coll.box.collection, try settings(options))
         ArrowStructs.fill(out, schema)
         return .ok

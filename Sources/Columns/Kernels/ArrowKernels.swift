@@ -94,27 +94,34 @@ extension ColumnChunk {
 
     // MARK: Texts
 
-    /// Bytes of the texts of some rows.
-    package func byteCount(_ rows: Range<Int>) -> Int {
+    /// Bytes of the texts of some rows, or somewhat more.
+    package func byteBound(_ rows: Range<Int>) -> Int {
         if longTexts == nil, !isDictionary { return offset(rows.upperBound) &- offset(rows.lowerBound) }
+        if copiesCodes(rows) {
+            var longest = 0
+            for code in 0 ..< distinctCount { longest = max(longest, offset(code &+ 1) &- offset(code)) }
+            // Less than looking at each of them would cost.
+            if longest <= 64 { return rows.count &* longest }
+        }
         var total = 0
         for row in rows where !isNull(row) { total &+= bytes(row).count }
         return total
+    }
+
+    private func copiesCodes(_ rows: Range<Int>) -> Bool {
+        longTexts == nil && isDictionary && rows.count >= 2 &* distinctCount
     }
 
     /// What copies may write behind the last byte.
     package static var textSlack: Int { 16 }
 
     /// The texts of some rows behind each other, and where each ends; the first begins at `base`. The heap has room
-    /// for `byteCount` and the slack.
+    /// for `byteBound` and the slack. How many bytes it took.
     package func copyTexts(
         _ rows: Range<Int>, base: Int, ends: UnsafeMutablePointer<Int32>, heap: UnsafeMutableRawPointer
-    ) {
-        guard longTexts == nil else { return copyEach(rows, base, ends, heap) }
-        if isDictionary {
-            rows.count >= 4 * distinctCount ? copyCodes(rows, base, ends, heap) : copyEach(rows, base, ends, heap)
-            return
-        }
+    ) -> Int {
+        if copiesCodes(rows) { return copyCodes(rows, base, ends, heap) }
+        guard longTexts == nil, !isDictionary else { return copyEach(rows, base, ends, heap) }
         guard let ownHeap = self.heap, let extra else { return copyEach(rows, base, ends, heap) }
         let first = offset(rows.lowerBound)
         let size = offset(rows.upperBound) &- first
@@ -133,13 +140,15 @@ extension ColumnChunk {
                 ends[index] = shift &+ Int32(truncatingIfNeeded: end)
             }
         }
+        return size
     }
 
     private func copyEach(
-        _ rows: Range<Int>, _ base: Int, _ ends: UnsafeMutablePointer<Int32>, _ heap: UnsafeMutableRawPointer
-    ) {
+        _ rows: some Sequence<Int>, _ base: Int, _ ends: UnsafeMutablePointer<Int32>, _ heap: UnsafeMutableRawPointer
+    ) -> Int {
         var used = 0
-        for (index, row) in rows.enumerated() {
+        var index = 0
+        for row in rows {
             if !isNull(row) {
                 let text = bytes(row)
                 if let start = text.baseAddress, text.count > 0 {
@@ -148,15 +157,17 @@ extension ColumnChunk {
                 used &+= text.count
             }
             ends[index] = Int32(truncatingIfNeeded: base &+ used)
+            index &+= 1
         }
+        return used
     }
 
     /// Short texts of a dictionary are copied sixteen bytes at once, from a copy that has so many behind the last one.
     private func copyCodes(
         _ rows: Range<Int>, _ base: Int, _ ends: UnsafeMutablePointer<Int32>, _ heap: UnsafeMutableRawPointer
-    ) {
+    ) -> Int {
+        var used = 0
         withPaddedDictionary { dictionary, starts in
-            var used = 0
             let hasNulls = hasNulls
             for index in 0 ..< rows.count {
                 let row = rows.lowerBound &+ index
@@ -177,6 +188,7 @@ extension ColumnChunk {
                 ends[index] = Int32(truncatingIfNeeded: base &+ used)
             }
         }
+        return used
     }
 
     private func withPaddedDictionary(
@@ -247,7 +259,7 @@ extension ColumnChunk {
 
     /// What `copyViews` takes of the heap at most.
     package func viewedByteCount(_ rows: Range<Int>) -> Int {
-        longTexts == nil && isDictionary && rows.count >= distinctCount ? offset(distinctCount) : byteCount(rows)
+        longTexts == nil && isDictionary && rows.count >= distinctCount ? offset(distinctCount) : byteBound(rows)
     }
 
     /// Bytes of values that all have so many, one behind the other; zeros for null.

@@ -69,7 +69,7 @@ package enum BitRuns {
     }
 
     @inline(__always)
-    private static func set(_ target: UnsafeMutableRawPointer, _ index: Int, _ value: Bool) {
+    package static func set(_ target: UnsafeMutableRawPointer, _ index: Int, _ value: Bool) {
         let place = target + (index >> 3)
         let mask = UInt8(1) << UInt8(index & 7)
         let byte = place.load(as: UInt8.self)

@@ -120,14 +120,18 @@ struct ArrowCells {
         case .double: return .double(value.doubleValue)
         case .float: return .float(Float(value.doubleValue))
         case .int:
-            guard scale <= 0 || coefficient == 0, let whole = Int64(exactly: value.doubleValue), abs(whole) < 1 << 53
-            else {
-                guard scale == 0, let exact = Int64(exactly: coefficient) else {
-                    throw error(.wrongType, "\(DecimalText.text(value)) is no int")
-                }
-                return .int(exact)
+            var whole = coefficient
+            for _ in 0 ..< max(scale, 0) where whole != 0 {
+                guard whole % 10 == 0 else { throw error(.wrongType, "\(DecimalText.text(value)) is no int") }
+                whole /= 10
             }
-            return .int(whole)
+            for _ in 0 ..< max(-scale, 0) where whole != 0 {
+                let (next, overflows) = whole.multipliedReportingOverflow(by: 10)
+                guard !overflows else { throw error(.overflow, "a number does not fit in 64 bits") }
+                whole = next
+            }
+            guard let exact = Int64(exactly: whole) else { throw error(.overflow, "a number does not fit in 64 bits") }
+            return .int(exact)
         default: throw refused(input)
         }
     }

@@ -5,12 +5,19 @@ import MotteSchemaModel
 import MotteStorage
 import MotteValues
 
-/// Neighbouring rows of one row group; without a row group, elements that are null.
+/// Rows of one row group: neighbours from `first` on, or at places of `RowRuns.slots` from `slots` on; without a row
+/// group, elements that are null.
 struct RowRun {
     let rowGroup: Int
     let first: Int
     let count: Int
+    var slots = -1
     static let nulls = -1
+}
+
+struct RowRuns {
+    var runs: [RowRun] = []
+    var slots: [UInt32] = []
 }
 
 /// Finds rows by their keys.
@@ -24,27 +31,64 @@ struct RowFinder {
     init(_ view: TableView) { self.view = view }
 
     /// Negative keys are nulls; one that is not live is `.objectDeleted`.
-    mutating func runs(_ keys: UnsafeBufferPointer<Int64>) throws(DatabaseError) -> [RowRun] {
-        var runs: [RowRun] = []
+    mutating func runs(_ keys: UnsafeBufferPointer<Int64>) throws(DatabaseError) -> RowRuns {
+        var found = RowRuns()
         var position = 0
         while position < keys.count {
-            var length = 1
             guard keys[position] >= 0 else {
+                var length = 1
                 while position + length < keys.count, keys[position + length] < 0 { length += 1 }
-                runs.append(RowRun(rowGroup: RowRun.nulls, first: 0, count: length))
+                found.runs.append(RowRun(rowGroup: RowRun.nulls, first: 0, count: length))
                 position += length
                 continue
             }
             let slot = try seek(keys[position])
-            while position + length < keys.count, keys[position + length] == keys[position] + Int64(length),
-                slot + length < Int(rowCount), isLive(slot + length)
-            {
-                length += 1
+            let neighbours = neighbours(keys, position, slot)
+            if neighbours >= Self.shortRun || position + neighbours == keys.count {
+                found.runs.append(RowRun(rowGroup: rowGroup, first: slot, count: neighbours))
+                position += neighbours
+                continue
             }
-            runs.append(RowRun(rowGroup: rowGroup, first: slot, count: length))
-            position += length
+            let first = found.slots.count
+            position = scatter(keys, position, &found.slots)
+            found.runs.append(
+                RowRun(rowGroup: rowGroup, first: 0, count: found.slots.count - first, slots: first))
         }
-        return runs
+        return found
+    }
+
+    /// Neighbours that are worth a call of their own.
+    private static let shortRun = 32
+
+    /// How many keys from a position on are the next rows of the same row group.
+    @inline(__always)
+    private func neighbours(_ keys: UnsafeBufferPointer<Int64>, _ position: Int, _ slot: Int) -> Int {
+        var length = 1
+        let most = min(keys.count &- position, Int(rowCount) &- slot)
+        while length < most, keys[position &+ length] == keys[position] &+ Int64(length), isLive(slot &+ length) {
+            length &+= 1
+        }
+        return length
+    }
+
+    /// The rows of the present row group from a position on, up to a long run of neighbours; where they end.
+    private func scatter(
+        _ keys: UnsafeBufferPointer<Int64>, _ start: Int, _ slots: inout [UInt32]
+    ) -> Int {
+        var position = start
+        var together = 1
+        while position < keys.count {
+            let offset = keys[position] &- firstKey
+            guard offset >= 0, offset < rowCount, isLive(Int(offset)) else { break }
+            together = position > start && keys[position] == keys[position &- 1] &+ 1 ? together &+ 1 : 1
+            if together == Self.shortRun, position &- start >= Self.shortRun {
+                slots.removeLast(Self.shortRun &- 1)
+                return position &- Self.shortRun &+ 1
+            }
+            slots.append(UInt32(truncatingIfNeeded: offset))
+            position &+= 1
+        }
+        return position
     }
 
     private mutating func seek(_ key: Int64) throws(DatabaseError) -> Int {
@@ -98,19 +142,33 @@ final class ArrowProperty {
         }
     }
 
-    func append(_ runs: [RowRun]) throws(DatabaseError) {
-        for run in runs {
+    func append(_ found: RowRuns) throws(DatabaseError) {
+        for run in found.runs {
             guard run.rowGroup >= 0 else {
                 try values.appendNulls(run.count)
                 continue
             }
             let rows = run.first ..< run.first + run.count
             if let collection {
-                try collection.append(rowGroup: run.rowGroup, rows)
+                guard run.slots >= 0 else {
+                    try collection.append(rowGroup: run.rowGroup, rows)
+                    continue
+                }
+                for slot in found.slots[run.slots ..< run.slots + run.count] {
+                    try collection.append(rowGroup: run.rowGroup, Int(slot) ..< Int(slot) + 1)
+                }
                 continue
             }
             if known?.rowGroup != run.rowGroup { known = (run.rowGroup, try view.chunk(slot: slot, run.rowGroup)) }
-            if let known { try values.append(known.chunk, rows) }
+            guard let known else { continue }
+            if run.slots < 0 {
+                try values.append(known.chunk, rows)
+            } else {
+                try found.slots.withUnsafeBufferPointer { slots throws(DatabaseError) in
+                    try values.append(
+                        known.chunk, Slots(rebasing: slots[run.slots ..< run.slots + run.count]))
+                }
+            }
         }
     }
 
@@ -242,6 +300,14 @@ final class ArrowEmbedded: ArrowValues {
         try super.append(chunk, rows)
     }
 
+    override func append(_ chunk: ColumnChunk, _ slots: Slots) throws(DatabaseError) {
+        let keys = UnsafeMutableBufferPointer<Int64>.allocate(capacity: slots.count)
+        defer { keys.deallocate() }
+        if let start = keys.baseAddress { chunk.decodeInts(slots, into: start) }
+        try append(UnsafeBufferPointer(keys))
+        try super.append(chunk, slots)
+    }
+
     private func append(_ keys: UnsafeBufferPointer<Int64>) throws(DatabaseError) {
         let runs = try finder.runs(keys)
         for property in properties { try property.append(runs) }
@@ -256,7 +322,7 @@ final class ArrowEmbedded: ArrowValues {
     }
 
     override func appendNulls(_ count: Int) throws(DatabaseError) {
-        let runs = [RowRun(rowGroup: RowRun.nulls, first: 0, count: count)]
+        let runs = RowRuns(runs: [RowRun(rowGroup: RowRun.nulls, first: 0, count: count)])
         for property in properties { try property.append(runs) }
         try super.appendNulls(count)
     }

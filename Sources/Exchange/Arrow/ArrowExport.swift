@@ -234,7 +234,7 @@ package final class ArrowExport {
         }
 
         /// `runs` are those of the keys.
-        func read(_ keys: UnsafeBufferPointer<Int64>, _ runs: [RowRun]) throws(DatabaseError) -> ArrowData {
+        func read(_ keys: UnsafeBufferPointer<Int64>, _ runs: RowRuns) throws(DatabaseError) -> ArrowData {
             guard !links.isEmpty else {
                 try property.append(runs)
                 return try property.finish()
@@ -254,18 +254,25 @@ package final class ArrowExport {
 
         /// Replaces keys by those that the rows link to.
         private func follow(
-            _ view: TableView, _ slot: Int, _ runs: [RowRun], _ ends: UnsafeMutablePointer<Int64>
+            _ view: TableView, _ slot: Int, _ found: RowRuns, _ ends: UnsafeMutablePointer<Int64>
         ) throws(DatabaseError) {
             var position = 0
             var known: (rowGroup: Int, chunk: ColumnChunk)?
-            for run in runs {
+            for run in found.runs {
                 if run.rowGroup < 0 {
                     (ends + position).update(repeating: -1, count: run.count)
                 } else {
                     if known?.rowGroup != run.rowGroup {
                         known = (run.rowGroup, try view.chunk(slot: slot, run.rowGroup))
                     }
-                    known?.chunk.decodeLinks(run.first ..< run.first + run.count, into: ends + position)
+                    if run.slots < 0 {
+                        known?.chunk.decodeLinks(run.first ..< run.first + run.count, into: ends + position)
+                    } else {
+                        found.slots.withUnsafeBufferPointer { slots in
+                            let slots = Slots(rebasing: slots[run.slots ..< run.slots + run.count])
+                            known?.chunk.decodeInts(slots, into: ends + position)
+                        }
+                    }
                 }
                 position += run.count
             }

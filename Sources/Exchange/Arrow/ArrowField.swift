@@ -113,6 +113,13 @@ struct ArrowPresence {
         count += rows.count
     }
 
+    mutating func append(_ chunk: ColumnChunk, _ slots: Slots) throws(DatabaseError) {
+        if isKept || chunk.hasNulls, isKept || chunk.countNulls(slots) > 0 {
+            nullCount += chunk.copyPresence(slots, to: try keep(slots.count), at: count)
+        }
+        count += slots.count
+    }
+
     mutating func append(isPresent: Bool, times: Int = 1) throws(DatabaseError) {
         if isKept || !isPresent {
             BitRuns.fill(try keep(times), at: count, count: times, with: isPresent)

@@ -14,6 +14,11 @@ class ArrowValues {
         try presence.append(chunk, rows)
     }
 
+    /// Rows in any order.
+    func append(_ chunk: ColumnChunk, _ slots: Slots) throws(DatabaseError) {
+        try presence.append(chunk, slots)
+    }
+
     /// One value of any chunk or document.
     func append(_ value: ValueView) throws(DatabaseError) {
         try presence.append(isPresent: !value.isNull)
@@ -95,13 +100,34 @@ final class ArrowNumbers: ArrowValues {
         try super.append(chunk, rows)
     }
 
+    override func append(_ chunk: ColumnChunk, _ slots: Slots) throws(DatabaseError) {
+        let count = slots.count
+        switch form {
+        case .ints(.bits8): chunk.decodeInts(slots, narrowed: try reserve(count, Int8.self))
+        case .ints(.bits16): chunk.decodeInts(slots, narrowed: try reserve(count, Int16.self))
+        case .ints(.bits32): chunk.decodeInts(slots, narrowed: try reserve(count, Int32.self))
+        case .ints(.bits64), .links: chunk.decodeInts(slots, into: try reserve(count, Int64.self))
+        case .float: chunk.decodeFloats(slots, into: try reserve(count, Float.self))
+        case .double: chunk.decodeDoubles(slots, into: try reserve(count, Double.self))
+        case .times(let unitsPerSecond):
+            let place = try reserve(count, Int64.self)
+            if let index = chunk.decodeTimes(slots, unitsPerSecond: unitsPerSecond, into: place) {
+                throw tooFar(at: self.count + index)
+            }
+        }
+        if case .ints(let width) = form, width != .bits64 {
+            for slot in slots { try checkFits(chunk, Int(slot) ..< Int(slot) + 1, width) }
+        }
+        try super.append(chunk, slots)
+    }
+
     /// Values from before a property became narrower stay as they were.
     private func checkFits(_ chunk: ColumnChunk, _ rows: Range<Int>, _ width: IntWidth) throws(DatabaseError) {
         let range = width.range
         for row in rows where !chunk.isNull(row) && !range.contains(chunk.int(row)) {
             throw DatabaseError(
-                .overflow, "'\(name)' is an int\(width.bits), and element \(count + row - rows.lowerBound) is "
-                    + "\(chunk.int(row)); declare it wider", propertyName: name)
+                .overflow, "'\(name)' is an int\(width.bits), and a value of it is \(chunk.int(row)); declare it wider",
+                propertyName: name)
         }
     }
 
@@ -168,6 +194,11 @@ final class ArrowBools: ArrowValues {
         try super.append(chunk, rows)
     }
 
+    override func append(_ chunk: ColumnChunk, _ slots: Slots) throws(DatabaseError) {
+        chunk.copyBits(slots, to: try reserve(slots.count), at: count)
+        try super.append(chunk, slots)
+    }
+
     override func append(_ value: ValueView) throws(DatabaseError) {
         BitRuns.fill(try reserve(1), at: count, count: 1, with: !value.isNull && value.boolValue)
         try super.append(value)
@@ -192,6 +223,12 @@ final class ArrowFixed: ArrowValues {
         chunk.copyFixed(rows, width: width, to: try buffer.reserve(rows.count * width))
         buffer.count += rows.count * width
         try super.append(chunk, rows)
+    }
+
+    override func append(_ chunk: ColumnChunk, _ slots: Slots) throws(DatabaseError) {
+        chunk.copyFixed(slots, width: width, to: try buffer.reserve(slots.count * width))
+        buffer.count += slots.count * width
+        try super.append(chunk, slots)
     }
 
     override func append(_ value: ValueView) throws(DatabaseError) {
@@ -223,14 +260,23 @@ class ArrowTexts: ArrowValues {
     }
 
     override func append(_ chunk: ColumnChunk, _ rows: Range<Int>) throws(DatabaseError) {
-        let size = chunk.byteCount(rows)
-        try ArrowLimit.check(heap.count, size)
+        let bound = chunk.byteBound(rows)
+        try ArrowLimit.check(heap.count, bound)
         let ends = try reserveEnds(rows.count)
-        chunk.copyTexts(
-            rows, base: heap.count, ends: ends, heap: try heap.reserve(size + ColumnChunk.textSlack))
-        heap.count += size
+        let place = try heap.reserve(bound + ColumnChunk.textSlack)
+        heap.count += chunk.copyTexts(rows, base: heap.count, ends: ends, heap: place)
         offsets.count += rows.count * 4
         try super.append(chunk, rows)
+    }
+
+    override func append(_ chunk: ColumnChunk, _ slots: Slots) throws(DatabaseError) {
+        let bound = chunk.byteBound(slots)
+        try ArrowLimit.check(heap.count, bound)
+        let ends = try reserveEnds(slots.count)
+        let place = try heap.reserve(bound + ColumnChunk.textSlack)
+        heap.count += chunk.copyTexts(slots, base: heap.count, ends: ends, heap: place)
+        offsets.count += slots.count * 4
+        try super.append(chunk, slots)
     }
 
     override func append(_ value: ValueView) throws(DatabaseError) {
@@ -269,13 +315,23 @@ final class ArrowTextViews: ArrowValues {
     private var heap = ArrowBuffer()
 
     override func append(_ chunk: ColumnChunk, _ rows: Range<Int>) throws(DatabaseError) {
-        let size = chunk.viewedByteCount(rows)
-        try ArrowLimit.check(heap.count, size)
+        let bound = chunk.viewedByteCount(rows)
+        try ArrowLimit.check(heap.count, bound)
+        let place = try heap.reserve(bound + ColumnChunk.textSlack)
         heap.count += chunk.copyViews(
-            rows, base: heap.count, buffer: 0, views: try views.reserve(rows.count, of: TextView.self),
-            heap: try heap.reserve(size + ColumnChunk.textSlack))
+            rows, base: heap.count, buffer: 0, views: try views.reserve(rows.count, of: TextView.self), heap: place)
         views.count += rows.count * MemoryLayout<TextView>.stride
         try super.append(chunk, rows)
+    }
+
+    override func append(_ chunk: ColumnChunk, _ slots: Slots) throws(DatabaseError) {
+        let bound = chunk.byteBound(slots)
+        try ArrowLimit.check(heap.count, bound)
+        let place = try heap.reserve(bound + ColumnChunk.textSlack)
+        heap.count += chunk.copyViews(
+            slots, base: heap.count, buffer: 0, views: try views.reserve(slots.count, of: TextView.self), heap: place)
+        views.count += slots.count * MemoryLayout<TextView>.stride
+        try super.append(chunk, slots)
     }
 
     override func append(_ value: ValueView) throws(DatabaseError) {
@@ -310,6 +366,10 @@ final class ArrowWritten: ArrowTexts {
 
     override func append(_ chunk: ColumnChunk, _ rows: Range<Int>) throws(DatabaseError) {
         for row in rows { try append(chunk.view(row)) }
+    }
+
+    override func append(_ chunk: ColumnChunk, _ slots: Slots) throws(DatabaseError) {
+        for slot in slots { try append(chunk.view(Int(slot))) }
     }
 
     override func append(_ value: ValueView) throws(DatabaseError) {

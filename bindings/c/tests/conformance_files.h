@@ -261,6 +261,38 @@ static motte_status import_text(cursor *in) {
     return motte_import(now.realm, cls, &options, receive_progress, NULL, NULL, &counts);
 }
 
+/* arrow [columns "a,b"] [modified | all] [unknown] COLLECTION to CLASS: out as Arrow batches of two rows, and in again */
+static motte_status arrow(cursor *in) {
+    motte_arrow_options options = {.struct_size = sizeof options, .batch_rows = 2};
+    motte_import_options import_options = {.struct_size = sizeof import_options};
+    motte_import_counts counts = {.struct_size = sizeof counts};
+    struct ArrowArrayStream stream;
+    struct ArrowSchema schema, same;
+    motte_coll *coll;
+    for (;;) {
+        if (accept(in, "columns")) {
+            options.columns = file_name(in);
+            options.columns_size = MOTTE_NTS;
+        } else if (accept(in, "views")) options.flags |= MOTTE_ARROW_TEXT_VIEWS;
+        else if (accept(in, "modified")) import_options.policy = MOTTE_CREATE_MODIFIED;
+        else if (accept(in, "all-of-them")) import_options.policy = MOTTE_CREATE_EXISTING;
+        else if (accept(in, "unknown")) import_options.flags |= MOTTE_IMPORT_IGNORE_UNKNOWN;
+        else break;
+    }
+    TRY(need_collection(in, &coll));
+    need(in, "to");
+    motte_class cls = class_id(need_name(in));
+    TRY(motte_arrow_read(coll, &options, &stream));
+    MUST(motte_arrow_schema(coll, &options, &schema));
+    agree(stream.get_schema(&stream, &same) == 0 && same.n_children == schema.n_children, "motte_arrow_schema",
+          "motte_arrow_read");
+    schema.release(&schema);
+    same.release(&same);
+    motte_status status = motte_arrow_insert(now.realm, cls, &stream, &import_options, &counts);
+    agree(stream.release == NULL, "motte_arrow_insert", "its promise to release the stream");
+    return status;
+}
+
 /* One of the kept files of Realm, by its name. */
 static motte_realm_file_options realm_file_options(cursor *in) {
     motte_realm_file_options options = {.struct_size = sizeof options};
@@ -473,6 +505,9 @@ static int step_of_files(cursor *in, motte_status *status) {
     } else if (accept(in, "export")) {
         need_session();
         *status = export_text(in);
+    } else if (accept(in, "arrow")) {
+        need_session();
+        *status = arrow(in);
     } else if (accept(in, "import-realm")) {
         need_session();
         *status = import_realm(in);

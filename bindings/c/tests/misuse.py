@@ -98,6 +98,10 @@ GOOD = {
     ("motte_config_set_encryption_key", "key_size"): "64", ("motte_realm_copy_with_key", "path"): "f->new_path",
     ("motte_realm_copy_with_key", "key"): "(const uint8_t *)" + '"sixteen bytes: a"' * 4,
     ("motte_realm_copy_with_key", "key_size"): "64",
+    ("motte_arrow_read", "options"): "&f->arrow_options", ("motte_arrow_schema", "options"): "&f->arrow_options",
+    ("motte_arrow_insert", "options"): "&f->arrow_import_options", ("motte_arrow_insert", "stream"): "made_stream(f)",
+    ("motte_arrow_stream_of", "schema"): "made_arrow_schema(f)",
+    ("motte_arrow_stream_of", "batch"): "made_arrow_batch(f)",
     ("motte_map_get_coll", "key"): '"nested"', ("motte_embedded_create", "prop"): "f->home",
     ("motte_embedded_insert", "list"): "f->places", ("motte_embedded_set", "list"): "f->places",
     ("motte_sections_by_path", "path"): '"id"', ("motte_sections_by_callback", "callback"): "section_key_callback",
@@ -129,7 +133,8 @@ GENERAL = {
 # NULL means something for these.
 NULL_IS_FINE = {
     ("motte_config_set_schema", "schema"), ("motte_config_set_queue", "queue"), ("motte_has_feature", "name"),
-    ("motte_object_create", "primary_key"),
+    ("motte_object_create", "primary_key"), ("motte_arrow_read", "options"), ("motte_arrow_schema", "options"),
+    ("motte_arrow_insert", "options"),
 }
 # These need a realm that has a file, alone.
 WITH_FILE = {"motte_realm_compact"}
@@ -256,12 +261,14 @@ class Cases:
                      if is_output(p) and "**" in p.type]
             body += [f"    motte_buf_dispose(&{p.name});" for p in function.parameters
                      if is_output(p) and out_type(p) == "motte_buf"]
+            body += given_up(parameters_of=function)
         elif expected == "success":
             body.append(f"    expect_status({quoted(name)}, 0, {call} < 0 ? -1 : 0);")
             body += [f"    motte_release({p.name});" for p in function.parameters
                      if is_output(p) and "**" in p.type]
             body += [f"    motte_buf_dispose(&{p.name});" for p in function.parameters
                      if is_output(p) and out_type(p) == "motte_buf"]
+            body += given_up(parameters_of=function)
         else:
             body.append(f"    expect_status({quoted(name)}, {expected}, {call});")
             if check and expected.startswith("MOTTE_E_"):
@@ -285,6 +292,12 @@ class Cases:
         if "child" not in where and any(p.name == "free_userdata" for p in function.parameters):
             freed = f" expect_freed_once({quoted(name)}, &f);"
         self.runs.append(f"    fixture_make(&f, {state}); {run} fixture_end(&f, {quoted(name)});{freed}")
+
+
+def given_up(parameters_of):
+    """Arrow structs release themselves."""
+    return [f"    if ({p.name}.release) {p.name}.release(&{p.name});" for p in parameters_of.parameters
+            if is_output(p) and out_type(p).startswith("struct Arrow")]
 
 
 def quoted(text):
@@ -337,7 +350,7 @@ def write(cases, function, by_name):
         if parameter.name == "options":
             mine = good(function, index).removeprefix("&")
             case("options have no struct_size", "MOTTE_E_BAD_STRUCT_SIZE", {}, before=f"{mine}.struct_size = 0;")
-            if "realm_file" not in function.name:
+            if "realm_file" not in function.name and "arrow" not in function.name:
                 case("options have an unknown format", "MOTTE_E_INVALID_ARGUMENT", {},
                      before=f"{mine}.format = 99;")
             case("options have unknown flags", "MOTTE_E_UNKNOWN_FLAG", {}, before=f"{mine}.flags = 0x40000000;")

@@ -95,6 +95,11 @@ static void make_file(fixture *f) {
     f->csv_options.format = MOTTE_FORMAT_CSV;
     f->csv_options.text = "id,name\n1,x\n";
     f->csv_options.text_size = MOTTE_NTS;
+    f->arrow_options.struct_size = sizeof f->arrow_options;
+    f->arrow_options.columns = "id,name";
+    f->arrow_options.columns_size = MOTTE_NTS;
+    f->arrow_import_options.struct_size = sizeof f->arrow_import_options;
+    f->arrow_import_options.policy = MOTTE_CREATE_EXISTING;
     f->realm_file_options.struct_size = sizeof f->realm_file_options;
     f->realm_file_options.path = MOTTE_REALM_FILES "/tiny.realm";
     f->realm_file_options.path_size = MOTTE_NTS;
@@ -308,6 +313,33 @@ void fixture_end(fixture *f, const char *name) {
 void fixture_release(fixture *f, const void *handle) {
     (void)f;
     motte_release(handle);
+}
+
+struct ArrowArrayStream *made_stream(fixture *f) {
+    static struct ArrowArrayStream stream;
+    motte_arrow_options options = {.struct_size = sizeof options, .columns = "id,name", .columns_size = MOTTE_NTS};
+    motte_arrow_read(f->coll, &options, &stream);
+    return &stream;
+}
+
+struct ArrowSchema *made_arrow_schema(fixture *f) {
+    static struct ArrowSchema schema;
+    struct ArrowArrayStream *stream = made_stream(f);
+    if (stream->release) {
+        stream->get_schema(stream, &schema);
+        stream->release(stream);
+    }
+    return &schema;
+}
+
+struct ArrowArray *made_arrow_batch(fixture *f) {
+    static struct ArrowArray batch;
+    struct ArrowArrayStream *stream = made_stream(f);
+    if (stream->release) {
+        stream->get_next(stream, &batch);
+        stream->release(stream);
+    }
+    return &batch;
 }
 
 uint64_t made_savepoint(fixture *f) {

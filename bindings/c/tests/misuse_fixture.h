@@ -48,6 +48,8 @@ typedef struct fixture {
     motte_export_options export_options;
     motte_import_options import_options, csv_options;
     motte_realm_file_options realm_file_options;
+    motte_arrow_options arrow_options;
+    motte_import_options arrow_import_options;
 
     /* Room for array outputs. */
     unsigned char room[4096], more_room[4096], validity[64];
@@ -75,6 +77,10 @@ void fixture_release(fixture *f, const void *handle);
 void count_free(void *freed);
 /* Of the write that may be open. */
 uint64_t made_savepoint(fixture *f);
+/* Objects that are there already; without release where they cannot be read now. */
+struct ArrowArrayStream *made_stream(fixture *f);
+struct ArrowSchema *made_arrow_schema(fixture *f);
+struct ArrowArray *made_arrow_batch(fixture *f);
 motte_status section_key_callback(void *userdata, const motte_coll *coll, size_t index, motte_value *out_key);
 motte_status changes_callback(void *userdata, const motte_changes *changes);
 motte_status handle_callback(void *userdata, const void *handle, motte_handle_type kind);

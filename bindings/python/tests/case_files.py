@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import motte
+from motte import _arrow
 from case_text import CaseFailure, Cursor
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ def step(runner: Runner, cursor: Cursor) -> bool:
             runner.db.copy_to(path)
     elif cursor.accept("export"):
         export(runner, cursor)
+    elif cursor.accept("arrow"):
+        arrow(runner, cursor)
     elif cursor.accept("import-realm"):
         import_realm(runner, cursor)
     elif cursor.accept("import"):
@@ -246,6 +249,32 @@ def import_text(runner: Runner, cursor: Cursor) -> None:
         read(model, path, **options)
     else:
         read(model, text=path.read_text(), **options)
+
+
+def arrow(runner: Runner, cursor: Cursor) -> None:
+    options: dict[str, Any] = {}
+    columns: list[str] = []
+    views = False
+    while True:
+        if cursor.accept("columns"):
+            columns = cursor.value(runner.object).split(",")
+        elif cursor.accept("views"):
+            views = True
+        elif cursor.accept("modified"):
+            options["policy"] = "modified"
+        elif cursor.accept("all-of-them"):
+            options["policy"] = "all"
+        elif cursor.accept("unknown"):
+            options["ignore_unknown"] = True
+        else:
+            break
+    collection = runner.collection(cursor)
+    cursor.need("to")
+    model: Any = runner.db.model(cursor.name())
+    if not runner.db.in_write:
+        raise motte.errors.NotInWriteError("an import needs a write")
+    stream = _arrow.Stream(collection._coll, _arrow.Options(columns or None, batch_rows=2, views=views), runner.db)
+    runner.db.import_data(model, stream, **options)
 
 
 def realm_file(runner: Runner, cursor: Cursor) -> pathlib.Path:

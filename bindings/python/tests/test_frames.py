@@ -15,7 +15,6 @@ from typing import Any, Optional
 
 import duckdb
 import numpy
-import pandas
 import polars
 import pyarrow
 import pytest

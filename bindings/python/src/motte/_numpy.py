@@ -72,7 +72,8 @@ def _bits(buffer: Any, count: int) -> numpy.ndarray[Any, Any]:
     import numpy
 
     content = numpy.frombuffer(ffi.buffer(ffi.cast("uint8_t *", buffer), (count + 7) // 8), dtype="uint8")
-    return numpy.unpackbits(content, count=count, bitorder="little") != 0
+    bits: numpy.ndarray[Any, Any] = numpy.unpackbits(content, count=count, bitorder="little") != 0
+    return bits
 
 
 def _values(column: Any, count: int, type_: int, flags: int, present: Any) -> numpy.ndarray[Any, Any]:

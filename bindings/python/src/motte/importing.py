@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Optional
 
@@ -178,7 +179,7 @@ def _value(model: type[Model], name: str, value: Any) -> Any:
     target = declared.target_class
     if target is None or not issubclass(target, EmbeddedModel):
         return value
-    make: Callable[[Any], Any] = lambda each: _embedded(target, each)
+    make = partial(_embedded, target)
     if declared.is_plain:
         return make(value)
     if isinstance(value, Mapping):
