@@ -121,7 +121,7 @@ struct ArrowArrayStream {
 #define MOTTE_VERSION 1000
 /* Grows when something declared here changes its meaning; MOTTE_ABI_LAYOUT is a checksum over all struct layouts. */
 #define MOTTE_ABI_VERSION 1
-#define MOTTE_ABI_LAYOUT 0xDAB69351
+#define MOTTE_ABI_LAYOUT 0x4C541244
 
 /* ---------------------------------------------------------------------------------------------------- types */
 
@@ -397,6 +397,27 @@ motte_status motte_check_abi(uint32_t abi_version, uint32_t abi_layout);
 /** 1 if a named option is compiled in, 0 if not or unknown. There are no options yet.
  *  Thread: any. Result: -. */
 int32_t motte_has_feature(const char *name, size_t name_size);
+
+/* How much is logged: each level has those before it. */
+typedef int32_t motte_log_level;
+enum {
+    MOTTE_LOG_OFF = 0,
+    MOTTE_LOG_ERROR = 1, /* a file cannot be read or written */
+    MOTTE_LOG_WARN = 2,  /* something was wrong with a file that was opened */
+    MOTTE_LOG_INFO = 3,  /* a schema was changed, a file migrated or compacted */
+    MOTTE_LOG_DEBUG = 4, /* opening, closing, commits, and calls that fail for another reason */
+    MOTTE_LOG_TRACE = 5  /* queries with their plans */
+};
+
+/* Receives a message; `category` is "storage", "schema", "write", "query" or "call". Both texts are terminated and
+ * valid during the call. It runs on the thread that does what the message says, so on several at once. What it calls
+ * itself is not logged. */
+typedef void (*motte_log_fn)(void *userdata, motte_log_level level, const char *category, const char *message);
+
+/** Passes messages up to a level to a function, for the whole process; it replaces the one before. NULL or
+ *  MOTTE_LOG_OFF: none, as at first. The userdata is freed when the function is replaced and no longer runs.
+ *  Thread: any. Result: -. */
+motte_status motte_log_set(motte_log_level level, motte_log_fn callback, void *userdata, motte_free_fn free_userdata);
 
 /** Frees the contents of an owned buffer and zeroes it; NULL and an already zeroed buffer are fine.
  *  Thread: any. Result: -. */
@@ -723,9 +744,26 @@ motte_status motte_schema_text(const motte_schema *schema, motte_buf *out_text);
  *  Thread: owner. Result: O. Errors: OUT_OF_HANDLES. */
 motte_status motte_realm_schema(const motte_realm *realm, motte_schema **out_schema);
 
+/** Adds the declared classes, properties and indexes that the file lacks, in a commit of its own, and shows it. What
+ *  would need a migration is SCHEMA_MISMATCH. Other realms take it over when they advance. UNCHANGED: all is there.
+ *  Thread: owner. Result: -. Errors: SCHEMA_INVALID, SCHEMA_MISMATCH, ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT,
+ *  DISK_FULL, MAP_FULL, CALLBACK. */
+motte_status motte_realm_add_schema(motte_realm *realm, const motte_schema *schema);
+
+/** Deletes a class with all its objects, in a commit of its own; NOT_FOUND if there is none. SCHEMA_INVALID while
+ *  another class has a property for it. Links to its objects in mixed properties become null. Realms elsewhere that
+ *  were opened with the class in their schema, or with the file's, are SCHEMA_CHANGED when they advance.
+ *  Thread: owner. Result: -. Errors: SCHEMA_INVALID, ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT, DISK_FULL,
+ *  MAP_FULL, CALLBACK. */
+motte_status motte_realm_delete_class(motte_realm *realm, const char *name, size_t name_size);
+
 /** Class by name, or NOT_FOUND.
  *  Thread: owner. Result: -. */
 motte_status motte_class_find(const motte_realm *realm, const char *name, size_t name_size, motte_class *out_class);
+
+/** Class by name; the message of UNKNOWN_CLASS names the nearest one.
+ *  Thread: owner. Result: -. Errors: UNKNOWN_CLASS. */
+motte_status motte_class_require(const motte_realm *realm, const char *name, size_t name_size, motte_class *out_class);
 
 /** Description of a class. Its texts live as long as the realm handle.
  *  Thread: owner. Result: H. Errors: UNKNOWN_CLASS. */
@@ -739,6 +777,11 @@ motte_status motte_class_list(const motte_realm *realm, motte_class *out_classes
  *  Thread: owner. Result: -. Errors: UNKNOWN_CLASS. */
 motte_status motte_prop_find(const motte_realm *realm, motte_class cls, const char *name, size_t name_size,
                              motte_prop *out_prop);
+
+/** Property by name; the message of UNKNOWN_PROPERTY names the nearest one.
+ *  Thread: owner. Result: -. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY. */
+motte_status motte_prop_require(const motte_realm *realm, motte_class cls, const char *name, size_t name_size,
+                                motte_prop *out_prop);
 
 /** Description of a property. Its texts live as long as the realm handle.
  *  Thread: owner. Result: H. Errors: UNKNOWN_PROPERTY. */
@@ -1127,6 +1170,11 @@ motte_status motte_object_at(const motte_realm *realm, motte_class cls, motte_ke
  *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, OBJECT_DELETED. */
 motte_status motte_object_delete(motte_object *object);
 
+/** Property of the object's class by name; the message of UNKNOWN_PROPERTY names the nearest one. Names that are looked
+ *  up again are found at once, so that motte_inline.h takes names wherever a function takes a property of an object.
+ *  Thread: owner. Result: -. Errors: UNKNOWN_PROPERTY. */
+motte_status motte_object_prop(const motte_object *object, const char *name, size_t name_size, motte_prop *out_prop);
+
 /** Class and key; works for deleted objects too.
  *  Thread: owner. Result: -. Optional: out_class, out_key. */
 motte_status motte_object_row(const motte_object *object, motte_class *out_class, motte_key *out_key);
@@ -1155,6 +1203,10 @@ motte_status motte_object_set_many(motte_object *object, const motte_prop *props
 /** Target of a link, or MOTTE_NULL.
  *  Thread: owner. Result: O. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE, OUT_OF_HANDLES. */
 motte_status motte_object_get_object(const motte_object *object, motte_prop prop, motte_object **out_object);
+
+/** Assigns a link or mixed property: a link to `target`, an object of the same file; NULL clears it.
+ *  Thread: owner. Result: -. Errors: INVALID_ARGUMENT, and as motte_object_set(). */
+motte_status motte_object_set_object(motte_object *object, motte_prop prop, const motte_object *target);
 
 /** The collection of a list, set, map or inverse property, live; of a mixed property, the list or map it holds now:
  *  WRONG_TYPE if it holds none.
@@ -1227,6 +1279,11 @@ motte_status motte_object_get_double(const motte_object *object, motte_prop prop
  *  Thread: owner. Result: V. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
 motte_status motte_object_get_string(const motte_object *object, motte_prop prop, motte_str *out_value);
 
+/** A copy of a string or data property, with a NUL behind it, which nothing but motte_buf_dispose() ends; MOTTE_NULL
+ *  and an empty buffer for a null.
+ *  Thread: owner. Result: O. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
+motte_status motte_object_copy_string(const motte_object *object, motte_prop prop, motte_buf *out_text);
+
 /** A data property, not copied.
  *  Thread: owner. Result: V. Errors: OBJECT_DELETED, UNKNOWN_PROPERTY, WRONG_TYPE. */
 motte_status motte_object_get_data(const motte_object *object, motte_prop prop, motte_bytes *out_value);
@@ -1243,6 +1300,11 @@ motte_status motte_object_get_fixed(const motte_object *object, motte_prop prop,
 /** Assigns an int or mixed property, or a float, double or decimal property, rounding to it.
  *  Thread: owner. Result: -. Errors: as motte_object_set(). */
 motte_status motte_object_set_int(motte_object *object, motte_prop prop, int64_t value);
+
+/** Adds to an int property, or to a mixed one that holds an int, and returns the sum. OVERFLOW leaves the value as it
+ *  was; a null is NULL_NOT_ALLOWED.
+ *  Thread: owner. Result: -. Optional: out_value. Errors: as motte_object_set(). */
+motte_status motte_object_add_int(motte_object *object, motte_prop prop, int64_t delta, int64_t *out_value);
 
 /** Assigns a bool property: 0 or 1, anything else is INVALID_ARGUMENT.
  *  Thread: owner. Result: -. Errors: as motte_object_set(). */
@@ -1364,7 +1426,8 @@ motte_status motte_coll_get(const motte_coll *coll, size_t index, motte_value *o
  *  Thread: owner. Result: O. Errors: OUT_OF_BOUNDS, WRONG_TYPE, OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_coll_get_object(const motte_coll *coll, size_t index, motte_object **out_object);
 
-/** The list or map nested in an element of type mixed, live; WRONG_TYPE if there is none.
+/** The list or map nested in an element of type mixed, live, also in results over such elements; WRONG_TYPE if there is
+ *  none, and in snapshots, whose values are copies.
  *  Thread: owner. Result: O. Errors: OUT_OF_BOUNDS, WRONG_TYPE, OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_coll_get_coll(const motte_coll *coll, size_t index, motte_coll **out_coll);
 
@@ -1400,6 +1463,12 @@ motte_status motte_coll_to_results(const motte_coll *coll, motte_coll **out_coll
  *  OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_coll_filter(const motte_coll *coll, const char *text, size_t text_size, const motte_value *args,
                                size_t arg_count, motte_coll **out_coll);
+
+/** Live results of a compiled query over the elements, which are objects of the query's class; the query's own SORT,
+ *  DISTINCT and LIMIT count. Binding another argument later does not change them. INVALID_ARGUMENT: the query is of
+ *  another class or realm.
+ *  Thread: owner. Result: O. Errors: INVALID_ARGUMENT, WRONG_TYPE, OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_coll_query(const motte_coll *coll, const motte_query *query, motte_coll **out_coll);
 
 /** Live results in another order; ties keep the order they had.
  *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, QUERY_INVALID, OBJECT_DELETED, OUT_OF_HANDLES. */
@@ -1537,6 +1606,11 @@ motte_status motte_map_entry(const motte_coll *map, size_t index, motte_str *out
  *  Thread: owner. Result: V. Errors: OBJECT_DELETED, WRONG_KIND. */
 motte_status motte_map_keys(const motte_coll *map, size_t first, size_t count, motte_str *out_values,
                             size_t *out_count);
+
+/** The keys as live results of strings, in the order of their bytes: filtered, sorted, observed like others. WRONG_KIND
+ *  for a map inside a mixed value.
+ *  Thread: owner. Result: O. Errors: OBJECT_DELETED, WRONG_KIND, OUT_OF_HANDLES. */
+motte_status motte_map_key_results(const motte_coll *map, motte_coll **out_coll);
 
 /* ---------------------------------------------------------------------------------------------------- nested
  *
@@ -2008,6 +2082,13 @@ motte_status motte_reference_new(const void *handle, motte_reference **out_refer
  *  Thread: owner. Result: O. Errors: INVALID_ARGUMENT, OUT_OF_HANDLES. */
 motte_status motte_reference_resolve(motte_reference *reference, motte_realm *realm, void **out_handle);
 
+/** The counterpart in a realm of this thread of an object, a collection or a query of any realm of the same file that
+ *  may be used here, above all of something frozen: motte_freeze() the other way, without a reference. A realm that
+ *  shows an older version refreshes first. NOT_FOUND: what it stands for is deleted there, or the realm is of another
+ *  file.
+ *  Thread: owner. Result: O. Errors: WRONG_KIND, OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_thaw(const void *handle, motte_realm *realm, void **out_handle);
+
 /* ---------------------------------------------------------------------------------------------------- sections
  *
  * A collection in sections: elements with the same key together, sections in the order of their first element. Keys are
@@ -2068,7 +2149,8 @@ motte_status motte_sections_locate(const motte_sections *sections, size_t positi
 /* The change set is valid during the call; a clone (motte_clone()) stays valid. */
 typedef motte_status (*motte_changes_fn)(void *userdata, const motte_changes *changes);
 
-/** Notifies of every version the realm advances to. `flags` is 0.
+/** Notifies of every version the realm advances to, with MOTTE_CHANGES_SCHEMA where the schema is another one. `flags`
+ *  is 0.
  *  Thread: owner. Result: O. Errors: ALREADY_IN_WRITE, FROZEN, OUT_OF_HANDLES. */
 motte_status motte_observe_realm(const motte_realm *realm, uint32_t flags, motte_changes_fn callback, void *userdata,
                                  motte_free_fn free_userdata, motte_token **out_token);
@@ -2139,7 +2221,8 @@ motte_status motte_token_stop(motte_token *token);
 /* Bits of motte_changes_details.flags. */
 enum {
     MOTTE_CHANGES_INITIAL = 0x1, /* nothing changed yet: the state that observation starts from */
-    MOTTE_CHANGES_DELETED = 0x2  /* the object, or the owner of the collection, was deleted; nothing follows */
+    MOTTE_CHANGES_DELETED = 0x2, /* the object, or the owner of the collection, was deleted; nothing follows */
+    MOTTE_CHANGES_SCHEMA = 0x4   /* of a realm: classes, properties or indexes came or went */
 };
 
 typedef uint32_t motte_changes_kind;
@@ -2188,6 +2271,25 @@ enum {
     MOTTE_CHANGES_INSERTIONS = 2,
     MOTTE_CHANGES_MODIFICATIONS = 3
 };
+
+/* Positions first ... first + count - 1. */
+typedef struct motte_range {
+    size_t first;
+    size_t count;
+} motte_range;
+
+/** The same as ranges of positions that follow each other: of deletions old ones, of insertions and modifications new
+ *  ones. Of sections, whose positions are in several, every range has one position.
+ *  Thread: any. Result: -. Optional: out_ranges. */
+motte_status motte_changes_ranges(const motte_changes *changes, motte_changes_part part, motte_range *out_ranges,
+                                  size_t capacity, size_t *out_count);
+
+/** Elements that changed their place: for each, its position in the old collection, which is one of the deletions, and
+ *  in the new one, which is one of the insertions. Of lists, what was moved with motte_list_move(); of sorted results,
+ *  lists, backlinks and snapshots over them, objects in another place. Change sets that skipped commits have none.
+ *  Thread: any. Result: -. Optional: out_from, out_to. */
+motte_status motte_changes_moves(const motte_changes *changes, size_t *out_from, size_t *out_to, size_t capacity,
+                                 size_t *out_count);
 
 /** Of a map: deleted, inserted or modified keys; a key whose object was deleted is modified. None for other
  *  collections.
@@ -2291,28 +2393,28 @@ template <typename T> motte_status motte_release(T *const *address) = delete;
 #endif
 
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
-/* Takes handles and void pointers only, so that motte_release(&realm) does not compile. The C language expands a macro
- * inside its own replacement only once: the inner name is the function. */
-#define MOTTE_EITHER_HANDLE(type, handle) type * : (handle), const type * : (handle)
+/* Takes handles and void pointers only, so that motte_release(&realm) does not compile. Without its bracket the name is
+ * that of the function. */
+#define MOTTE_EITHER_HANDLE(type) type * : motte_release, const type * : motte_release
 #define motte_release(handle)                                                                                          \
-    motte_release(_Generic((handle),                                                                                   \
-                      void *: (handle),                                                                                \
-                      const void *: (handle),                                                                          \
-                      MOTTE_EITHER_HANDLE(motte_error, handle),                                                        \
-                      MOTTE_EITHER_HANDLE(motte_config, handle),                                                       \
-                      MOTTE_EITHER_HANDLE(motte_schema, handle),                                                       \
-                      MOTTE_EITHER_HANDLE(motte_realm, handle),                                                        \
-                      MOTTE_EITHER_HANDLE(motte_object, handle),                                                       \
-                      MOTTE_EITHER_HANDLE(motte_coll, handle),                                                         \
-                      MOTTE_EITHER_HANDLE(motte_query, handle),                                                        \
-                      MOTTE_EITHER_HANDLE(motte_insert, handle),                                                       \
-                      MOTTE_EITHER_HANDLE(motte_queue, handle),                                                        \
-                      MOTTE_EITHER_HANDLE(motte_token, handle),                                                        \
-                      MOTTE_EITHER_HANDLE(motte_changes, handle),                                                      \
-                      MOTTE_EITHER_HANDLE(motte_sections, handle),                                                     \
-                      MOTTE_EITHER_HANDLE(motte_reference, handle),                                                    \
-                      MOTTE_EITHER_HANDLE(motte_report, handle),                                                       \
-                      MOTTE_EITHER_HANDLE(motte_migration, handle)))
+    _Generic((handle),                                                                                                 \
+        void *: motte_release,                                                                                         \
+        const void *: motte_release,                                                                                   \
+        MOTTE_EITHER_HANDLE(motte_error),                                                                              \
+        MOTTE_EITHER_HANDLE(motte_config),                                                                             \
+        MOTTE_EITHER_HANDLE(motte_schema),                                                                             \
+        MOTTE_EITHER_HANDLE(motte_realm),                                                                              \
+        MOTTE_EITHER_HANDLE(motte_object),                                                                             \
+        MOTTE_EITHER_HANDLE(motte_coll),                                                                               \
+        MOTTE_EITHER_HANDLE(motte_query),                                                                              \
+        MOTTE_EITHER_HANDLE(motte_insert),                                                                             \
+        MOTTE_EITHER_HANDLE(motte_queue),                                                                              \
+        MOTTE_EITHER_HANDLE(motte_token),                                                                              \
+        MOTTE_EITHER_HANDLE(motte_changes),                                                                            \
+        MOTTE_EITHER_HANDLE(motte_sections),                                                                           \
+        MOTTE_EITHER_HANDLE(motte_reference),                                                                          \
+        MOTTE_EITHER_HANDLE(motte_report),                                                                             \
+        MOTTE_EITHER_HANDLE(motte_migration))(handle)
 #endif
 
 #endif

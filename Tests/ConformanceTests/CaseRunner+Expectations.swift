@@ -259,6 +259,7 @@ extension CaseRunner {
         if changes.isInitial { parts.append("initial") }
         if changes.isSourceDeleted { parts.append("deleted") }
         if changes.kind == .session { parts.append("advanced") }
+        if changes.hasNewSchema { parts.append("schema") }
         let keys = [
             ("deletions", changes.keyDeletions), ("insertions", changes.keyInsertions),
             ("modifications", changes.keyModifications),

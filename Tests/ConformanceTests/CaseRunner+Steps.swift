@@ -125,6 +125,12 @@ extension CaseRunner {
             try insert(&input, input.accept("modified") ? .modified : .all)
         } else if input.accept("set") {
             try set(&input)
+        } else if input.accept("declare") {
+            let plan = try session.addSchema(try SchemaText.parse(try input.needText()))
+            if !input.isAtEnd() { try expectFlag(&input, plan.action != .nothing) }
+        } else if input.accept("delete class") {
+            let wasThere = try session.deleteType(try input.needName())
+            if !input.isAtEnd() { try expectFlag(&input, wasThere) }
         } else if input.accept("delete") {
             if startsCollection(input) {
                 try needCollection(&input).deleteObjects()

@@ -4,10 +4,13 @@
  *
  *   values     motte_int(36), motte_string("Ada"), motte_null(), ... make a motte_value on the spot
  *   literals   MOTTE_LIT("name") stands for the two arguments (text, length) of a literal
- *   handles    MOTTE_OWNED before a variable releases its handle at the end of the block; typed clone and freeze
+ *   handles    MOTTE_OWNED before a variable releases its handle at the end of the block; typed clone, freeze
  *   lookups    motte_class_named(), motte_prop_named()
- *   loops      motte_coll_each() over the objects of a collection, from a snapshot
- *   errors     motte_print_error()
+ *   names      motte_object_set_int(person, "age", 36): in C11 and C++, functions for properties of an object take
+ *              names where they take ids
+ *   objects    motte_realm_add(realm, "Person", MOTTE_FIELDS({"age", motte_int(36)}), NULL), motte_realm_query()
+ *   loops      motte_coll_next() over the objects of a collection; motte_coll_each() with a function, from a snapshot
+ *   errors     motte_print_error(), motte_error_text()
  */
 #ifndef MOTTE_INLINE_H
 #define MOTTE_INLINE_H
@@ -232,7 +235,253 @@ static inline motte_status motte_open(const char *path, const char *schema, mott
     return status;
 }
 
+/* ---------------------------------------------------------------------------------------------------- names
+ *
+ * The functions for a property of an object, by name: motte_object_set_int_named(person, "age", 36), and where the
+ * language can choose by the type of an argument, C11 and C++, under the name that ids have. A name that the class does
+ * not have is UNKNOWN_PROPERTY; the message names the nearest one. */
+
+#define MOTTE_NAMED(object, name)                                                                                      \
+    motte_prop prop_ = 0;                                                                                              \
+    motte_status status_ = motte_object_prop(object, name, MOTTE_NTS, &prop_);                                         \
+    if (status_ != MOTTE_OK) return status_
+
+static inline motte_status motte_object_get_named(const motte_object *object, const char *name,
+                                                  motte_value *out_value) {
+    if (out_value) memset(out_value, 0, sizeof *out_value);
+    MOTTE_NAMED(object, name);
+    return motte_object_get(object, prop_, out_value);
+}
+
+static inline motte_status motte_object_get_int_named(const motte_object *object, const char *name,
+                                                      int64_t *out_value) {
+    if (out_value) memset(out_value, 0, sizeof *out_value);
+    MOTTE_NAMED(object, name);
+    return motte_object_get_int(object, prop_, out_value);
+}
+
+static inline motte_status motte_object_get_bool_named(const motte_object *object, const char *name, bool *out_value) {
+    if (out_value) memset(out_value, 0, sizeof *out_value);
+    MOTTE_NAMED(object, name);
+    return motte_object_get_bool(object, prop_, out_value);
+}
+
+static inline motte_status motte_object_get_double_named(const motte_object *object, const char *name,
+                                                         double *out_value) {
+    if (out_value) memset(out_value, 0, sizeof *out_value);
+    MOTTE_NAMED(object, name);
+    return motte_object_get_double(object, prop_, out_value);
+}
+
+static inline motte_status motte_object_get_string_named(const motte_object *object, const char *name,
+                                                         motte_str *out_value) {
+    if (out_value) memset(out_value, 0, sizeof *out_value);
+    MOTTE_NAMED(object, name);
+    return motte_object_get_string(object, prop_, out_value);
+}
+
+static inline motte_status motte_object_copy_string_named(const motte_object *object, const char *name,
+                                                          motte_buf *out_text) {
+    if (out_text) memset(out_text, 0, sizeof *out_text);
+    MOTTE_NAMED(object, name);
+    return motte_object_copy_string(object, prop_, out_text);
+}
+
+static inline motte_status motte_object_get_data_named(const motte_object *object, const char *name,
+                                                       motte_bytes *out_value) {
+    if (out_value) memset(out_value, 0, sizeof *out_value);
+    MOTTE_NAMED(object, name);
+    return motte_object_get_data(object, prop_, out_value);
+}
+
+static inline motte_status motte_object_get_timestamp_named(const motte_object *object, const char *name,
+                                                            motte_timestamp *out_value) {
+    if (out_value) memset(out_value, 0, sizeof *out_value);
+    MOTTE_NAMED(object, name);
+    return motte_object_get_timestamp(object, prop_, out_value);
+}
+
+static inline motte_status motte_object_get_fixed_named(const motte_object *object, const char *name, size_t width,
+                                                        void *out_bytes) {
+    if (out_bytes) memset(out_bytes, 0, width);
+    MOTTE_NAMED(object, name);
+    return motte_object_get_fixed(object, prop_, width, out_bytes);
+}
+
+static inline motte_status motte_object_get_object_named(const motte_object *object, const char *name,
+                                                         motte_object **out_object) {
+    if (out_object) memset(out_object, 0, sizeof *out_object);
+    MOTTE_NAMED(object, name);
+    return motte_object_get_object(object, prop_, out_object);
+}
+
+static inline motte_status motte_object_get_coll_named(const motte_object *object, const char *name,
+                                                       motte_coll **out_coll) {
+    if (out_coll) memset(out_coll, 0, sizeof *out_coll);
+    MOTTE_NAMED(object, name);
+    return motte_object_get_coll(object, prop_, out_coll);
+}
+
+static inline motte_status motte_object_set_named(motte_object *object, const char *name, const motte_value *value) {
+    MOTTE_NAMED(object, name);
+    return motte_object_set(object, prop_, value);
+}
+
+static inline motte_status motte_object_set_int_named(motte_object *object, const char *name, int64_t value) {
+    MOTTE_NAMED(object, name);
+    return motte_object_set_int(object, prop_, value);
+}
+
+static inline motte_status motte_object_add_int_named(motte_object *object, const char *name, int64_t delta,
+                                                      int64_t *out_value) {
+    if (out_value) memset(out_value, 0, sizeof *out_value);
+    MOTTE_NAMED(object, name);
+    return motte_object_add_int(object, prop_, delta, out_value);
+}
+
+static inline motte_status motte_object_set_bool_named(motte_object *object, const char *name, uint32_t value) {
+    MOTTE_NAMED(object, name);
+    return motte_object_set_bool(object, prop_, value);
+}
+
+static inline motte_status motte_object_set_double_named(motte_object *object, const char *name, double value) {
+    MOTTE_NAMED(object, name);
+    return motte_object_set_double(object, prop_, value);
+}
+
+static inline motte_status motte_object_set_string_named(motte_object *object, const char *name, const char *text,
+                                                         size_t text_size) {
+    MOTTE_NAMED(object, name);
+    return motte_object_set_string(object, prop_, text, text_size);
+}
+
+static inline motte_status motte_object_set_data_named(motte_object *object, const char *name, const void *bytes,
+                                                       size_t byte_count) {
+    MOTTE_NAMED(object, name);
+    return motte_object_set_data(object, prop_, bytes, byte_count);
+}
+
+static inline motte_status motte_object_set_timestamp_named(motte_object *object, const char *name,
+                                                            const motte_timestamp *value) {
+    MOTTE_NAMED(object, name);
+    return motte_object_set_timestamp(object, prop_, value);
+}
+
+static inline motte_status motte_object_set_fixed_named(motte_object *object, const char *name, const void *bytes,
+                                                        size_t width) {
+    MOTTE_NAMED(object, name);
+    return motte_object_set_fixed(object, prop_, bytes, width);
+}
+
+static inline motte_status motte_object_set_null_named(motte_object *object, const char *name) {
+    MOTTE_NAMED(object, name);
+    return motte_object_set_null(object, prop_);
+}
+
+static inline motte_status motte_object_set_object_named(motte_object *object, const char *name,
+                                                         const motte_object *target) {
+    MOTTE_NAMED(object, name);
+    return motte_object_set_object(object, prop_, target);
+}
+
+#undef MOTTE_NAMED
+
+/* ---------------------------------------------------------------------------------------------------- objects */
+
+/* A value for a property by its name. */
+typedef struct motte_field {
+    const char *name;
+    motte_value value;
+} motte_field;
+
+/* MOTTE_FIELDS({"name", motte_string("Ada")}, {"age", motte_int(36)}) stands for the two arguments (fields, count). In
+ * C++ there is motte.hpp. */
+#ifndef __cplusplus
+#define MOTTE_FIELDS(...)                                                                                              \
+    (const motte_field[]){__VA_ARGS__}, sizeof((const motte_field[]){__VA_ARGS__}) / sizeof(motte_field)
+#endif
+
+/* The most fields of one call of motte_realm_add(). */
+enum {
+    MOTTE_MOST_FIELDS = 64
+};
+
+/* A new object with these values, the primary key among them, in the open write; all or nothing. out_object may be
+ * NULL. UNKNOWN_CLASS and UNKNOWN_PROPERTY for names that are not there, otherwise as motte_object_create_with(). */
+static inline motte_status motte_realm_add(motte_realm *realm, const char *class_name, const motte_field *fields,
+                                           size_t count, motte_object **out_object) {
+    motte_prop props[MOTTE_MOST_FIELDS];
+    motte_value values[MOTTE_MOST_FIELDS];
+    motte_class cls = 0;
+    size_t index;
+    motte_status status = motte_class_require(realm, class_name, MOTTE_NTS, &cls);
+    if (out_object) *out_object = NULL;
+    if (count > MOTTE_MOST_FIELDS) return MOTTE_E_INVALID_ARGUMENT;
+    for (index = 0; status == MOTTE_OK && index < count; index++) {
+        status = motte_prop_require(realm, cls, fields[index].name, MOTTE_NTS, &props[index]);
+        values[index] = fields[index].value;
+    }
+    if (status != MOTTE_OK) return status;
+    if (!out_object) return motte_row_create(realm, cls, props, values, count, MOTTE_CREATE_NEW, NULL, NULL);
+    return motte_object_create_with(realm, cls, props, values, count, MOTTE_CREATE_NEW, out_object, NULL);
+}
+
+/* Live results of query text over a class by name: motte_realm_query(realm, "Person", "age >= $0", args, 1, &adults).
+ * UNKNOWN_CLASS without such a class, otherwise as motte_coll_filter(). */
+static inline motte_status motte_realm_query(const motte_realm *realm, const char *class_name, const char *text,
+                                             const motte_value *args, size_t arg_count, motte_coll **out_coll) {
+    motte_class cls = 0;
+    motte_query *query = NULL;
+    motte_status status = motte_class_require(realm, class_name, MOTTE_NTS, &cls);
+    *out_coll = NULL;
+    if (status == MOTTE_OK) status = motte_query_parse(realm, cls, text, MOTTE_NTS, args, arg_count, &query);
+    if (status == MOTTE_OK) status = motte_query_run(query, out_coll);
+    motte_release(query);
+    return status;
+}
+
+/* A list of values as an argument of a query, `name IN $0`: motte_buf_dispose(document) when the query is made. */
+static inline motte_status motte_list_argument(const motte_value *values, size_t count, motte_buf *document,
+                                               motte_value *out_argument) {
+    motte_status status = motte_nested_list(values, count, document);
+    *out_argument = status == MOTTE_OK ? motte_nested(MOTTE_TYPE_LIST, document) : motte_null();
+    return status;
+}
+
+/* Appends an object to a list of links. */
+static inline motte_status motte_list_append_object(motte_coll *list, const motte_object *object) {
+    motte_class cls = 0;
+    motte_key key = 0;
+    motte_value link;
+    motte_status status = motte_object_row(object, &cls, &key);
+    if (status != MOTTE_OK) return status;
+    link = motte_link(cls, key);
+    return motte_list_append(list, &link, 1);
+}
+
 /* ---------------------------------------------------------------------------------------------------- loops */
+
+/* The next object of a collection, for a loop that does not change which objects are in it:
+ *
+ *     size_t index = 0;
+ *     motte_object *person = NULL;
+ *     while ((status = motte_coll_next(adults, &index, &person)) == MOTTE_OK) { ... }
+ *
+ * The object is released by the next call, and by the last one, which returns MOTTE_END; who leaves the loop before
+ * releases it. Objects of a snapshot that were deleted are passed over. */
+static inline motte_status motte_coll_next(const motte_coll *coll, size_t *index, motte_object **object) {
+    motte_status status;
+    (void)motte_release(*object);
+    do {
+        size_t count = 0;
+        *object = NULL;
+        status = motte_coll_count(coll, &count);
+        if (status != MOTTE_OK) return status;
+        if (*index >= count) return MOTTE_END;
+        status = motte_coll_get_object(coll, (*index)++, object);
+    } while (status == MOTTE_NULL);
+    return status;
+}
 
 typedef motte_status (*motte_each_fn)(void *userdata, motte_object *object);
 
@@ -259,6 +508,15 @@ static inline motte_status motte_coll_each(const motte_coll *coll, motte_each_fn
 
 /* ---------------------------------------------------------------------------------------------------- errors */
 
+/* What went wrong, for messages of one's own: right after a negative status, until the next failure of the thread. */
+static inline const char *motte_error_text(motte_status status) {
+    motte_error_details details;
+    memset(&details, 0, sizeof details);
+    details.struct_size = sizeof details;
+    if (status < 0 && motte_last_error(&details) == MOTTE_OK && details.code == status) return details.message;
+    return motte_status_message(status);
+}
+
 /* Prints what went wrong: call it right after a negative status. */
 static inline void motte_print_error(FILE *stream, const char *what, motte_status status) {
     motte_error_details details;
@@ -273,6 +531,123 @@ static inline void motte_print_error(FILE *stream, const char *what, motte_statu
 
 #ifdef __cplusplus
 }
+
+inline motte_status motte_object_get(const motte_object *object, const char *name, motte_value *out_value) {
+    return motte_object_get_named(object, name, out_value);
+}
+inline motte_status motte_object_get_int(const motte_object *object, const char *name, int64_t *out_value) {
+    return motte_object_get_int_named(object, name, out_value);
+}
+inline motte_status motte_object_get_bool(const motte_object *object, const char *name, bool *out_value) {
+    return motte_object_get_bool_named(object, name, out_value);
+}
+inline motte_status motte_object_get_double(const motte_object *object, const char *name, double *out_value) {
+    return motte_object_get_double_named(object, name, out_value);
+}
+inline motte_status motte_object_get_string(const motte_object *object, const char *name, motte_str *out_value) {
+    return motte_object_get_string_named(object, name, out_value);
+}
+inline motte_status motte_object_copy_string(const motte_object *object, const char *name, motte_buf *out_text) {
+    return motte_object_copy_string_named(object, name, out_text);
+}
+inline motte_status motte_object_get_data(const motte_object *object, const char *name, motte_bytes *out_value) {
+    return motte_object_get_data_named(object, name, out_value);
+}
+inline motte_status motte_object_get_timestamp(const motte_object *object, const char *name,
+                                               motte_timestamp *out_value) {
+    return motte_object_get_timestamp_named(object, name, out_value);
+}
+inline motte_status motte_object_get_fixed(const motte_object *object, const char *name, size_t width,
+                                           void *out_bytes) {
+    return motte_object_get_fixed_named(object, name, width, out_bytes);
+}
+inline motte_status motte_object_get_object(const motte_object *object, const char *name, motte_object **out_object) {
+    return motte_object_get_object_named(object, name, out_object);
+}
+inline motte_status motte_object_get_coll(const motte_object *object, const char *name, motte_coll **out_coll) {
+    return motte_object_get_coll_named(object, name, out_coll);
+}
+inline motte_status motte_object_set(motte_object *object, const char *name, const motte_value *value) {
+    return motte_object_set_named(object, name, value);
+}
+inline motte_status motte_object_set_int(motte_object *object, const char *name, int64_t value) {
+    return motte_object_set_int_named(object, name, value);
+}
+inline motte_status motte_object_add_int(motte_object *object, const char *name, int64_t delta, int64_t *out_value) {
+    return motte_object_add_int_named(object, name, delta, out_value);
+}
+inline motte_status motte_object_set_bool(motte_object *object, const char *name, uint32_t value) {
+    return motte_object_set_bool_named(object, name, value);
+}
+inline motte_status motte_object_set_double(motte_object *object, const char *name, double value) {
+    return motte_object_set_double_named(object, name, value);
+}
+inline motte_status motte_object_set_string(motte_object *object, const char *name, const char *text,
+                                            size_t text_size) {
+    return motte_object_set_string_named(object, name, text, text_size);
+}
+inline motte_status motte_object_set_data(motte_object *object, const char *name, const void *bytes,
+                                          size_t byte_count) {
+    return motte_object_set_data_named(object, name, bytes, byte_count);
+}
+inline motte_status motte_object_set_timestamp(motte_object *object, const char *name, const motte_timestamp *value) {
+    return motte_object_set_timestamp_named(object, name, value);
+}
+inline motte_status motte_object_set_fixed(motte_object *object, const char *name, const void *bytes, size_t width) {
+    return motte_object_set_fixed_named(object, name, bytes, width);
+}
+inline motte_status motte_object_set_null(motte_object *object, const char *name) {
+    return motte_object_set_null_named(object, name);
+}
+inline motte_status motte_object_set_object(motte_object *object, const char *name, const motte_object *target) {
+    return motte_object_set_object_named(object, name, target);
+}
+
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+/* The C language expands a macro inside its own replacement only once: the inner name is the function. */
+#define MOTTE_BY_ID_OR_NAME(prop, function)                                                                            \
+    _Generic((prop), char *: function##_named, const char *: function##_named, default: function)
+#define motte_object_get(object, prop, ...) MOTTE_BY_ID_OR_NAME(prop, motte_object_get)(object, prop, __VA_ARGS__)
+#define motte_object_get_int(object, prop, ...)                                                                        \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_int)(object, prop, __VA_ARGS__)
+#define motte_object_get_bool(object, prop, ...)                                                                       \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_bool)(object, prop, __VA_ARGS__)
+#define motte_object_get_double(object, prop, ...)                                                                     \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_double)(object, prop, __VA_ARGS__)
+#define motte_object_get_string(object, prop, ...)                                                                     \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_string)(object, prop, __VA_ARGS__)
+#define motte_object_copy_string(object, prop, ...)                                                                    \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_copy_string)(object, prop, __VA_ARGS__)
+#define motte_object_get_data(object, prop, ...)                                                                       \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_data)(object, prop, __VA_ARGS__)
+#define motte_object_get_timestamp(object, prop, ...)                                                                  \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_timestamp)(object, prop, __VA_ARGS__)
+#define motte_object_get_fixed(object, prop, ...)                                                                      \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_fixed)(object, prop, __VA_ARGS__)
+#define motte_object_get_object(object, prop, ...)                                                                     \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_object)(object, prop, __VA_ARGS__)
+#define motte_object_get_coll(object, prop, ...)                                                                       \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_coll)(object, prop, __VA_ARGS__)
+#define motte_object_set(object, prop, ...) MOTTE_BY_ID_OR_NAME(prop, motte_object_set)(object, prop, __VA_ARGS__)
+#define motte_object_set_int(object, prop, ...)                                                                        \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_set_int)(object, prop, __VA_ARGS__)
+#define motte_object_add_int(object, prop, ...)                                                                        \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_add_int)(object, prop, __VA_ARGS__)
+#define motte_object_set_bool(object, prop, ...)                                                                       \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_set_bool)(object, prop, __VA_ARGS__)
+#define motte_object_set_double(object, prop, ...)                                                                     \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_set_double)(object, prop, __VA_ARGS__)
+#define motte_object_set_string(object, prop, ...)                                                                     \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_set_string)(object, prop, __VA_ARGS__)
+#define motte_object_set_data(object, prop, ...)                                                                       \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_set_data)(object, prop, __VA_ARGS__)
+#define motte_object_set_timestamp(object, prop, ...)                                                                  \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_set_timestamp)(object, prop, __VA_ARGS__)
+#define motte_object_set_fixed(object, prop, ...)                                                                      \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_set_fixed)(object, prop, __VA_ARGS__)
+#define motte_object_set_null(object, prop) MOTTE_BY_ID_OR_NAME(prop, motte_object_set_null)(object, prop)
+#define motte_object_set_object(object, prop, ...)                                                                     \
+    MOTTE_BY_ID_OR_NAME(prop, motte_object_set_object)(object, prop, __VA_ARGS__)
 #endif
 
 #endif

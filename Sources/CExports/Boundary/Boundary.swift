@@ -20,6 +20,7 @@ func boundary(_ body: () throws(DatabaseError) -> Outcome) -> motte_status {
     do throws(DatabaseError) {
         return try body()
     } catch {
+        Log.write(error)
         ThreadState.current.fail(error)
         return error.code.rawValue
     }

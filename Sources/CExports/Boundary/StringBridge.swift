@@ -18,6 +18,14 @@ func textBytes(_ text: UnsafePointer<CChar>?, _ size: Int) throws(DatabaseError)
     return bytes
 }
 
+/// The same of one that must be there.
+func requiredBytes(
+    _ text: UnsafePointer<CChar>?, _ size: Int, _ what: StaticString
+) throws(DatabaseError) -> UnsafeRawBufferPointer {
+    guard let bytes = try textBytes(text, size) else { throw DatabaseError(.nullArgument, "\(what) is NULL") }
+    return bytes
+}
+
 /// A text argument that must be there.
 func requiredText(_ text: UnsafePointer<CChar>?, _ size: Int, _ what: StaticString) throws(DatabaseError) -> String {
     guard let bytes = try textBytes(text, size) else { throw DatabaseError(.nullArgument, "\(what) is NULL") }

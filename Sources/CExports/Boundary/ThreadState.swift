@@ -7,6 +7,8 @@ import MotteValues
 
 final class ThreadState {
     private(set) var lastError: StoredError?
+    /// While the function that receives messages runs.
+    var isLogging = false
     /// From motte_callback_fail(), until the callback returns.
     var announced: (message: String?, pointer: UnsafeMutableRawPointer?, free: motte_free_fn?)?
     /// Details for the `.callback` error that is being thrown.

@@ -165,6 +165,7 @@ func nested(in collection: LiveCollection, at index: Int) throws(DatabaseError) 
     switch collection {
     case let elements as LiveElements: found = try elements.nested(at: index)
     case let nested as LiveNested: found = try nested.nested(at: index)
+    case let results as LiveResults where results.target == nil: found = try results.nested(at: index)
     default:
         _ = try collection.value(at: index)
         found = nil
@@ -222,6 +223,15 @@ public func motte_coll_filter(
     derive(coll, out_coll) { (collection) throws(DatabaseError) in
         let text = try requiredText(text, text_size, "the query text")
         return try collection.filter(text, try queryArguments(args, arg_count))
+    }
+}
+
+@_cdecl("motte_coll_query") @implementation
+public func motte_coll_query(
+    _ coll: OpaquePointer?, _ query: OpaquePointer?, _ out_coll: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    derive(coll, out_coll) { (collection) throws(DatabaseError) in
+        try Handles.query(query).box.query.results(over: collection)
     }
 }
 

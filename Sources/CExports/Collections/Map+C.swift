@@ -201,3 +201,18 @@ public func motte_map_keys(
         return .ok
     }
 }
+
+@_cdecl("motte_map_key_results") @implementation
+public func motte_map_key_results(
+    _ map: OpaquePointer?, _ out_coll: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_coll)
+        let handle = try Handles.collection(map)
+        guard case .stored(let stored) = try AnyMap(handle) else {
+            throw DatabaseError(.wrongKind, "the keys of a map in a mixed value are read with motte_map_keys()")
+        }
+        try Handles.make(try stored.mapKeys(), handle.box.core, out)
+        return .ok
+    }
+}

@@ -87,11 +87,18 @@ public func motte_query_explain(
     }
 }
 
+/// The query and how it is evaluated now.
+private func planText(_ query: PreparedQuery) -> String {
+    do throws(DatabaseError) { return "\(try query.describe()): \(try query.explain())" } catch { return error.message }
+}
+
 @_cdecl("motte_query_count") @implementation
 public func motte_query_count(_ query: OpaquePointer?, _ out_count: UnsafeMutablePointer<Int>?) -> motte_status {
     boundary { () throws(DatabaseError) in
         let out = try required(out_count, zero: 0)
-        out.pointee = try Handles.query(query).box.query.count()
+        let query = try Handles.query(query).box.query
+        out.pointee = try query.count()
+        Log.write(.trace, "query", planText(query))
         return .ok
     }
 }
@@ -117,6 +124,7 @@ public func motte_query_run(
         let out = try required(out_coll)
         let query = try Handles.query(query)
         try Handles.make(try query.box.query.results(), query.box.core, out)
+        Log.write(.trace, "query", planText(query.box.query))
         return .ok
     }
 }

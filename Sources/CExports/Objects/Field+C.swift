@@ -70,6 +70,18 @@ public func motte_object_get_string(
     }
 }
 
+@_cdecl("motte_object_copy_string") @implementation
+public func motte_object_copy_string(
+    _ object: OpaquePointer?, _ prop: motte_prop, _ out_text: UnsafeMutablePointer<motte_buf>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_text, zero: emptyBuffer)
+        guard let view = try field(object, prop, .string, or: .data, "a string or data") else { return .null }
+        out.pointee = try makeBuffer(view.bytes)
+        return .ok
+    }
+}
+
 @_cdecl("motte_object_get_data") @implementation
 public func motte_object_get_data(
     _ object: OpaquePointer?, _ prop: motte_prop, _ out_value: UnsafeMutablePointer<motte_bytes>?
@@ -170,6 +182,36 @@ private func refusal(
 public func motte_object_set_int(_ object: OpaquePointer?, _ prop: motte_prop, _ value: Int64) -> motte_status {
     boundary { () throws(DatabaseError) in
         try assign(object, prop, .int(value), [.int, .double, .float, .decimal], "a number")
+        return .ok
+    }
+}
+
+@_cdecl("motte_object_add_int") @implementation
+public func motte_object_add_int(
+    _ object: OpaquePointer?, _ prop: motte_prop, _ delta: Int64, _ out_value: UnsafeMutablePointer<Int64>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        out_value?.pointee = 0
+        let object = try Handles.object(object)
+        _ = try object.box.session.requireWrite()
+        let id = PropertyID(prop)
+        let column = try id.column(in: object.box.object.table)
+        let view = try object.box.object.get(column)
+        guard view.kind == .int else {
+            let property = try id.property(in: try object.box.session.schema).property
+            guard view.isNull, property.type == .int || property.type == .mixed else {
+                throw notThatType(property, "an int")
+            }
+            throw DatabaseError(
+                .nullNotAllowed, "'\(property.name)' is null, to which nothing can be added; set it first",
+                propertyName: property.name)
+        }
+        let (sum, overflows) = view.intValue.addingReportingOverflow(delta)
+        guard !overflows else {
+            throw DatabaseError(.overflow, "\(view.intValue) and \(delta) do not fit in 64 bits together")
+        }
+        try object.box.object.set(column, to: .int(sum))
+        out_value?.pointee = sum
         return .ok
     }
 }

@@ -165,6 +165,21 @@ public func motte_object_delete(_ object: OpaquePointer?) -> motte_status {
     }
 }
 
+@_cdecl("motte_object_prop") @implementation
+public func motte_object_prop(
+    _ object: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ name_size: Int,
+    _ out_prop: UnsafeMutablePointer<motte_prop>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_prop, zero: 0)
+        let object = try Handles.object(object)
+        let bytes = try requiredBytes(name, name_size, "the property name")
+        let core = object.box.core
+        out.pointee = try core.properties.require(bytes, object.box.object.table, core.session)
+        return .ok
+    }
+}
+
 @_cdecl("motte_object_row") @implementation
 public func motte_object_row(
     _ object: OpaquePointer?, _ out_class: UnsafeMutablePointer<motte_class>?,
@@ -284,6 +299,32 @@ public func motte_object_get_object(
             return .null
         }
         try Handles.make(target, object.box.core, out)
+        return .ok
+    }
+}
+
+@_cdecl("motte_object_set_object") @implementation
+public func motte_object_set_object(
+    _ object: OpaquePointer?, _ prop: motte_prop, _ target: OpaquePointer?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let object = try Handles.object(object)
+        let id = PropertyID(prop)
+        let property = try id.single(of: object.box.object.table, in: try object.box.session.schema)
+        guard property.type == .link || property.type == .mixed else { throw notThatType(property, "a link") }
+        var link = ValueView.null
+        if let target {
+            let target = try Handles.object(target)
+            guard try target.box.session.database === object.box.session.database else {
+                throw DatabaseError(
+                    .invalidArgument, "the target is an object of another file; create it in this one first")
+            }
+            guard try target.box.object.exists() else {
+                throw DatabaseError(.objectDeleted, "the target has been deleted")
+            }
+            link = .link(target.box.object.link)
+        }
+        try object.box.object.set(try id.column(in: object.box.object.table), to: link)
         return .ok
     }
 }

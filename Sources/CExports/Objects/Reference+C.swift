@@ -88,3 +88,41 @@ public func motte_reference_resolve(
         return .ok
     }
 }
+
+@_cdecl("motte_thaw") @implementation
+public func motte_thaw(
+    _ handle: UnsafeRawPointer?, _ realm: OpaquePointer?,
+    _ out_handle: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_handle, zero: nil)
+        let subject = try Handles.whatever(handle)
+        try subject.box.check()
+        let core = try Handles.realm(realm).box.core
+        guard let member = subject.box as? RealmMemberBox else { throw hasNoCounterpart(subject.box) }
+        try bringUp(core.session, to: member.session)
+        let found: Box?
+        switch subject.box {
+        case let box as ObjectBox: found = try box.object.moved(to: core.session).map { ObjectBox($0, core) }
+        case let box as CollectionBox:
+            found = try box.collection.moved(to: core.session).map { CollectionBox($0, core) }
+        case let box as QueryBox: found = try box.query.moved(to: core.session).map { QueryBox($0, core) }
+        default: throw hasNoCounterpart(subject.box)
+        }
+        guard let found else { return .notFound }
+        try Handles.make(found, out)
+        return .ok
+    }
+}
+
+private func hasNoCounterpart(_ box: Box) -> DatabaseError {
+    DatabaseError(.wrongKind, "\(box.kind.name) is not thawed; objects, collections and queries are")
+}
+
+/// A session that shows an older version than what comes from another advances, so that it has what that has.
+private func bringUp(_ session: Session, to other: Session) throws(DatabaseError) {
+    guard !session.isFrozen, !session.isInWrite, try session.database === other.database,
+        try session.version < other.version
+    else { return }
+    try session.refresh()
+}

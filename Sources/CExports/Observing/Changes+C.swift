@@ -141,7 +141,8 @@ public func motte_changes_info(
             return motte_changes_details(
                 struct_size: 0, kind: changes.kind.rawValue,
                 flags: (changes.isInitial ? UInt32(MOTTE_CHANGES_INITIAL) : 0)
-                    | (changes.isSourceDeleted ? UInt32(MOTTE_CHANGES_DELETED) : 0),
+                    | (changes.isSourceDeleted ? UInt32(MOTTE_CHANGES_DELETED) : 0)
+                    | (changes.hasNewSchema ? UInt32(MOTTE_CHANGES_SCHEMA) : 0),
                 reserved: 0, from_version: changes.fromVersion.rawValue, to_version: changes.toVersion.rawValue,
                 deletion_count: UInt64(box.deletions.count), insertion_count: UInt64(box.insertions.count),
                 modification_count: UInt64(box.modificationsOld.count),
@@ -194,6 +195,52 @@ public func motte_changes_modifications(
         return try fill(
             out_old_indexes ?? out_new_indexes, capacity, out_count,
             from: out_old_indexes == nil ? changes.modificationsNew : changes.modificationsOld)
+    }
+}
+
+@_cdecl("motte_changes_ranges") @implementation
+public func motte_changes_ranges(
+    _ changes: OpaquePointer?, _ part: motte_changes_part, _ out_ranges: UnsafeMutablePointer<motte_range>?,
+    _ capacity: Int, _ out_count: UnsafeMutablePointer<Int>?
+) -> motte_status {
+    list(of: changes, out_ranges, capacity, out_count) { (box) throws(DatabaseError) in
+        let positions: [Int]
+        switch Int(part) {
+        case MOTTE_CHANGES_DELETIONS: positions = box.deletions
+        case MOTTE_CHANGES_INSERTIONS: positions = box.insertions
+        case MOTTE_CHANGES_MODIFICATIONS: positions = box.modificationsNew
+        default: throw DatabaseError(.invalidArgument, "\(part) is no part of a change set")
+        }
+        return ranges(of: positions, joined: box.changes.sectioned == nil)
+    }
+}
+
+private func ranges(of positions: [Int], joined: Bool) -> [motte_range] {
+    var ranges: [motte_range] = []
+    for position in positions {
+        if joined, let last = ranges.last, last.first + last.count == position {
+            ranges[ranges.count - 1].count += 1
+        } else {
+            ranges.append(motte_range(first: position, count: 1))
+        }
+    }
+    return ranges
+}
+
+@_cdecl("motte_changes_moves") @implementation
+public func motte_changes_moves(
+    _ changes: OpaquePointer?, _ out_from: UnsafeMutablePointer<Int>?, _ out_to: UnsafeMutablePointer<Int>?,
+    _ capacity: Int, _ out_count: UnsafeMutablePointer<Int>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        _ = try required(out_count, zero: 0)
+        let moves = try Handles.changes(changes).box.changes.moves
+        guard out_from != nil || out_to != nil || capacity == 0 else {
+            throw DatabaseError(.nullArgument, "both arrays of \(capacity) are NULL")
+        }
+        if out_to != nil { _ = try fill(out_to, capacity, out_count, from: moves.map(\.new)) }
+        return try fill(
+            out_from ?? out_to, capacity, out_count, from: out_from == nil ? moves.map(\.new) : moves.map(\.old))
     }
 }
 

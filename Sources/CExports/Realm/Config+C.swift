@@ -81,7 +81,9 @@ final class ConfigBox: Box {
 
     /// The same for opening, where that may convert a Realm file.
     func openingOptions() throws(DatabaseError) -> SessionOptions {
-        let options = try sessionOptions()
+        var options = try sessionOptions()
+        let name = options.name
+        options.openingNote = { Log.write(name, $0) }
         return convertsRealmFiles ? try RealmFileOpening.prepare(options).options : options
     }
 }

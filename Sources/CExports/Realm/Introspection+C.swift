@@ -16,6 +16,31 @@ public func motte_realm_schema(
     }
 }
 
+@_cdecl("motte_realm_add_schema") @implementation
+public func motte_realm_add_schema(_ realm: OpaquePointer?, _ schema: OpaquePointer?) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let realm = try Handles.realm(realm)
+        let declared = try Handles.any(schema, .schema, as: SchemaBox.self).box.schema
+        let plan = try realm.box.session.addSchema(declared)
+        if plan.action == .nothing { return .unchanged }
+        Log.write(.info, "schema", plan.lines.joined(separator: "; "))
+        return .ok
+    }
+}
+
+@_cdecl("motte_realm_delete_class") @implementation
+public func motte_realm_delete_class(
+    _ realm: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ name_size: Int
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let realm = try Handles.realm(realm)
+        let name = try requiredText(name, name_size, "the class name")
+        guard try realm.box.session.deleteType(name) else { return .notFound }
+        Log.write(.info, "schema", "class \(name) was deleted")
+        return .ok
+    }
+}
+
 @_cdecl("motte_class_find") @implementation
 public func motte_class_find(
     _ realm: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ name_size: Int,
@@ -27,6 +52,20 @@ public func motte_class_find(
         let name = try requiredText(name, name_size, "the class name")
         guard let key = try realm.box.session.schema[name]?.tableKey else { return .notFound }
         out.pointee = key.rawValue
+        return .ok
+    }
+}
+
+@_cdecl("motte_class_require") @implementation
+public func motte_class_require(
+    _ realm: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ name_size: Int,
+    _ out_class: UnsafeMutablePointer<motte_class>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_class, zero: 0)
+        let realm = try Handles.realm(realm)
+        let name = try requiredText(name, name_size, "the class name")
+        out.pointee = try realm.box.session.tableKey(name).rawValue
         return .ok
     }
 }
@@ -73,9 +112,27 @@ public func motte_prop_find(
     boundary { () throws(DatabaseError) in
         let out = try required(out_prop, zero: 0)
         let realm = try Handles.realm(realm)
-        let name = try requiredText(name, name_size, "the property name")
-        guard let property = try realm.box.session.schema.type(cls).property(named: name) else { return .notFound }
-        out.pointee = PropertyID(TableKey(cls), property).bits
+        let name = try requiredBytes(name, name_size, "the property name")
+        _ = try realm.box.session.schema.type(cls)
+        guard let prop = try realm.box.core.properties.find(name, TableKey(cls), realm.box.session) else {
+            return .notFound
+        }
+        out.pointee = prop
+        return .ok
+    }
+}
+
+@_cdecl("motte_prop_require") @implementation
+public func motte_prop_require(
+    _ realm: OpaquePointer?, _ cls: motte_class, _ name: UnsafePointer<CChar>?, _ name_size: Int,
+    _ out_prop: UnsafeMutablePointer<motte_prop>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_prop, zero: 0)
+        let realm = try Handles.realm(realm)
+        _ = try realm.box.session.schema.type(cls)
+        out.pointee = try realm.box.core.properties.require(
+            try requiredBytes(name, name_size, "the property name"), TableKey(cls), realm.box.session)
         return .ok
     }
 }

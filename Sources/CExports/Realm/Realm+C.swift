@@ -16,6 +16,9 @@ public func motte_realm_open(
         let core: RealmCore
         if let queue = config.box.queue { core = try RealmCore(session, on: queue) } else { core = RealmCore(session) }
         try Handles.make(RealmBox(core), out)
+        if let warning = try session.database.pages.openingWarning() {
+            Log.write(.warn, "storage", "\(session.path): \(warning)")
+        }
         return .ok
     }
 }
@@ -26,7 +29,9 @@ public func motte_realm_close(_ realm: OpaquePointer?) -> motte_status {
         let realm = try Handles.any(realm, .realm, as: RealmBox.self)
         if realm.box.session.isClosed { return .unchanged }
         try realm.box.session.check()
-        return try realm.box.session.close() ? .ok : .unchanged
+        let closed = try realm.box.session.close()
+        Log.write(.debug, "storage", "\(realm.box.session.path): closed")
+        return closed ? .ok : .unchanged
     }
 }
 
@@ -88,6 +93,7 @@ public func motte_realm_commit(
         let realm = try Handles.realm(realm)
         try checkFlags(flags)
         let version = try realm.box.session.commit()
+        Log.write(.debug, "write", "\(realm.box.session.path): committed version \(version.rawValue)")
         out_version?.pointee = version.rawValue
         return .ok
     }
@@ -107,6 +113,7 @@ public func motte_realm_commit_skipping(
             skipped.append(try Handles.any(token, .token, as: TokenBox.self).box.observation)
         }
         let version = try realm.box.session.commit(skipping: skipped)
+        Log.write(.debug, "write", "\(realm.box.session.path): committed version \(version.rawValue)")
         out_version?.pointee = version.rawValue
         return .ok
     }

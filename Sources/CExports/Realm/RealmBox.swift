@@ -12,6 +12,8 @@ final class RealmCore: Sendable {
     let names = NameCache()
     /// For calls about single rows.
     let shapes = RowShapes()
+    /// Properties by name.
+    let properties = PropertyCache()
     /// The queue that wakes for this realm, kept alive with it.
     private let queue: DeliveryQueue?
     /// Run by that queue.

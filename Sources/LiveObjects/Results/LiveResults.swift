@@ -207,6 +207,16 @@ package final class LiveResults: LiveCollection {
         }
     }
 
+    /// The list or map that an element of mixed values is, live; nil for anything else, and in a snapshot.
+    package func nested(at index: Int) throws(DatabaseError) -> LiveNested? {
+        _ = try value(at: index)
+        switch source {
+        case .list(let elements): return try elements.nested(at: try order()[index])
+        case .nested(let nested): return try nested.nested(at: try order()[index])
+        case .table, .backlinks, .section, .fixed, .fixedValues: return nil
+        }
+    }
+
     // MARK: Columns
 
     /// Results that are one query are totalled where they are found, without making their keys.

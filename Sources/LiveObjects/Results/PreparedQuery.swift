@@ -58,6 +58,19 @@ package final class PreparedQuery {
         return LiveResults(session, source: .table(table), stages: [stage])
     }
 
+    /// Over the elements of a collection instead of all objects.
+    package func results(over collection: LiveCollection) throws(DatabaseError) -> LiveResults {
+        try session.check()
+        guard collection.session === session else {
+            throw DatabaseError(.invalidArgument, "the query and the collection belong to different sessions")
+        }
+        guard let target = collection.target else { throw collection.notObjects() }
+        guard target == table else {
+            throw DatabaseError(.invalidArgument, "the query is of another class than the elements")
+        }
+        return try collection.results().adding(stage)
+    }
+
     package func count() throws(DatabaseError) -> Int { try stage.count(try session.source()) }
 
     package func first() throws(DatabaseError) -> LiveObject? {

@@ -32,9 +32,25 @@ extension ChangeSet {
             sum.modificationsOld.append(pair.old)
             sum.modificationsNew.append(pair.new)
         }
+        sum.hasNewSchema = hasNewSchema || next.hasNewSchema
+        sum.moves = moves(followedBy: next, first, second)
         sum.properties = Self.merged(properties, next.properties)
         if hasKeys || next.hasKeys { sum.addKeys(from: self, next, first, second) }
         return sum
+    }
+
+    /// What moved in either or in both, as far as it is there before and after.
+    private func moves(followedBy next: ChangeSet, _ first: PositionMap, _ second: PositionMap) -> [Move] {
+        if moves.isEmpty, next.moves.isEmpty { return [] }
+        var later: [Int: Int] = [:]
+        for move in next.moves { later[move.old] = move.new }
+        var all = moves.compactMap { move in
+            (later.removeValue(forKey: move.new) ?? second.new(ofOld: move.new)).map { Move(old: move.old, new: $0) }
+        }
+        for (middle, new) in later {
+            if let old = first.old(ofNew: middle) { all.append(Move(old: old, new: new)) }
+        }
+        return all.sorted { $0.old < $1.old }
     }
 
     /// Of two ascending lists without common elements, one.
@@ -121,6 +137,7 @@ extension ChangeSet {
             window.insertions = Self.merged(
                 window.insertions, (oldStaying ..< newStaying).map { map.new(ofStaying: $0) })
         }
+        window.moves = moves.filter { $0.old < limit && $0.new < limit }
         window.modificationsOld = []
         window.modificationsNew = []
         for (old, new) in zip(modificationsOld, modificationsNew) where old < limit && new < limit {

@@ -119,6 +119,23 @@ struct ListReplay {
         return difference
     }
 
+    /// Old elements that stand elsewhere now, by their old positions.
+    func moves() -> [ChangeSet.Move] {
+        guard hasMoves else { return [] }
+        let kept = Set(keptRuns())
+        var moves: [ChangeSet.Move] = []
+        var start = 0
+        for (index, run) in runs.enumerated() {
+            if !run.isNew, !kept.contains(index) {
+                for offset in 0 ..< run.count {
+                    moves.append(ChangeSet.Move(old: run.old + offset, new: start + offset))
+                }
+            }
+            start += run.count
+        }
+        return moves.sorted { $0.old < $1.old }
+    }
+
     /// Runs of old elements in ascending order, with as many elements as can be.
     private func keptRuns() -> [Int] {
         let old = runs.indices.filter { !runs[$0].isNew }

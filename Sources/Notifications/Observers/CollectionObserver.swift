@@ -98,7 +98,9 @@ final class ListObserver: ElementsObserver {
         oldCount = newCount
         let modified = try context.changedPositions(elements, filter)
         if edits.isEmpty, modified.isEmpty { return nil }
-        return changeSet(replay.difference(modified: modified), context)
+        var changes = changeSet(replay.difference(modified: modified), context)
+        changes?.moves = replay.moves()
+        return changes
     }
 }
 

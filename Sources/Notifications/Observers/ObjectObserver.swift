@@ -95,14 +95,29 @@ final class ObjectObserver: Observer {
 
 /// The session itself: every version it moves to, and every commit of its own.
 final class VersionObserver: Observer {
+    private var shown: Catalog
+
+    init(_ session: Session) throws(DatabaseError) {
+        shown = try session.source().catalog
+        try super.init(session)
+    }
+
     override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
         version = context.to
         guard context.moved || context.isOwnCommit else { return nil }
-        return ChangeSet(.session, from: context.from, to: context.to)
+        return changes(context)
     }
 
     override func resume(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
         version = context.to
-        return ChangeSet(.session, from: context.from, to: context.to)
+        return changes(context)
+    }
+
+    private func changes(_ context: DeliveryContext) -> ChangeSet {
+        var changes = ChangeSet(.session, from: context.from, to: context.to)
+        // Compared by identity: a catalog is read again only where a commit has changed it.
+        changes.hasNewSchema = shown !== context.source.catalog
+        shown = context.source.catalog
+        return changes
     }
 }

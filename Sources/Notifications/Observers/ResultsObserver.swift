@@ -84,7 +84,7 @@ final class ResultsObserver: CollectionObserver {
         // What another observer's error has kept from this one is not to be found out any more, nor to be shared.
         guard version == context.from else { return try restart() }
         version = context.to
-        let oldCount = keys.count
+        let old = keys
         let difference: SequenceDifference?
         if let query {
             guard let move = try move(query, context) else { return try restart() }
@@ -96,8 +96,23 @@ final class ResultsObserver: CollectionObserver {
         }
         show()
         guard let difference, var changes = changeSet(difference, context) else { return nil }
-        if let limit = query?.limit { changes = changes.limited(to: limit, oldCount: oldCount, newCount: keys.count) }
+        if mayMove { changes.moves = moves(in: changes, from: old) }
+        if let limit = query?.limit { changes = changes.limited(to: limit, oldCount: old.count, newCount: keys.count) }
         return changes.isEmpty ? nil : changes
+    }
+
+    /// Objects in the order of their keys never change their places.
+    private var mayMove: Bool { query == nil || results.stages.contains(where: \.isSorted) }
+
+    /// Objects that are among the deletions and among the insertions.
+    private func moves(in changes: ChangeSet, from old: KeyBlocks) -> [ChangeSet.Move] {
+        guard !changes.deletions.isEmpty, !changes.insertions.isEmpty else { return [] }
+        var places: [Int64: Int] = [:]
+        for position in changes.insertions { places[keys[position]] = position }
+        // An object may be in a list twice: each of its places is taken once.
+        return changes.deletions.compactMap { position in
+            places.removeValue(forKey: old[position]).map { ChangeSet.Move(old: position, new: $0) }
+        }
     }
 
     /// As somebody else has worked it out, or for others to take. nil when the log does not reach back.

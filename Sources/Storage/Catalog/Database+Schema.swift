@@ -111,6 +111,38 @@ extension Database {
     }
 }
 
+extension Database {
+    /// Deletes a class with its objects, in a commit of its own; the schema version stays. False if there is none.
+    package func deleteType(_ name: String, on snapshot: Snapshot) throws(DatabaseError) -> Bool {
+        let write = try beginWrite(on: snapshot, timeoutMilliseconds: -1, as: .callingThread, changesSchema: true)
+        do throws(DatabaseError) {
+            guard snapshot.schema[name] != nil else {
+                write.cancel()
+                return false
+            }
+            let rest = snapshot.schema.objectTypes.filter { !$0.name.hasSameBytes(as: name) }
+            for type in rest {
+                for property in type.properties where property.target?.hasSameBytes(as: name) == true {
+                    throw DatabaseError(
+                        .schemaInvalid,
+                        "class \(name) is the target of \(type.name).\(property.name); delete that property or class "
+                            + "first, in a migration", className: name, propertyName: property.name)
+                }
+            }
+            let migration = try SchemaMigration(
+                write, declared: Schema(rest), schemaVersion: snapshot.schemaVersion, renames: SchemaRenames(),
+                deleting: [name], progress: nil)
+            try write.catalog.requireKnownIndexes()
+            try migration.finish()
+            try write.commit()
+            return true
+        } catch {
+            write.cancel()
+            throw error
+        }
+    }
+}
+
 extension WriteTransaction {
     fileprivate func add(_ request: SchemaRequest, _ plan: SchemaPlan) throws(DatabaseError) {
         guard

@@ -23,6 +23,19 @@ package struct SchemaReliance: Sendable {
         self.init(properties: properties)
     }
 
+    /// Also on what is declared now.
+    package func adding(_ declared: Schema, in stored: Schema) -> SchemaReliance {
+        guard let properties, let more = SchemaReliance(declared: declared, in: stored).properties else { return .all }
+        return SchemaReliance(properties: properties.merging(more) { $0.union($1) })
+    }
+
+    /// No longer on a class.
+    package func removing(_ table: TableKey, in stored: Schema) -> SchemaReliance {
+        var rest = properties ?? SchemaReliance(declared: stored, in: stored).properties ?? [:]
+        rest[table] = nil
+        return SchemaReliance(properties: rest)
+    }
+
     func check(_ before: Catalog, _ now: Catalog) throws(DatabaseError) {
         guard before !== now else { return }
         for table in before.tables {

@@ -285,14 +285,24 @@ static void need_session(void) {
 
 /* An unknown name becomes an id that does not exist, so that the library itself says so. */
 static motte_class class_id(const char *name) {
-    motte_class cls;
-    return motte_class_find(now.realm, name, MOTTE_NTS, &cls) == MOTTE_OK ? cls : UINT32_MAX;
+    motte_class cls, same;
+    motte_status status = motte_class_find(now.realm, name, MOTTE_NTS, &cls);
+    if (status == MOTTE_OK) {
+        agree(motte_class_require(now.realm, name, MOTTE_NTS, &same) == MOTTE_OK && same == cls, "motte_class_find",
+              "motte_class_require");
+    }
+    return status == MOTTE_OK ? cls : UINT32_MAX;
 }
 
 static motte_prop prop_id(motte_class cls, const char *name) {
-    motte_prop prop;
+    motte_prop prop, same;
     if (strcmp(name, "self") == 0) return MOTTE_PROP_SELF;
-    return motte_prop_find(now.realm, cls, name, MOTTE_NTS, &prop) == MOTTE_OK ? prop : UINT64_MAX;
+    motte_status status = motte_prop_find(now.realm, cls, name, MOTTE_NTS, &prop);
+    if (status == MOTTE_OK) {
+        agree(motte_prop_require(now.realm, cls, name, MOTTE_NTS, &same) == MOTTE_OK && same == prop, "motte_prop_find",
+              "motte_prop_require");
+    }
+    return status == MOTTE_OK ? prop : UINT64_MAX;
 }
 
 /* Keys are ints and texts: in `Person/1.name` the dot is not part of a number. */
@@ -408,6 +418,32 @@ static size_t need_sort_keys(cursor *in, motte_sort_key keys[8]) {
     return count;
 }
 
+/* By query text, or of objects every other time by a compiled query. */
+static motte_status narrow(motte_coll *coll, const char *text, const literal *arguments, motte_coll **out) {
+    motte_coll_details details = {.struct_size = sizeof details};
+    motte_query *query;
+    if (now.steps % 2 == 0 || motte_coll_info(coll, &details) != MOTTE_OK || details.type != MOTTE_TYPE_LINK ||
+        motte_handle_is_frozen(coll)) {
+        return motte_coll_filter(coll, text, MOTTE_NTS, arguments->items, arguments->count, out);
+    }
+    TRY(motte_query_parse(now.realm, details.target, text, MOTTE_NTS, arguments->items, arguments->count, &query));
+    motte_status status = motte_coll_query(coll, query, out);
+    motte_release(query);
+    return status;
+}
+
+/* What was frozen is the same collection again in the session in use. */
+static void check_thaw(const void *frozen) {
+    void *thawed;
+    if (motte_realm_in_write(now.realm)) return;
+    motte_status status = motte_thaw(frozen, now.realm, &thawed);
+    agree(status == MOTTE_OK || status == MOTTE_NOT_FOUND || status == MOTTE_E_OBJECT_DELETED, "motte_thaw",
+          "its own status");
+    if (status != MOTTE_OK) return;
+    agree(motte_handle_kind(thawed) == motte_handle_kind(frozen), "motte_thaw", "motte_handle_kind");
+    motte_release(thawed);
+}
+
 /* A base and any number of suffixes. */
 static motte_status need_collection(cursor *in, motte_coll **out) {
     motte_coll *next;
@@ -416,7 +452,7 @@ static motte_status need_collection(cursor *in, motte_coll **out) {
         if (accept(in, "where")) {
             char *text = need_text(in);
             literal arguments = accept_arguments(in, resolve);
-            TRY(motte_coll_filter(*out, text, MOTTE_NTS, arguments.items, arguments.count, &next));
+            TRY(narrow(*out, text, &arguments, &next));
         } else if (accept(in, "sorted")) {
             motte_sort_key keys[8];
             TRY(motte_coll_sort(*out, keys, need_sort_keys(in, keys), &next));
@@ -442,6 +478,7 @@ static motte_status need_collection(cursor *in, motte_coll **out) {
             void *frozen;
             TRY(motte_freeze(*out, &frozen));
             agree(motte_handle_is_frozen(frozen) == 1, "motte_freeze", "motte_handle_is_frozen");
+            check_thaw(frozen);
             next = frozen;
         } else {
             return MOTTE_OK;
@@ -464,6 +501,19 @@ static motte_status entries(motte_coll *map, literal *out) {
     motte_str *keys = case_alloc((count + 1) * sizeof *keys), *read = case_alloc((count + 1) * sizeof *read);
     if (count > 0) MUST(motte_map_keys(map, 0, count, read, &got));
     agree(got == count, "motte_map_keys", "motte_coll_count");
+    motte_coll_details details = {.struct_size = sizeof details};
+    motte_coll *key_results;
+    MUST(motte_coll_info(map, &details));
+    if (!(details.flags & MOTTE_COLL_NESTED)) {
+        MUST(motte_map_key_results(map, &key_results));
+        for (size_t i = 0; i < count; i++) {
+            motte_value key;
+            MUST(motte_coll_get(key_results, i, &key));
+            agree(key.as.string.size == read[i].size && memcmp(key.as.string.data, read[i].data, read[i].size) == 0,
+                  "motte_map_key_results", "motte_map_keys");
+        }
+        motte_release(key_results);
+    }
     for (size_t i = 0; i < count; i++) {
         motte_value value, same;
         motte_status status = motte_map_entry(map, i, &keys[i], &value);
@@ -670,6 +720,14 @@ static motte_status set_typed(motte_object *object, motte_prop prop, const motte
         motte_timestamp time = {value->as.seconds, value->aux, 0};
         return motte_object_set_timestamp(object, prop, &time);
     }
+    case MOTTE_TYPE_LINK: {
+        motte_object *target;
+        motte_status status = motte_object_at(now.realm, value->aux, value->as.key, &target);
+        if (status != MOTTE_OK) return motte_object_set(object, prop, value);
+        status = motte_object_set_object(object, prop, target);
+        motte_release(target);
+        return status;
+    }
     default: return motte_object_set(object, prop, value);
     }
 }
@@ -768,7 +826,15 @@ static motte_status get_typed(const motte_object *object, const motte_prop_detai
         out->as.single = (float)real;
         break;
     case MOTTE_TYPE_DOUBLE: status = motte_object_get_double(object, prop->id, &out->as.real); break;
-    case MOTTE_TYPE_STRING: status = motte_object_get_string(object, prop->id, &out->as.string); break;
+    case MOTTE_TYPE_STRING: {
+        motte_buf copy;
+        status = motte_object_get_string(object, prop->id, &out->as.string);
+        agree(motte_object_copy_string(object, prop->id, &copy) == status && copy.size == out->as.string.size &&
+                  (copy.size == 0 || memcmp(copy.data, out->as.string.data, copy.size) == 0),
+              "motte_object_get_string", "motte_object_copy_string");
+        motte_buf_dispose(&copy);
+        break;
+    }
     case MOTTE_TYPE_DATA:
         status = motte_object_get_data(object, prop->id, &bytes);
         out->as.data = bytes;
@@ -798,6 +864,9 @@ static motte_status get(motte_object *object, motte_prop prop, motte_value *out)
     TRY(status);
     agree((status == MOTTE_NULL) == (out->type == MOTTE_TYPE_NULL), "motte_object_get", "its own status");
     motte_prop_details details = details_of(prop);
+    motte_prop same;
+    agree(motte_object_prop(object, details.name, MOTTE_NTS, &same) == MOTTE_OK && same == prop, "motte_object_prop",
+          "motte_prop_find");
     motte_type type = details.type != MOTTE_TYPE_MIXED ? details.type
                       : out->type == MOTTE_TYPE_NULL   ? MOTTE_TYPE_INT
                                                        : out->type;
@@ -864,6 +933,27 @@ static char *sections_text(const motte_changes *changes, char *text) {
     return text;
 }
 
+/* Ranges are the same positions; what moved is among the deletions and among the insertions. */
+static void check_ranges_and_moves(const motte_changes *changes, motte_changes_part part, const size_t *positions,
+                                   size_t count) {
+    motte_range ranges[1024];
+    size_t found, covered = 0, from[1024], to[1024];
+    MUST(motte_changes_ranges(changes, part, ranges, 1024, &found));
+    for (size_t i = 0; i < found; i++) {
+        for (size_t j = 0; j < ranges[i].count; j++, covered++) {
+            agree(covered < count && positions[covered] == ranges[i].first + j, "motte_changes_ranges",
+                  "the positions");
+        }
+    }
+    agree(covered == count, "motte_changes_ranges", "the count of positions");
+    MUST(motte_changes_moves(changes, from, to, 1024, &found));
+    for (size_t i = 0; i < found && part != MOTTE_CHANGES_MODIFICATIONS; i++) {
+        size_t wanted = part == MOTTE_CHANGES_DELETIONS ? from[i] : to[i], at = 0;
+        while (at < count && positions[at] != wanted) at++;
+        agree(at < count, "motte_changes_moves", "the positions");
+    }
+}
+
 static char *changes_text(const motte_changes *changes) {
     motte_changes_details details = {.struct_size = sizeof details};
     size_t old[1024], new[1024], count;
@@ -873,6 +963,7 @@ static char *changes_text(const motte_changes *changes) {
     if (details.flags & MOTTE_CHANGES_INITIAL) text = case_format("%s initial", text);
     if (details.flags & MOTTE_CHANGES_DELETED) text = case_format("%s deleted", text);
     if (details.kind == MOTTE_CHANGES_REALM) text = case_format("%s advanced", text);
+    if (details.flags & MOTTE_CHANGES_SCHEMA) text = case_format("%s schema", text);
     int has_keys = 0;
     char *with_keys = text;
     for (motte_changes_part part = MOTTE_CHANGES_DELETIONS; part <= MOTTE_CHANGES_MODIFICATIONS; part++) {
@@ -888,12 +979,15 @@ static char *changes_text(const motte_changes *changes) {
     if (details.kind == MOTTE_CHANGES_SECTIONS) return case_format("%s }", sections_text(changes, text));
     MUST(motte_changes_deletions(changes, old, 1024, &count));
     agree(count == details.deletion_count, "motte_changes_info", "motte_changes_deletions");
+    check_ranges_and_moves(changes, MOTTE_CHANGES_DELETIONS, old, count);
     text = numbers_text(text, "deletions", old, count);
     MUST(motte_changes_insertions(changes, new, 1024, &count));
     agree(count == details.insertion_count, "motte_changes_info", "motte_changes_insertions");
+    check_ranges_and_moves(changes, MOTTE_CHANGES_INSERTIONS, new, count);
     text = numbers_text(text, "insertions", new, count);
     MUST(motte_changes_modifications(changes, old, new, 1024, &count));
     agree(count == details.modification_count, "motte_changes_info", "motte_changes_modifications");
+    check_ranges_and_moves(changes, MOTTE_CHANGES_MODIFICATIONS, new, count);
     if (has_keys) return case_format("%s }", with_keys);
     for (size_t i = 0; i < count; i++) {
         text = case_format("%s%s %zu:%zu", text, i ? "" : " modifications", old[i], new[i]);
@@ -1828,6 +1922,15 @@ static motte_status commit(cursor *in) {
     return MOTTE_OK;
 }
 
+/* Classes and properties for the schema of the open session; whether there was something to add. */
+static motte_status declare(cursor *in) {
+    motte_schema *schema;
+    TRY(schema_from(need_text(in), &schema));
+    motte_status status = motte_realm_add_schema(now.realm, schema);
+    TRY(status);
+    return at_end(in) ? MOTTE_OK : expect_flag(in, status == MOTTE_OK);
+}
+
 static motte_status step(cursor *in) {
     now.steps++;
     if (accept(in, "session")) return session(in);
@@ -1882,6 +1985,12 @@ static motte_status step(cursor *in) {
     }
     if (accept(in, "replace")) return place(in, 1);
     if (accept(in, "set")) return set(in);
+    if (accept(in, "declare")) return declare(in);
+    if (accept(in, "delete class")) {
+        motte_status status = motte_realm_delete_class(now.realm, need_name(in), MOTTE_NTS);
+        TRY(status);
+        return at_end(in) ? MOTTE_OK : expect_flag(in, status == MOTTE_OK);
+    }
     if (accept(in, "delete")) return delete(in);
     if (accept(in, "append")) return append(in);
     if (accept(in, "add")) return add(in);

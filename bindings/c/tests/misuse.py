@@ -28,6 +28,7 @@ PROPS = {
     "get_int": "n", "set_int": "n", "get_bool": "flag", "set_bool": "flag", "get_double": "real",
     "set_double": "single", "get_string": "name", "set_string": "name", "get_data": "data", "set_data": "data",
     "get_timestamp": "time", "set_timestamp": "time", "set_null": "name", "get_object": "friend_",
+    "copy_string": "name", "add_int": "n",
     "get_coll": "friends", "read_ints": "n", "read_doubles": "real", "read_bools": "flag", "read_timestamps": "time",
     "read_links": "friend_", "read_strings": "name", "read_strings_packed": "name", "aggregate": "n",
     "prop_info": "owners", "get_fixed": "price", "set_fixed": "price", "read_fixed": "price",
@@ -102,6 +103,9 @@ GOOD = {
     ("motte_arrow_insert", "options"): "&f->arrow_import_options", ("motte_arrow_insert", "stream"): "made_stream(f)",
     ("motte_arrow_stream_of", "schema"): "made_arrow_schema(f)",
     ("motte_arrow_stream_of", "batch"): "made_arrow_batch(f)",
+    ("motte_log_set", "level"): "MOTTE_LOG_ERROR", ("motte_log_set", "callback"): "NULL",
+    ("motte_class_require", "name"): '"Thing"', ("motte_realm_delete_class", "name"): '"Nobody"',
+    ("motte_thaw", "realm"): "f->realm", ("motte_object_set_object", "prop"): "f->friend_",
     ("motte_map_get_coll", "key"): '"nested"', ("motte_embedded_create", "prop"): "f->home",
     ("motte_embedded_insert", "list"): "f->places", ("motte_embedded_set", "list"): "f->places",
     ("motte_sections_by_path", "path"): '"id"', ("motte_sections_by_callback", "callback"): "section_key_callback",
@@ -127,14 +131,14 @@ GENERAL = {
     "value": "&f->int_value", "parent": "f->object",
     "progress": "progress_callback", "class_name": '"Thing"',
     "paths": "f->column_names", "path_count": "2", "tokens": "&f->token", "token_count": "1",
-    "savepoint": "made_savepoint(f)",
+    "savepoint": "made_savepoint(f)", "delta": "1", "target": "f->object",
     "real": "1.5", "decimal": "&f->decimal", "timestamp": "&f->instant", "width": "16",
 }
 # NULL means something for these.
 NULL_IS_FINE = {
     ("motte_config_set_schema", "schema"), ("motte_config_set_queue", "queue"), ("motte_has_feature", "name"),
-    ("motte_object_create", "primary_key"), ("motte_arrow_read", "options"), ("motte_arrow_schema", "options"),
-    ("motte_arrow_insert", "options"),
+    ("motte_object_create", "primary_key"), ("motte_object_set_object", "target"), ("motte_arrow_read", "options"),
+    ("motte_arrow_schema", "options"), ("motte_arrow_insert", "options"),
 }
 # These need a realm that has a file, alone.
 WITH_FILE = {"motte_realm_compact"}
@@ -148,8 +152,11 @@ NOT_WITHOUT_HANDLES = {"motte_realm_open", "motte_file_salvage", "motte_token_ne
                        "motte_query_first"}
 # These need a realm with a queue.
 WITH_QUEUE = {"motte_realm_queue_write", "motte_realm_cancel_queued"}
+# What has to be there before a correct call.
+BEFORE = {"motte_object_add_int": "motte_object_set_int(f->object, f->n, 1);"}
 ARRAYS_OUT = {"out_values", "out_keys", "out_offsets", "out_props", "out_classes", "out_indexes", "out_old_indexes",
-              "out_new_indexes", "out_validity", "out_text", "out_readers", "out_texts", "out_notes"}
+              "out_new_indexes", "out_validity", "out_ranges", "out_from", "out_to",
+              "out_text", "out_readers", "out_texts", "out_notes"}
 
 
 def is_handle(parameter):
@@ -196,7 +203,8 @@ def good(function, index):
         if parameter.name == "out_bytes" and parameter.type == "void *":
             return "f->room"
         if is_array_output(function, parameter):
-            room = {"out_validity": "f->validity", "out_new_indexes": "(void *)f->more_room"}
+            room = {"out_validity": "f->validity", "out_new_indexes": "(void *)f->more_room",
+                    "out_to": "(void *)f->more_room"}
             return room.get(name, "(void *)f->room")
         return f"&{name}"
     if name.endswith("_size") and is_text(function, index - 1):
@@ -398,7 +406,7 @@ def write(cases, function, by_name):
     gives_handles = any(is_output(parameter) and "**" in parameter.type for parameter in parameters)
     if gives_handles and function.name not in NOT_WITHOUT_HANDLES and state in ("0", "IN_WRITE"):
         case("with no handle left", "MOTTE_E_OUT_OF_HANDLES", {}, where="without handles")
-    case("as it is meant", "success", {})
+    case("as it is meant", "success", {}, before=BEFORE.get(function.name, ""))
 
 
 def main():

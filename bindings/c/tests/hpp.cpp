@@ -1,0 +1,229 @@
+// motte.hpp: what it throws, what it keeps and lets go, what callbacks throw. Run under the address sanitizer.
+#include "motte.hpp"
+
+#include <cstdio>
+#include <stdexcept>
+#include <thread>
+
+static int passed, failed;
+
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (condition) {                                                                                               \
+            passed++;                                                                                                  \
+        } else {                                                                                                       \
+            failed++;                                                                                                  \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                       \
+        }                                                                                                              \
+    } while (0)
+
+template <typename Body> static motte_status code_of(Body &&body) {
+    try {
+        body();
+    } catch (const motte::Error &error) {
+        CHECK(*error.what() != 0 && error.category() != MOTTE_CATEGORY_NONE);
+        return error.code();
+    }
+    return MOTTE_OK;
+}
+
+static const char schema[] = "Person { name: string key, age: int?, height: double?, code: uuid?, at: timestamp?, "
+                             "blob: data?, boss: link<Person>, friends: list<Person>, tags: set<string>, "
+                             "scores: map<int>, any: mixed }  Dog { name: string }";
+
+static motte::Realm open(const char *identifier) {
+    return motte::Realm(motte::Config().inMemory(identifier).schema(schema));
+}
+
+static void values() {
+    motte::Realm realm = open("values");
+    const motte_uuid code = {{1, 2, 3}};
+    const std::byte bytes[] = {std::byte{0}, std::byte{255}};
+    realm.write([&] {
+        motte::Object ada = realm.add("Person", {{"name", "Ada"}, {"age", 36}, {"height", 1.7}, {"code", code}});
+        CHECK(ada.get<std::int64_t>("age") == 36 && ada.get<double>("height") == 1.7);
+        CHECK(ada.get<std::string>("name") == "Ada" && ada.get<std::string_view>("name") == "Ada");
+        CHECK(std::memcmp(&code, &static_cast<const motte_uuid &>(ada.get<motte_uuid>("code")), sizeof code) == 0);
+        CHECK(!ada.get<std::optional<motte_timestamp>>("at"));
+        CHECK(code_of([&] { ada.get<motte_timestamp>("at"); }) == MOTTE_E_WRONG_TYPE);
+        CHECK(code_of([&] { ada.get<std::int64_t>("name"); }) == MOTTE_E_WRONG_TYPE);
+        ada.set("at", motte_timestamp{5, 6, 0});
+        CHECK(ada.get<motte_timestamp>("at").nanoseconds == 6);
+        ada.set("blob", motte::Value::data(bytes, 2));
+        CHECK(ada.get<std::vector<std::byte>>("blob").back() == std::byte{255});
+        ada.set("age", nullptr);
+        CHECK(!ada.get<std::optional<std::int64_t>>("age"));
+        ada.set("age", std::optional<int>(7));
+        CHECK(ada.add("age", 5) == 12);
+        ada.set("any", std::string("text"));
+        CHECK(ada.get<std::optional<std::string>>("any") == "text");
+        ada.set("any", true);
+        CHECK(ada.get<bool>("any"));
+        ada.set("boss", ada);
+        CHECK(ada.object("boss") == ada);
+        ada.set("boss", nullptr);
+        CHECK(!ada.object("boss"));
+    });
+    try {
+        realm.query("Person", "nme == 'x'");
+        CHECK(false);
+    } catch (const motte::Error &error) {
+        CHECK(error.code() == MOTTE_E_UNKNOWN_PROPERTY && error.category() == MOTTE_CATEGORY_SCHEMA);
+        CHECK(std::string(error.what()).find("did you mean 'name'?") != std::string::npos);
+        CHECK(error.queryOffset() == 0 && std::string(error.name()) == "MOTTE_E_UNKNOWN_PROPERTY");
+    }
+    CHECK(code_of([&] { realm.all("Persn"); }) == MOTTE_E_UNKNOWN_CLASS);
+}
+
+static void transactions() {
+    motte::Realm realm = open("transactions");
+    try {
+        realm.write([&] {
+            realm.add("Person", {{"name", "Eve"}});
+            throw std::logic_error("no");
+        });
+        CHECK(false);
+    } catch (const std::logic_error &) { CHECK(!realm.isInWrite() && realm.all("Person").empty()); }
+    const std::size_t count = realm.write([&] {
+        realm.add("Person", {{"name", "Ada"}});
+        return realm.all("Person").size();
+    });
+    CHECK(count == 1 && realm.find("Person", "Ada") && !realm.find("Person", "Eve"));
+    CHECK(code_of([&] { realm.write([&] { realm.add("Person", {{"name", "Ada"}}); }); }) ==
+          MOTTE_E_DUPLICATE_PRIMARY_KEY);
+    CHECK(!realm.isInWrite());
+    CHECK(code_of([&] { realm.add("Person", {{"name", "Bob"}}); }) == MOTTE_E_NOT_IN_WRITE);
+    CHECK(realm.addSchema("Cat { lives: int }") && !realm.addSchema("Cat { lives: int }"));
+    CHECK(realm.eraseClass("Cat") && !realm.eraseClass("Cat"));
+}
+
+static void collections() {
+    motte::Realm realm = open("collections");
+    realm.write([&] {
+        motte::Object boss = realm.add("Person", {{"name", "Grace"}, {"age", 85}});
+        for (const char *name : {"Ada", "Bob", "Cleo"}) {
+            motte::Object person = realm.add("Person", {{"name", name}, {"age", 30}, {"boss", boss}});
+            boss.collection("friends").append(person);
+        }
+        boss.collection("tags").insert("a");
+        CHECK(!boss.collection("tags").insert("a"));
+        boss.collection("scores").put("chess", 9);
+        CHECK(boss.collection("scores").at<std::int64_t>("chess") == 9);
+        CHECK(!boss.collection("scores").at<std::int64_t>("go"));
+    });
+    std::string names;
+    for (motte::Object person : realm.query("Person", "age < $0", {50}).sort({{"name", false}})) {
+        names += person.get<std::string>("name") + " ";
+    }
+    CHECK(names == "Cleo Bob Ada ");
+    const motte::Collection all = realm.all("Person"), none = realm.query("Person", "age > 100");
+    CHECK(all.size() == 4 && none.empty() && none.begin() == none.end() && !none.first());
+    CHECK(code_of([&] { all[9]; }) == MOTTE_E_OUT_OF_BOUNDS);
+    const motte::Object first = all[0];
+    CHECK(all.find(first) == 0u && first.clone() == first && first != all[1]);
+    realm.write([&] {
+        int visited = 0;
+        for (motte::Object person : realm.all("Person").snapshot()) {
+            person.erase();
+            visited++;
+            if (visited == 1) all[0].erase(); // passed over
+        }
+        CHECK(visited == 3);
+    });
+    CHECK(all.empty() && !first.isValid());
+    CHECK(code_of([&] { first.get<std::int64_t>("age"); }) == MOTTE_E_OBJECT_DELETED);
+}
+
+static void ownership() {
+    motte::Realm realm = open("ownership");
+    motte::Object ada = realm.write([&] { return realm.add("Person", {{"name", "Ada"}}); });
+    motte::Object moved = std::move(ada);
+    CHECK(ada.handle() == nullptr && moved.isValid());
+    CHECK(code_of([&] { ada.get<std::string>("name"); }) == MOTTE_E_NULL_ARGUMENT);
+    motte::Object &same = moved;
+    moved = std::move(same);
+    CHECK(moved.isValid());
+    const motte::Object frozen = moved.freeze();
+    realm.write([&] { moved.set("age", 1); });
+    CHECK(!frozen.get<std::optional<std::int64_t>>("age") && frozen.thaw(realm)->get<std::int64_t>("age") == 1);
+    motte::Reference reference(moved);
+    std::thread([&reference] {
+        motte::Realm here = open("ownership");
+        std::optional<motte::Object> found = reference.resolve(here);
+        CHECK(found && found->get<std::int64_t>("age") == 1);
+    }).join();
+    CHECK(code_of([&] {
+              std::thread([&] {
+                  CHECK(code_of([&] { moved.get<std::int64_t>("age"); }) == MOTTE_E_WRONG_THREAD);
+              }).join();
+          }) == MOTTE_OK);
+    realm.close();
+    CHECK(code_of([&] { moved.get<std::int64_t>("age"); }) == MOTTE_E_CLOSED);
+}
+
+static void callbacks() {
+    motte::Queue queue;
+    motte::Realm realm(motte::Config().inMemory("callbacks").schema(schema).queue(queue));
+    motte::Collection all = realm.all("Person");
+    auto counted = std::make_shared<int>(0);
+    std::optional<motte::Changes> kept;
+    {
+        motte::Token token = all.observe([&kept, counted](const motte::Changes &changes) {
+            ++*counted;
+            if (changes.isInitial()) return;
+            if (changes.insertions().size() == 2) throw std::out_of_range("two");
+            if (changes.insertions().size() == 3) throw 3;
+            kept.emplace(motte::Changes(motte::Handle<motte_changes>([&] {
+                void *own = nullptr;
+                motte::check(motte_clone(changes.get(), &own));
+                return static_cast<motte_changes *>(own);
+            }())));
+        });
+        CHECK(counted.use_count() == 2);
+        queue.dispatch();
+        CHECK(*counted == 1);
+        realm.write([&] { realm.add("Person", {{"name", "a"}}); });
+        CHECK(*counted == 2 && kept && kept->insertions() == std::vector<std::size_t>{0});
+        try {
+            realm.write([&] {
+                realm.add("Person", {{"name", "b"}});
+                realm.add("Person", {{"name", "c"}});
+            });
+            CHECK(false);
+        } catch (const std::out_of_range &error) { CHECK(std::string(error.what()) == "two"); }
+        CHECK(!realm.isInWrite() && all.size() == 3);
+        try {
+            realm.write([&] {
+                for (const char *name : {"d", "e", "f"}) realm.add("Person", {{"name", name}});
+            });
+            CHECK(false);
+        } catch (int code) { CHECK(code == 3); }
+        std::thread([] {
+            motte::Realm other = open("callbacks");
+            other.write([&] { other.add("Person", {{"name", "g"}}); });
+        }).join();
+        CHECK(queue.fd() >= 0 && queue.wait(10000));
+        queue.dispatch();
+        CHECK(*counted == 5 && all.size() == 7);
+    }
+    CHECK(counted.use_count() == 1);
+    CHECK(code_of([&] { realm.write([&] { (void)all.observe([counted](const motte::Changes &) {}); }); }) ==
+          MOTTE_E_ALREADY_IN_WRITE);
+    CHECK(counted.use_count() == 1);
+    motte::Token polled = all.observe();
+    CHECK(polled.next()->isInitial() && !polled.next());
+    motte::Token whole = realm.observe();
+    realm.addSchema("Bird { name: string }");
+    CHECK(whole.next()->isSchema());
+}
+
+int main() {
+    values();
+    transactions();
+    collections();
+    ownership();
+    callbacks();
+    CHECK(motte_handle_count(MOTTE_HANDLE_NONE) == 0);
+    std::printf("%d passed, %d failed\n", passed, failed);
+    return failed == 0 ? 0 : 1;
+}
