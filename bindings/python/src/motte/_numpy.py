@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import _arrow, errors
 from ._coll import Coll
 from ._convert import (
-    DATA, BOOL, DECIMAL, DOUBLE, FLOAT, INT, LINK, MIXED, OBJECT_ID, STRING, TIMESTAMP, TYPE_NAMES, UUID, WIDTHS,
+    BOOL, DATA, DECIMAL, DOUBLE, FLOAT, INT, LINK, MIXED, OBJECT_ID, STRING, TIMESTAMP, TYPE_NAMES, UUID, WIDTHS,
 )
 from ._ffi import NULL, ffi
 from ._protocols import AnyDatabase
