@@ -4,6 +4,7 @@ scripts/check-consumers.sh.
 from __future__ import annotations
 
 import pathlib
+import subprocess
 from typing import Any
 
 import pytest
@@ -32,6 +33,19 @@ def test_the_tutorial_in_python(tmp_path: pathlib.Path, monkeypatch: pytest.Monk
             compared += 1
     names.clear()
     assert compared == 6 and (tmp_path / "reading.motte").exists()
+
+
+@promises("docs/tutorial-c.md", "The blocks are one program; every output below is what the code above it prints")
+def test_the_tutorial_in_c(tmp_path: pathlib.Path) -> None:
+    parts = blocks("docs/tutorial-c.md")
+    (tmp_path / "reading.c").write_text("".join(block.text for block in parts if block.language == "c"))
+    library = ROOT / "build" / "library"
+    subprocess.run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "reading.c", "-o", "reading", "-lmotte",
+                    f"-I{ROOT}/include", f"-I{ROOT}/bindings/c", f"-L{library}", f"-Wl,-rpath,{library}"],
+                   cwd=tmp_path, check=True)
+    done = subprocess.run(["./reading"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert done.stdout == parts[-1].text
 
 
 def test_the_tutorial_in_swift_is_a_program() -> None:
