@@ -394,6 +394,74 @@ static void rows(void) {
     close_world(&w);
 }
 
+/* What calls before were about is not what this one is about: other properties, another order, another write. */
+static void rows_again(void) {
+    world w = open_world("rows again");
+    motte_prop props[4], all[4];
+    motte_value values[4], one = motte_int(0), link;
+    motte_key key, other;
+    int round, first, count, i;
+    all[0] = w.age;
+    all[1] = w.height;
+    all[2] = w.alive;
+    all[3] = w.name;
+    for (round = 0; round < 3; round++) {
+        MUST(motte_realm_begin_write(w.realm, -1));
+        one = motte_int(round);
+        MUST(motte_row_create(w.realm, w.person, &w.id, &one, 1, 0, &key, NULL));
+        for (first = 0; first < 4; first++) {
+            for (count = 1; count <= 4; count++) {
+                for (i = 0; i < count; i++) props[i] = all[(first + i) % 4];
+                for (i = 0; i < count; i++) {
+                    values[i] = props[i] == w.age      ? motte_int(round * 100 + first * 10 + count)
+                                : props[i] == w.height ? motte_double(first + 0.5)
+                                : props[i] == w.alive  ? motte_bool(count % 2 == 1)
+                                                       : motte_string("again");
+                }
+                STATUS(MOTTE_OK, motte_row_set_many(w.realm, w.person, key, props, values, (size_t)count));
+                memset(values, 0xFF, sizeof values);
+                STATUS(MOTTE_OK, motte_row_get_many(w.realm, w.person, key, props, (size_t)count, values));
+                for (i = 0; i < count; i++) {
+                    if (props[i] == w.age) CHECK(values[i].as.integer == round * 100 + first * 10 + count);
+                    if (props[i] == w.height) CHECK(values[i].as.real == first + 0.5);
+                    if (props[i] == w.alive) CHECK(values[i].as.boolean == (uint64_t)(count % 2));
+                    if (props[i] == w.name) CHECK(motte_str_equal(values[i].as.string, "again"));
+                }
+            }
+        }
+        /* Refused at the second: the first is as it was. */
+        values[0] = motte_int(7);
+        values[1] = motte_string("not a number");
+        STATUS(MOTTE_E_WRONG_TYPE, motte_row_set_many(w.realm, w.person, key, all, values, 2));
+        CHECK(check_error().row_index == 1);
+        values[1] = motte_null();
+        STATUS(MOTTE_E_NULL_NOT_ALLOWED, motte_row_set_many(w.realm, w.person, key, &w.age, &values[1], 1));
+        CHECK(check_error().row_index == 0 && strcmp(check_error().property_name, "age") == 0);
+        props[0] = w.age;
+        props[1] = w.dog_name;
+        STATUS(MOTTE_E_UNKNOWN_PROPERTY, motte_row_set_many(w.realm, w.person, key, props, values, 2));
+        STATUS(MOTTE_E_UNKNOWN_PROPERTY, motte_row_get_many(w.realm, w.person, key, props, 2, values));
+        STATUS(MOTTE_E_UNKNOWN_PROPERTY, motte_row_set_many(w.realm, w.dog, 0, all, values, 1));
+        STATUS(MOTTE_E_UNKNOWN_CLASS, motte_row_get_many(w.realm, 4711, key, all, 1, values));
+        STATUS(MOTTE_OK, motte_row_get_many(w.realm, w.person, key, all, 1, values));
+        CHECK(values[0].as.integer == round * 100 + 34);
+        /* A link without its class gets that of the property. */
+        link = motte_link(0, key);
+        STATUS(MOTTE_OK, motte_row_set_many(w.realm, w.person, key, &w.friend_, &link, 1));
+        STATUS(MOTTE_OK, motte_row_get_many(w.realm, w.person, key, &w.friend_, 1, values));
+        CHECK(values[0].type == MOTTE_TYPE_LINK && values[0].aux == w.person && values[0].as.key == key);
+        one = motte_int(100 + round);
+        MUST(motte_row_create(w.realm, w.person, &w.id, &one, 1, 0, &other, NULL));
+        MUST(motte_row_delete(w.realm, w.person, &other, 1, NULL));
+        values[0] = motte_int(1);
+        STATUS(MOTTE_E_OBJECT_DELETED, motte_row_set_many(w.realm, w.person, other, &w.age, values, 1));
+        STATUS(MOTTE_E_OBJECT_DELETED, motte_row_get_many(w.realm, w.person, other, &w.age, 1, values));
+        MUST(motte_realm_commit(w.realm, 0, NULL));
+        STATUS(MOTTE_E_NOT_IN_WRITE, motte_row_set_many(w.realm, w.person, key, &w.age, &one, 1));
+    }
+    close_world(&w);
+}
+
 static void lists(void) {
     world w = open_world("lists");
     motte_object *object;
@@ -920,6 +988,7 @@ int main(void) {
     schemas();
     fields();
     rows();
+    rows_again();
     lists();
     queries();
     bulk();
