@@ -115,7 +115,7 @@ stage_memory() {
     # And the check itself: a program that gives a text up before the library reads it has to be found.
     local status=0
     "${checked[@]}" bindings/python/tests/freed_owner.py > "$logs/freed-owner.txt" 2>&1 || status=$?
-    [ "$status" -eq 9 ] && grep -A 12 "Invalid read" "$logs/freed-owner.txt" | grep -c "_cffi_f_motte_row_create"
+    [ "$status" -eq 9 ] && grep -A 12 "Invalid read" "$logs/freed-owner.txt" | grep -c "_cffi_f_motte_row_set_many"
 }
 
 stage_crash() {

@@ -6,9 +6,7 @@
 
 /* Values that go to the library together, 24 MB; more are several calls with a savepoint before them, which costs the
  * write a log of what it changes from there on. */
-enum {
-    MOST_VALUES = 1 << 20
-};
+Py_ssize_t most_values = 1 << 20;
 
 /* What the values point to, until the library has copied it. */
 typedef struct {
@@ -131,7 +129,7 @@ static bool fill_rows(Row *row, PyObject *objects, Py_ssize_t first, Py_ssize_t 
     return true;
 }
 
-static Py_ssize_t most_rows(Row *row) { return 1 + MOST_VALUES / row->plain_count; }
+static Py_ssize_t most_rows(Row *row) { return 1 + most_values / row->plain_count; }
 
 static bool insert_rows(motte_insert *insert, const motte_value *cells, Py_ssize_t count, motte_key *keys) {
     motte_status status;

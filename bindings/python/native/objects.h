@@ -223,6 +223,9 @@ bool encoded(Row *row, const Slot *slot, PyObject *value, motte_value *out);
 
 /* ------------------------------------------------------------------------------------------------ methods */
 
+/* So many go to the library together in add_all(). */
+extern Py_ssize_t most_values;
+
 PyObject *add(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *add_all(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *find(PyObject *module, PyObject *const *arguments, Py_ssize_t count);

@@ -166,17 +166,21 @@ def test_an_object_that_is_twice_in_a_list_is_added_once(db: motte.Database) -> 
         assert sorted(each.name for each in db.objects(Hound)) == ["Fido", "Rex"]
 
 
-def test_lists_of_every_size_are_all_or_nothing(db: motte.Database) -> None:
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 6, 50])
+def test_lists_of_every_size_are_all_or_nothing(
+    db: motte.Database, request: pytest.FixtureRequest, count: int
+) -> None:
     """Several calls of the library beyond so many values."""
-    count = (1 << 20) // 3 + 10
+    request.addfinalizer(lambda: _objects.configure(most_values=1 << 20))
+    _objects.configure(most_values=6)
     dogs = [Hound(name=str(number)) for number in range(count)]
     with db.write():
         db.add(Hound(name="before"))
         with pytest.raises(errors.DuplicatePrimaryKeyError):
-            db.add_all([*dogs, Hound(name="7")])
+            db.add_all([*dogs, Hound(name="0")])
         assert db.count(Hound) == 1 and not dogs[0].is_stored and dogs[0].name == "0"
         assert db.add_all(dogs) == dogs
-        assert db.count(Hound) == count + 1 and dogs[-1].name == str(count - 1) and dogs[7].object_key == 8
+        assert db.count(Hound) == count + 1 and dogs[-1].name == str(count - 1) and dogs[1].object_key == 2
 
 
 # ------------------------------------------------------------------------------------------------ whose it is
@@ -259,6 +263,33 @@ def test_classes_of_ones_own_keep_their_say(db: motte.Database) -> None:
     assert [each.title for each in db.objects(Careful)] == ["Ada Lovelace"] and Careful.made == before + 1
     with pytest.raises(AttributeError, match="did you mean 'name'"):
         careful.nam = "x"  # type: ignore[attr-defined]
+
+
+def test_classes_with_slots_and_metaclasses_work(db: motte.Database) -> None:
+    class Meta(type(motte.Model)):  # type: ignore[misc]
+        def __eq__(cls, other: object) -> bool:
+            raise RuntimeError("asked whether classes are equal")
+
+        __hash__ = type.__hash__
+
+    class Slim(motte.Model):
+        __slots__ = ("_extra",)
+        id: int
+        name: str = ""
+
+    class Odd(Slim, metaclass=Meta):
+        age: int = 0
+
+    with motte.open(in_memory="slim", schema=[Slim, Odd]) as other, other.write():
+        slim, odd = other.add(Slim(id=1)), other.add(Odd(id=2, age=5))
+        slim._extra = slim
+        other.add_all([Odd(id=3), Odd(id=4)])
+        assert [each.id for each in other.objects(Odd)] == [2, 3, 4] and odd.to_dict()["age"] == 5
+        slim.name, odd.name = "a", "b"
+        assert (slim.name, odd.name) == ("a", "b") and slim._extra is slim
+        with pytest.raises(TypeError):
+            odd.__class__ = Hound  # type: ignore[assignment]
+        odd.__class__ = Odd
 
 
 def test_a_class_may_hide_a_property_of_its_base() -> None:

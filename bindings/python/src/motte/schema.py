@@ -6,7 +6,6 @@ opened without classes get classes made from what is stored.
 """
 from __future__ import annotations
 
-import inspect
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -234,9 +233,14 @@ def _row_flags(layout: Layout) -> int:
     model = layout.model
     stored = [name for name, declared in model._declared().items() if declared.is_stored]
     # A class may have a property of Python's own where a class that it derives from has one that is stored.
-    shows = all(name in layout.properties and isinstance(inspect.getattr_static(model, name), _objects.Property)
+    shows = all(name in layout.properties and isinstance(_static(model, name), _objects.Property)
                 for name in stored)
     return (0 if issubclass(model, EmbeddedModel) else ADDS) | (ALL_SHOWN if shows else 0)
+
+
+def _static(model: type[Model], name: str) -> Any:
+    """What an attribute of a class is, which is asked for nothing."""
+    return next((vars(base)[name] for base in model.__mro__ if name in vars(base)), None)
 
 
 class Row(_objects.Row):
