@@ -1926,7 +1926,7 @@ motte_status motte_arrow_schema(const motte_coll *coll, const motte_arrow_option
  *  must not end the write or close the realm.
  *  Thread: owner. Result: -. Optional: out_counts. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, WRONG_TYPE,
  *  NULL_NOT_ALLOWED, DUPLICATE_PRIMARY_KEY, NO_PRIMARY_KEY, INVALID_UTF8, OVERFLOW, VALUE_TOO_LARGE, NOT_IN_WRITE,
- *  UNSUPPORTED, CALLBACK. */
+ *  CALLBACK. */
 motte_status motte_arrow_insert(motte_realm *realm, motte_class cls, struct ArrowArrayStream *stream,
                                 const motte_import_options *options, motte_import_counts *out_counts);
 

@@ -35,7 +35,7 @@ static void fill(size_t count) {
         snprintf(name, sizeof name, "name %zu", i);
         values[1].as.string.data = name;
         values[1].as.string.size = strlen(name);
-        MUST(motte_row_create(realm, class_p, props, values, 2, 0, &key));
+        MUST(motte_row_create(realm, class_p, props, values, 2, 0, &key, NULL));
     }
     MUST(motte_realm_commit(realm, 0, NULL));
 }
@@ -114,7 +114,7 @@ static void test_refusals_of_reading(void) {
     CHECK(stream.release == NULL && schema.release == NULL);
 
     MUST(motte_realm_begin_write(realm, -1));
-    MUST(motte_row_create(realm, class_p, props, &value, 1, 0, &key));
+    MUST(motte_row_create(realm, class_p, props, &value, 1, 0, &key, NULL));
     motte_value far_away = {.type = MOTTE_TYPE_TIMESTAMP, .as = {.integer = INT64_MAX / 4}};
     props[0] = prop_of(class_p, "when");
     MUST(motte_row_set_many(realm, class_p, key, props, &far_away, 1));

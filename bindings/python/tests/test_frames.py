@@ -138,6 +138,30 @@ def test_collections_of_values_and_of_objects(things: Any) -> None:
         first.words.to_arrow("name")
 
 
+def test_names_that_the_file_has_otherwise() -> None:
+    class Named(motte.Model):
+        id: int = motte.field(primary_key=True, stored_name="key")
+        text: str = motte.field(default="", stored_name="content")
+        next: Optional[Named] = motte.field(default=None, stored_name="successor")
+
+    with motte.open(in_memory="frames named", schema=[Named]) as db:
+        with db.write():
+            first = db.add(Named(id=1, text="a"))
+            db.add(Named(id=2, text="b", next=first))
+        found = db.objects(Named)
+        assert sorted(found.to_arrow().column_names) == ["id", "next", "text"]
+        assert found.to_arrow("text", Named.next.text).to_pydict() == {"text": ["a", "b"], "next.text": [None, "a"]}
+        assert sorted(found.to_polars().columns) == sorted(found.to_pandas().columns) == ["id", "next", "text"]
+        assert found.to_numpy("next.text").tolist() == [None, "a"]
+        assert found.to_numpy("id", "text")["text"].tolist() == ["a", "b"]
+        db.import_data(Named, pyarrow.table({"id": [3], "text": ["c"]}))
+        db.import_data(Named, pandas.DataFrame({"id": [4], "text": ["d"]}))
+        db.import_data(Named, [{"id": 5, "text": "e"}])
+        assert found.column("text") == ["a", "b", "c", "d", "e"]
+        with motte.open(in_memory="frames named too", schema=[Named]) as other:
+            assert other.import_data(Named, found.where("id > 2")) == (3, 0)
+
+
 def test_a_cycle_of_embedded_objects_is_named() -> None:
     class Node(motte.EmbeddedModel):
         below: list[Node] = motte.field(default_factory=list)

@@ -15,7 +15,6 @@ from ._ffi import NULL, ffi
 from ._protocols import AnyDatabase
 from ._schema import WIDTHS as INT_WIDTHS
 from .objectid import ObjectId
-from .query import path_name
 
 if TYPE_CHECKING:
     import numpy
@@ -24,8 +23,8 @@ _EVERY_WIDTH = sum(INT_WIDTHS.values())
 _NUMBERS = {FLOAT: "float32", DOUBLE: "float64", TIMESTAMP: "int64", LINK: "int64"}
 
 
-def path(database: AnyDatabase, coll: Coll, name: str, null: Any) -> numpy.ndarray[Any, Any]:
-    """Masked, as links on the way may be None, unless `null` says what to put in its place; of links, keys."""
+def path(database: AnyDatabase, coll: Coll, name: str, stored: str, null: Any) -> numpy.ndarray[Any, Any]:
+    """Of a path, which the file calls `stored`. Masked, as links on the way may be None, unless `null` says what to put in its place; of links, keys."""
     import numpy
 
     info = _property(database, coll.info().target, name)
@@ -35,8 +34,7 @@ def path(database: AnyDatabase, coll: Coll, name: str, null: Any) -> numpy.ndarr
             f"'{name}' holds mixed values, of which NumPy arrays cannot be made behind links; see to_arrow()",
             property_name=name)
     values, present = [numpy.empty(0, dtype=object)], [numpy.empty(0, dtype=bool)]
-    model = database._row(coll.info().target).model
-    for batch in _arrow.batches(coll, _arrow.Options([path_name(name, model)])):
+    for batch in _arrow.batches(coll, _arrow.Options([stored])):
         column, count = batch.children[0], int(batch.length)
         present.append(_bits(column.buffers[0], count) if column.buffers[0] != NULL else numpy.ones(count, dtype=bool))
         values.append(_values(column, count, type_, info.flags, present[-1]))

@@ -5,6 +5,7 @@ a value. The types are in docs/arrow.md.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _arrow, _numpy, _reading, query
@@ -55,7 +56,7 @@ class Frames:
 
         `unit` is that of timestamps, s, ms, us or ns."""
         pyarrow = _arrow.library("pyarrow", "to_arrow()")
-        return pyarrow.table(self._stream(columns, batch_rows=batch_rows, unit=unit))
+        return self._table(pyarrow, columns, batch_rows=batch_rows, unit=unit)
 
     def to_batches(self, *columns: Any, batch_rows: Optional[int] = None,
                    unit: str = "us") -> pyarrow.RecordBatchReader:
@@ -74,20 +75,38 @@ class Frames:
         names = [query.path_name(each, model) for each in columns]
         return _arrow.Stream(self._coll, _arrow.Options(names or None, **options), self._database)
 
+    def _titles(self, columns: tuple[Any, ...], stored: Sequence[str]) -> Optional[list[str]]:
+        """What columns are called in Python, where that differs from what the file calls them."""
+        model = self._model()
+        if model is None or not model._maps_names():
+            return None
+        if columns:
+            return [query.property_name(each) for each in columns]
+        names = {declared.stored_name: name for name, declared in model._declared().items()}
+        return [names.get(each, each) for each in stored]
+
+    def _table(self, pyarrow: Any, columns: tuple[Any, ...], **options: Any) -> Any:
+        table = pyarrow.table(self._stream(columns, **options))
+        titles = self._titles(columns, table.column_names)
+        return table if titles is None else table.rename_columns(titles)
+
     # -------------------------------------------------------------------------------------------- frames
 
     def to_pandas(self, *columns: Any, unit: str = "us") -> pandas.DataFrame:
         """A pandas frame of all stored properties, or of these; through pyarrow."""
         _arrow.library("pandas", "to_pandas()")
         pyarrow = _arrow.library("pyarrow", "to_pandas()")
-        frame: pandas.DataFrame = pyarrow.table(self._stream(columns, unit=unit)).to_pandas(split_blocks=True,
-                                                                                            self_destruct=True)
+        frame: pandas.DataFrame = self._table(pyarrow, columns, unit=unit).to_pandas(
+            split_blocks=True, self_destruct=True)
         return frame
 
     def to_polars(self, *columns: Any, unit: str = "us") -> polars.DataFrame:
         """A polars frame of all stored properties, or of these."""
         library = _arrow.library("polars", "to_polars()")
         frame: polars.DataFrame = library.DataFrame(self._stream(columns, unit=unit, views=True))
+        titles = self._titles(columns, frame.columns)
+        if titles is not None:
+            frame.columns = titles
         return frame
 
     # -------------------------------------------------------------------------------------------- NumPy
@@ -98,7 +117,7 @@ class Frames:
 
         A property that may be None, or a link to it, gives a masked array, unless `null` says what to put in place of
         None. Ints are int64, floats float64, datetimes datetime64[us], objects their keys (-1 for None); texts, data,
-        decimals, identifiers and mixed values are objects. Of types with a converter, the array has what is stored."""
+        decimals, identifiers and mixed values are objects."""
         if not more:
             return self._array(property, null)
         names = [query.property_name(each) for each in (property, *more)]
@@ -110,4 +129,4 @@ class Frames:
         if name is None or "." not in name or self._type != LINK:
             id_, type_, nullable, target = self._property_id(property)
             return _reading.to_numpy(self._coll, id_, type_, target, nullable, null, self._database._object)
-        return _numpy.path(self._database, self._coll, name, null)
+        return _numpy.path(self._database, self._coll, name, query.path_name(name, self._model()), null)

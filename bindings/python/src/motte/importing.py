@@ -14,6 +14,7 @@ from ._convert import LINK
 from ._ffi import lib, sized
 from ._protocols import AnyDatabase
 from .exchange import ImportCounts, writing
+from .frames import Frames
 from .model import EmbeddedModel, Model
 from .results import Collection
 from .schema import Row
@@ -32,7 +33,7 @@ def import_data(
     data = _frame(data)
     with writing(database), atomically(database):
         if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-            return _import_arrow(database, row, data, flags, ignore_unknown)
+            return _import_arrow(database, row, _renamed(row.model, data), flags, ignore_unknown)
         if isinstance(data, Mapping):
             return _import_columns(database, row, data, policy, ignore_unknown)
         return _import_rows(database, row, data, policy, ignore_unknown)
@@ -51,6 +52,15 @@ def _frame(data: Any) -> Any:
     if library == "polars" and hasattr(data, "collect"):
         return data.collect()
     return data
+
+
+def _renamed(model: type[Model], data: Any) -> Any:
+    """Columns by the names that the file has."""
+    if not model._maps_names() or isinstance(data, Frames):
+        return data
+    table = _arrow.library("pyarrow", "import_data() of properties with other names in the file").table(data)
+    stored = {name: declared.stored_name for name, declared in model._declared().items()}
+    return table.rename_columns([stored.get(name, name) for name in table.column_names])
 
 
 def _import_arrow(
