@@ -15,6 +15,7 @@ from typing import Any, Optional
 
 import duckdb
 import numpy
+import pandas
 import polars
 import pyarrow
 import pytest

@@ -24,7 +24,8 @@ _NUMBERS = {FLOAT: "float32", DOUBLE: "float64", TIMESTAMP: "int64", LINK: "int6
 
 
 def path(database: AnyDatabase, coll: Coll, name: str, stored: str, null: Any) -> numpy.ndarray[Any, Any]:
-    """Of a path, which the file calls `stored`. Masked, as links on the way may be None, unless `null` says what to put in its place; of links, keys."""
+    """Of a path, which the file calls `stored`. Masked, as links on the way may be None, unless `null` says what to put
+    in its place; of links, keys."""
     import numpy
 
     info = _property(database, coll.info().target, name)
