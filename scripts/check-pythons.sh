@@ -13,8 +13,6 @@ trap 'rm -rf "$work"' EXIT
 .venv/bin/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
     --wheel-dir "$work" ./bindings/python
 wheel=$(ls "$work"/motte-*.whl)
-# What the package needs at run time, with its hashes.
-awk '/^[a-z]/ { kept = $1 ~ /^(cffi|pycparser)==/ } kept' scripts/requirements/development.txt > "$work/needed.txt"
 
 interpreters() {
     local version found
@@ -34,7 +32,7 @@ while read -r version python; do
     log=$work/$version.log
     if "$python" -m venv "$work/$version" > "$log" 2>&1 &&
         "$work/$version/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
-            -r "$work/needed.txt" >> "$log" 2>&1 &&
+            -r scripts/requirements/runtime.txt >> "$log" 2>&1 &&
         "$work/$version/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps "$wheel" \
             >> "$log" 2>&1 &&
         "$work/$version/bin/python" bindings/python/tests/smoke.py >> "$log" 2>&1; then

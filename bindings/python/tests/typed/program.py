@@ -91,7 +91,8 @@ def write(db: motte.Database) -> Person:
 
 def read(db: motte.Database) -> Sequence[str]:
     found = db.objects(Person).where(Person.age >= 18, Person.name.startswith("A"), size="s")
-    found = found.sorted("-age", Person.name).where("age > $low AND name != $0", "x", low=3).where(lambda person: person.home.city == "London")
+    found = found.sorted("-age", Person.name).where("age > $low AND name != $0", "x", low=3)
+    found = found.where(lambda person: person.home.city == "London")
     first: Person | None = found.first()
     if first is not None and first.home is not None:
         print(first.home.city.upper(), first.to_dict()["name"], first.place[0] + 1, [dog.name for dog in first.owned])
