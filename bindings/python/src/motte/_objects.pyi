@@ -1,42 +1,54 @@
 # The module in C that does what is done per object; its sources are in bindings/python/native.
 from collections.abc import Iterator
-from typing import Any, Optional
+from typing import Any, Optional, final
+
+from typing_extensions import disjoint_base
 
 #: Name, property id, type, flags, class of links, place in the plan, class of an enum, its members by value.
 Slot = tuple[str, int, int, int, int, int, Optional[type[Any]], Optional[dict[Any, Any]]]
 
+@final
 class Plan:
     def __new__(cls, entries: tuple[tuple[str, int, Any], ...], /) -> Plan: ...
 
+@disjoint_base
 class Object:
     _key: int
     def __init__(self, **values: Any) -> None: ...
 
+@disjoint_base
 class Property:
     name: str
     is_computed: bool
-    def __get__(self, instance: Any, owner: Optional[type[Any]] = None) -> Any: ...
-    def __set__(self, instance: Any, value: Any) -> None: ...
-    def __delete__(self, instance: Any) -> None: ...
+    def __get__(self, instance: Any, owner: Optional[type[Any]] = None, /) -> Any: ...
+    def __set__(self, instance: Any, value: Any, /) -> None: ...
+    def __delete__(self, instance: Any, /) -> None: ...
 
+@disjoint_base
 class Core:
     _write: Any
     _stored: Any
     _rows: Any
     _class_ids: Any
 
+@disjoint_base
 class Write:
     _task: Any
     is_open: bool
 
+@disjoint_base
 class Row:
+    database: Any
+    model: Any
     @property
     def class_id(self) -> int: ...
     def _bind(
         self, database: Any, realm: int, class_id: int, model: type[Any], flags: int, slots: tuple[Slot, ...]
     ) -> None: ...
 
+@final
 class Cursor(Iterator[Any]):
+    def __length_hint__(self) -> int: ...
     def __next__(self) -> Any: ...
 
 def configure(
