@@ -35,11 +35,12 @@ from .notifications import (
 )
 from .objectid import ObjectId
 from .opening import open
+from .pages import Page
 from .prepared import PreparedQuery
 from .projections import ProjectedCollection, Projection, projected
 from .query import Predicate
 from .realmfiles import Conversion, ConversionNote, ConvertedClass, RealmFileSchema, convert, realm_file_schema
-from .results import Collection, Page, Results, Section, Sections
+from .results import Collection, Results, Section, Sections
 from .sets import Set
 from .write import Write
 

@@ -72,9 +72,10 @@ class _Signature:
     def __get__(self, instance: Optional[Model], owner: type[Model]) -> Any:
         import inspect
 
-        if instance is not None or not owner._properties:
-            # That of __init__ then.
+        if instance is not None:
             raise AttributeError("__signature__")
+        if owner.__dict__.get("_is_base"):
+            return inspect.Signature([inspect.Parameter("values", inspect.Parameter.VAR_KEYWORD)])
         empty = inspect.Parameter.empty
         parameters = []
         for name, declared in owner._declared().items():

@@ -24,6 +24,8 @@ from .frames import Frames
 from .notifications import (
     Changes, ChangeStream, Observation, SectionChanges, collection_changes, observe_collection,
 )
+from .pages import Page
+from .totals import Totals
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -46,7 +48,7 @@ class _Missing:
 MISSING: Any = _Missing()
 
 
-class Collection(Frames, Sequence[T], Generic[T]):
+class Collection(Totals, Frames, Sequence[T], Generic[T]):
     """What results, lists, sets and backlinks have in common.
 
     It belongs to the thread of its database, which freeze() and `motte.Reference` lead out of. Using it raises
@@ -211,7 +213,9 @@ class Collection(Frames, Sequence[T], Generic[T]):
         """One of the pages of `size` elements, from 1: as a list, as it is now."""
         if operator.index(number) < 1 or operator.index(size) < 1:
             raise errors.InvalidArgumentError(f"pages have elements and count from 1; {number} of {size} is none")
-        return Page(self, number, size)
+        first, total = (number - 1) * size, len(self)
+        columns = self._columns() or [(self._called or type(self).__name__, self._element_name())]
+        return Page(self[first:first + size], number, size, total, columns, self._element_name())
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{type(self).__name__} cannot be pickled or copied; list(...) gives its elements")
@@ -299,49 +303,6 @@ class Collection(Frames, Sequence[T], Generic[T]):
     def _section(self, coll: Coll) -> Section[T]:
         return Section(self._database, coll, self._type, self._converter)
 
-    # -------------------------------------------------------------------------------------------- aggregates
-
-    def sum(self, property: Any = None) -> Any:
-        """Of the values that are not None; 0 if there are none."""
-        return self._aggregate(_coll.SUM, property)
-
-    def min(self, property: Any = None) -> Any:
-        """The least of the values that are not None; None if there are none."""
-        return self._aggregate(_coll.MIN, property)
-
-    def max(self, property: Any = None) -> Any:
-        """The greatest of the values that are not None; None if there are none."""
-        return self._aggregate(_coll.MAX, property)
-
-    def average(self, property: Any = None) -> Optional[float]:
-        """Of the values that are not None; None if there are none."""
-        average: Optional[float] = self._aggregate(_coll.AVERAGE, property)
-        return average
-
-    def count_present(self, property: Any = None) -> int:
-        """How many values are not None."""
-        return int(self._aggregate(_coll.COUNT, property))
-
-    def _aggregate(self, operation: int, property: Any) -> Any:
-        value = self._coll.aggregate(operation, self._property_id(property)[0], self._database._object)
-        converter = self._converter_of(property) if operation in (_coll.MIN, _coll.MAX) else None
-        return value if converter is None else converter.loaded(value, nullable=True)
-
-    def _converter_of(self, property: Any) -> Optional[Converter[Any]]:
-        return self._converter if property is None else self._row().bound(
-            query.property_name(property)).declared.converter
-
-    def _property_id(self, property: Any) -> tuple[int, int, bool, int]:
-        """(id, type, whether it may be None, class of its objects) of a property of the elements, or of themselves."""
-        if property is None:
-            info = self._coll.info()
-            return _coll.SELF, info.type, info.nullable, info.target
-        bound = self._row().bound(query.property_name(property))
-        if not bound.declared.is_plain:
-            raise errors.WrongTypeError(f"{self._row().model.__name__}.{bound.declared.name} is a collection",
-                                        property_name=bound.declared.name)
-        return bound.info.id, bound.declared.type, bound.declared.nullable, bound.info.target
-
     # -------------------------------------------------------------------------------------------- columns
 
     def keys(self) -> array[int]:
@@ -386,36 +347,6 @@ class Collection(Frames, Sequence[T], Generic[T]):
 
     def _paths(self, paths: Optional[Sequence[Any]]) -> Optional[list[str]]:
         return query.path_names(paths, None if paths is None else self._model())
-
-
-class Page(list[T]):
-    """Some elements of a collection: a list, which a notebook shows as a table. Made by `page()`."""
-
-    def __init__(self, collection: Collection[T], number: int, size: int) -> None:
-        first = (number - 1) * size
-        super().__init__(collection[first:first + size])
-        #: Of this page, from 1.
-        self.number = number
-        #: How many elements there are on all pages.
-        self.total = len(collection)
-        #: How many pages there are.
-        self.pages = -(-self.total // size)
-        name = collection._element_name()
-        caption = _showing.range_caption(first, len(self), self.total, name)
-        if self.pages > 1:
-            caption += f" \u2013 page {number:,} of {self.pages:,}, see page({number % self.pages + 1})"
-        self._title = collection._columns() or [(collection._called or type(collection).__name__, name)], caption
-
-    def __repr__(self) -> str:
-        return f"<Page {self.number:,} of {self.pages:,}: {list(self)!r}>"
-
-    def _repr_html_(self) -> str:
-        """The elements as a table, for notebooks."""
-        columns, caption = self._title
-        return _showing.elements_table(columns, self, caption)
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a Page of stored values cannot be pickled; list(...) gives its elements")
 
 
 class InPlace(Collection[T]):
