@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the `motte` command for release: build/tool/motte. The same objects as libmotte.so, the Swift runtime inside,
-# so that it runs where Swift is not installed.
+# Builds the `motte` command for release: build/tool/motte, with its man pages and completion in build/tool/share. The
+# same objects as libmotte.so, the Swift runtime inside, so that it runs where Swift is not installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,4 +17,5 @@ swift build -c release --product motte-tool --scratch-path "$scratch" -j "$jobs"
 strip -o "$output/motte.new" "$scratch/release/motte-tool"
 needed=$(scripts/check-needed.sh "$output/motte.new")
 mv "$output/motte.new" "$output/motte"
+python3 scripts/manual.py "$output/motte" "$output/share"
 echo "built $output/motte: $(stat -c %s "$output/motte") bytes, needs ${needed//$'\n'/ }"

@@ -4,7 +4,9 @@ import MotteValues
 
 enum CSVCell {
     /// nil where the text is no value of that type; links, collections and mixed values are read elsewhere.
-    static func value(_ text: UnsafeRawBufferPointer, _ type: PropertyType, _ arena: ByteArena) -> ValueView? {
+    static func value(
+        _ text: UnsafeRawBufferPointer, _ type: PropertyType, _ arena: ByteArena, zone: CSVImport.Zone? = nil
+    ) -> ValueView? {
         switch type.form {
         case .bool: return bool(text).map(ValueView.bool)
         case .int:
@@ -17,7 +19,7 @@ enum CSVCell {
             let place = arena.allocate(Base64.capacity(text.count))
             guard let count = Base64.decode(text, into: place) else { return nil }
             return .data(UnsafeRawBufferPointer(start: place, count: count))
-        case .timestamp: return TimeText.parse(text).map(ValueView.timestamp)
+        case .timestamp: return TimeText.parse(text, local: zone).map(ValueView.timestamp)
         case .decimal: return DecimalText.parse(text).map(ValueView.decimal)
         case .identifier: return type.valueKind?.identifier?.value(String(decoding: text, as: UTF8.self))
         case .link, .null, .list, .map, nil: return nil

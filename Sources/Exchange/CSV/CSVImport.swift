@@ -7,10 +7,15 @@ import MotteSchemaModel
 import MotteValues
 
 package final class CSVImport {
+    /// Of a time without a zone, in seconds since 1970 as if it were in UTC, the seconds that are meant.
+    package typealias Zone = @Sendable (Int64) -> Int64?
+
     package struct Options {
         package var delimiter = UInt8(ascii: ",")
         /// Text that stands for null, beside the empty field.
         package var null = "NA"
+        /// nil: times need their zone.
+        package var zone: Zone?
         package var policy = UpdatePolicy.error
         package var batchRows = 1_000
         /// Commits and starts over after that many rows; 0: never.

@@ -30,12 +30,14 @@ package struct CSVInference {
 
     private let null: [UInt8]
     private let readsInPlace: Bool
+    private let zone: CSVImport.Zone?
     private var columns: [Column] = []
     private let arena = ByteArena()
 
     private init(_ count: Int, _ options: CSVImport.Options) {
         null = Array(options.null.utf8)
         readsInPlace = options.readsValuesInPlace
+        zone = options.zone
         columns = Array(repeating: Column(), count: count)
     }
 
@@ -93,7 +95,7 @@ package struct CSVInference {
         guard columns[index].fits != 0 else { return }
         let text = field.text(arena)
         for (bit, type) in Self.candidates.enumerated() where columns[index].fits & 1 << UInt8(bit) != 0 {
-            let fits = type == .double ? Self.isExact(text) : CSVCell.value(text, type, arena) != nil
+            let fits = type == .double ? Self.isExact(text) : CSVCell.value(text, type, arena, zone: zone) != nil
             if !fits { columns[index].fits &= ~(1 << UInt8(bit)) }
         }
         arena.reset()
@@ -218,6 +220,7 @@ package struct CSVInference {
     private init(copyOf other: CSVInference) {
         null = other.null
         readsInPlace = other.readsInPlace
+        zone = other.zone
         columns = other.columns
     }
 

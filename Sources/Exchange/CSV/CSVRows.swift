@@ -25,6 +25,7 @@ final class CSVRows: RowReader {
     private let plan: ClassPlan
     private let policy: UpdatePolicy
     private let null: [UInt8]
+    private let zone: CSVImport.Zone?
     /// What links to objects are looked up with; nothing else touches the store.
     private let links: JSONImport
     private var reader: CSVReader
@@ -40,6 +41,7 @@ final class CSVRows: RowReader {
         self.links = links
         policy = options.policy
         null = Array(options.null.utf8)
+        zone = options.zone
         reader = CSVReader(bytes, delimiter: options.delimiter)
         columns = try Self.columns(try CSVImport.header(&reader), plan, options.policy)
         quick = .allocate(capacity: max(columns.count, 1))
@@ -207,7 +209,7 @@ final class CSVRows: RowReader {
             guard case .link(let link)? = try? links.reference(&reader, target, isLast: false) else { return nil }
             return .link(link)
         }
-        if let value = CSVCell.value(text, type, arena) { return value }
+        if let value = CSVCell.value(text, type, arena, zone: zone) { return value }
         throw DatabaseError(
             .wrongType,
             "line \(line): '\(String(decoding: text.prefix(60), as: UTF8.self))' in column "

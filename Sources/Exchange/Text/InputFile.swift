@@ -21,25 +21,31 @@ package final class InputFile {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Self.failure(path) }
         defer { close(descriptor) }
+        (bytes, isMapped) = try Self.map(descriptor, path)
+    }
+
+    /// What an open file has; it may be closed afterwards.
+    package init(descriptor: Int32, named name: String) throws(DatabaseError) {
+        (bytes, isMapped) = try Self.map(descriptor, name)
+    }
+
+    private static func map(
+        _ descriptor: Int32, _ path: String
+    ) throws(DatabaseError) -> (UnsafeRawBufferPointer, isMapped: Bool) {
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw Self.failure(path) }
+        guard fstat(descriptor, &status) == 0 else { throw failure(path) }
         guard status.st_mode & S_IFMT == S_IFREG else {
             // Pipes and devices have no size.
-            bytes = try Self.readAll(descriptor, path)
-            isMapped = false
-            return
+            return (try Self.readAll(descriptor, path), false)
         }
         let size = Int(status.st_size)
         guard size > 0 else {
-            bytes = UnsafeRawBufferPointer(start: nil, count: 0)
-            isMapped = false
-            return
+            return (UnsafeRawBufferPointer(start: nil, count: 0), false)
         }
         let address = mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0)
         guard let address, address != MAP_FAILED else { throw Self.failure(path) }
         _ = madvise(address, size, MADV_SEQUENTIAL)
-        bytes = UnsafeRawBufferPointer(start: address, count: size)
-        isMapped = true
+        return (UnsafeRawBufferPointer(start: address, count: size), true)
     }
 
     package var text: String { String(decoding: bytes, as: UTF8.self) }

@@ -56,7 +56,16 @@ struct ImportCommand: ParsableCommand {
     @Option(help: "CSV: the column that becomes the primary key of a new class.") var key: String?
     @Option(help: "CSV: infer types from that many rows; 0: from all.") var inferRows = 0
     @Option(help: "CSV: text that is read as null, like the empty field.") var null = "NA"
-    @Option(help: "CSV: what separates fields, one character.") var delimiter = ","
+    @Option(help: "CSV: what separates fields, one character; otherwise , ; | or a tab, as the header has it.")
+    var delimiter: String?
+    // Zones west of Greenwich begin like an option.
+    @Option(
+        parsing: .unconditional,
+        help: "CSV: in which zone times are that name none, as UTC, +02:00 or Europe/Berlin.") var zone: String?
+    @Option(
+        help: "What the text is in: utf-8, utf-16, utf-16le, utf-16be or latin1; otherwise by its first bytes.",
+        transform: ImportCommand.encoding)
+    var encoding: SourceText.Encoding?
     @Option(help: "Rows that are inserted together.") var batch = 1_000
     @Option(help: "Commit after that many rows; 0: once, at the end.") var commitEvery = 0
     @Flag(help: "JSON: pass over names that the class does not have.") var ignoreUnknown = false
@@ -75,9 +84,12 @@ struct ImportCommand: ParsableCommand {
         guard (1 ... 2).contains(classAndSource.count) else {
             throw ValidationError("give a class and the file to read, or only the file of a dump")
         }
-        guard delimiter == "\\t" || delimiter.utf8.count == 1, delimiter != "\"", delimiter != "\n" else {
-            throw ValidationError("the delimiter must be one ASCII character")
+        if let delimiter {
+            guard delimiter == "\\t" || delimiter.utf8.count == 1, delimiter != "\"", delimiter != "\n" else {
+                throw ValidationError("the delimiter must be one ASCII character")
+            }
         }
+        if zone != nil, sourceFormat != .csv { throw ValidationError("--zone is for CSV; times in JSON name theirs") }
         guard batch > 0, batch <= 1_000_000, commitEvery >= 0, inferRows >= 0 else {
             throw ValidationError("--batch is 1 to 1000000, --commit-every and --infer-rows are not negative")
         }
@@ -94,8 +106,25 @@ struct ImportCommand: ParsableCommand {
         if className == nil, sourceFormat == .csv { throw ValidationError("say which class the rows are of") }
     }
 
+    private static func encoding(_ text: String) throws -> SourceText.Encoding {
+        guard let encoding = SourceText.Encoding(rawValue: text.lowercased()) else {
+            let names = SourceText.Encoding.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ValidationError("there is no encoding '\(text)'; there are \(names)")
+        }
+        return encoding
+    }
+
+    /// Without the ending of what packed it.
+    private static func unpackedName(_ name: String) -> String {
+        for ending in [".gz", ".zst", ".zstd"] where name.hasSuffix(ending) {
+            return String(name.dropLast(ending.count))
+        }
+        return name
+    }
+
     private var sourceFormat: ImportFormat {
         if let format { return format }
+        let source = Self.unpackedName(source)
         if source.hasSuffix(".realm") { return .realm }
         if source.hasSuffix(".csv") || source.hasSuffix(".tsv") { return .csv }
         return source.hasSuffix(".json")
@@ -108,8 +137,9 @@ struct ImportCommand: ParsableCommand {
             let isNew = !fileExists(file)
             do {
                 if try isSQLite() { return try insertSQLite(try SQLiteSource(source)) }
-                let input = try openInput(source)
+                let input = try SourceText.open(try openInput(source), named: source, encoding: encoding)
                 defer { withExtendedLifetime(input) {} }
+                try checkIsText(input.bytes)
                 let (schema, version) = try wantedSchema(input.bytes)
                 report(
                     try insert(schema, version) { (session, progress) throws(DatabaseError) in
@@ -121,6 +151,14 @@ struct ImportCommand: ParsableCommand {
                 throw error
             }
         }
+    }
+
+    /// A database that is packed is no text, whatever its name is.
+    private func checkIsText(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) {
+        guard bytes.starts(with: "SQLite format 3\0".utf8) else { return }
+        throw DatabaseError(
+            .unsupportedFormat, "'\(source)' is a SQLite file that is packed or comes through a pipe; unpack it first",
+            path: source)
     }
 
     /// Named so, asked for with what only these have, or one by its first bytes.
@@ -213,7 +251,8 @@ struct ImportCommand: ParsableCommand {
         }
         let inferred = try named { () throws(DatabaseError) in
             Schema([
-                try CSVInference.objectType(named: className, bytes, csvOptions(nil), key: key, rows: inferRows)
+                try CSVInference.objectType(
+                    named: className, bytes, try csvOptions(bytes, nil), key: key, rows: inferRows)
             ])
         }
         return (inferred, nil)
@@ -289,7 +328,7 @@ struct ImportCommand: ParsableCommand {
         if let className { table = try objectType(className, in: session).tableKey }
         return try named { () throws(DatabaseError) in
             guard sourceFormat == .csv, let table else { return try insertJSON(bytes, session, table, progress) }
-            let importer = try CSVImport(session, into: table, csvOptions((progress, bytes.count)))
+            let importer = try CSVImport(session, into: table, try csvOptions(bytes, progress))
             try importer.run(bytes)
             return importer.outcome
         }
@@ -313,17 +352,25 @@ struct ImportCommand: ParsableCommand {
         return options
     }
 
-    private func csvOptions(_ progress: (report: ProgressReport, size: Int)?) -> CSVImport.Options {
+    private func csvOptions(
+        _ bytes: UnsafeRawBufferPointer, _ progress: ProgressReport?
+    ) throws(DatabaseError) -> CSVImport.Options {
         var options = CSVImport.Options()
-        let isTabbed = delimiter == "\\t" || (delimiter == "," && source.hasSuffix(".tsv"))
-        options.delimiter = isTabbed ? 0x09 : delimiter.utf8.first ?? 0x2C
+        switch delimiter {
+        case "\\t": options.delimiter = 0x09
+        case let delimiter?: options.delimiter = delimiter.utf8.first ?? 0x2C
+        case nil where Self.unpackedName(source).hasSuffix(".tsv"): options.delimiter = 0x09
+        case nil: options.delimiter = CSVDelimiter.guess(bytes)
+        }
+        if let zone { options.zone = try TimeZoneOption.reader(zone) }
         options.null = null
         options.policy = update.policy
         options.batchRows = batch
         options.commitEvery = commitEvery
         if let progress {
+            let size = bytes.count
             options.progress = { count, position throws(DatabaseError) in
-                progress.report.show(count, progress.size > 0 ? Double(position) / Double(progress.size) : nil)
+                progress.show(count, size > 0 ? Double(position) / Double(size) : nil)
             }
         }
         return options
