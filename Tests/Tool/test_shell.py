@@ -19,7 +19,8 @@ import pytest
 
 from test_tool import TOOL, motte
 
-SCHEMA = "Person { id: int key, name: string, age: int?, friend: link<Person> } Dog { name: string, owner: link<Person> }"
+SCHEMA = ("Person { id: int key, name: string, age: int?, friend: link<Person> } "
+          "Dog { name: string, owner: link<Person> }")
 ROWS = '{"id": 1, "name": "Ada", "age": 36, "friend": 2}\n{"id": 2, "name": "Bob"}\n'
 
 
@@ -69,7 +70,8 @@ def test_a_script_ends_with_its_first_mistake(people: pathlib.Path) -> None:
                        ("update Person age = 1;", "set property"), ("select name;", "from which class"),
                        ("select from Person;", "no column"), ("insert Person;", "insert Person what"),
                        ("update Person set age = x where id == 1;", "'x' is not int"),
-                       ("select sum(age, id) from Person;", "one total at a time"), ("17;", "'17' is no class"), ("= 3;", "begins with a class"),
+                       ("select sum(age, id) from Person;", "one total at a time"), ("17;", "'17' is no class"),
+                       ("= 3;", "begins with a class"),
                        (".nonsense", "no command"), (".mode xml", ".mode is"), (".limit -1", ".limit is"),
                        (".timer maybe", "on or off"), ("commit;", "write"), (".param x", ".param NAME")]:
         done = script(people, text)

@@ -10,8 +10,8 @@ package enum TimeText {
     /// nil where the text is no such time, or has more than nine digits of a second that count.
     package static func parse(_ text: UnsafeRawBufferPointer) -> Timestamp? { parse(text, needsZone: true) }
 
-    /// The same with times that name no zone, in the one that `local` knows: from seconds as if they were in UTC to those
-    /// that they are, or nil for a time that there is not.
+    /// The same with times that name no zone, in the one that `local` knows: from seconds as if they were in UTC to
+    /// those that they are, or nil for a time that there is not.
     static func parse(_ text: UnsafeRawBufferPointer, local: ((Int64) -> Int64?)?) -> Timestamp? {
         if let time = parse(text) { return time }
         guard let local, let time = parse(text, needsZone: false), let seconds = local(time.seconds) else { return nil }
