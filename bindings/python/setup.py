@@ -1,9 +1,14 @@
 """The part of the build that pyproject.toml cannot say: the extension module and the library inside the wheel.
 
 The library is, in this order:
-    MOTTE_LIBRARY          a libmotte.so.1, or a folder with one, that is already built
+    MOTTE_LIBRARY          a libmotte.so.1, or a folder with one, that is already built; "system" for the one that is
+                           installed, which pkg-config finds: then the package loads that one and has none inside
+    the one installed      for a source distribution, which holds this folder and not the repository
     build/library          of this repository, when scripts/build-library.sh has made it
     built now              by scripts/build-library.sh, which needs Swift
+
+MOTTE_PROJECT_URL, where documents and sources are published, is what links in the metadata begin with; without it they
+name the files in the sources.
 """
 import os
 import pathlib
@@ -20,6 +25,25 @@ from setuptools.command.sdist import sdist
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SONAME = "libmotte.so.1"
+
+
+IN_REPOSITORY = (ROOT / "include" / "motte.h").is_file()
+USES_SYSTEM = os.environ.get("MOTTE_LIBRARY") == "system" or not (IN_REPOSITORY or os.environ.get("MOTTE_LIBRARY"))
+
+
+def installed(what):
+    """A folder of the library that is installed."""
+    try:
+        return subprocess.run(["pkg-config", f"--variable={what}", "motte"], capture_output=True, text=True,
+                              check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        sys.exit("the Motte library is not installed, or pkg-config does not find it: install libmotte-dev, or name a "
+                 f"{SONAME} with MOTTE_LIBRARY and its header with MOTTE_HEADER, or install a wheel")
+
+
+if USES_SYSTEM and not os.environ.get("MOTTE_HEADER"):
+    # Also for the declarations that cffi reads.
+    os.environ["MOTTE_HEADER"] = str(pathlib.Path(installed("includedir")) / "motte.h")
 
 
 def library():
@@ -43,6 +67,8 @@ class BuildExtension(build_ext):
     """Puts the library beside the extension module, which finds it there through its run path."""
 
     def run(self):
+        if USES_SYSTEM:
+            return self.run_with_installed()
         source = library()
         folder = pathlib.Path(self.build_temp).resolve() / "library"
         folder.mkdir(parents=True, exist_ok=True)
@@ -58,6 +84,15 @@ class BuildExtension(build_ext):
         for name in ("LICENSE", "THIRD-PARTY-NOTICES.md"):
             if (ROOT / name).is_file() and not self.inplace:
                 shutil.copy(ROOT / name, package / name)
+
+
+    def run_with_installed(self):
+        """The dynamic linker finds the library where it finds all others."""
+        for extension in self.extensions:
+            extension.library_dirs.append(installed("libdir"))
+            extension.include_dirs.append(str(pathlib.Path(os.environ["MOTTE_HEADER"]).parent))
+            extension.extra_link_args = [word for word in extension.extra_link_args if "rpath" not in word]
+        super().run()
 
 
 # manylinux_2_x, and the newest symbol versions a machine of that age must have.
@@ -106,11 +141,27 @@ class HonestWheel(bdist_wheel):
         return python, abi, platform if needed is None else platform.replace("linux", f"manylinux_2_{needed}")
 
 
-class NoSourceDistribution(sdist):
-    """The sources of the library are the repository, which a source distribution of this folder would not hold."""
+class SourceDistribution(sdist):
+    """This folder and the licence. The sources of the library are the repository: what is built of a source
+    distribution takes the library that is installed."""
 
-    def run(self):
-        sys.exit("build wheels, from the repository: python -m build --wheel bindings/python")
+    def make_release_tree(self, base_dir, files):
+        super().make_release_tree(base_dir, files)
+        for name in ("LICENSE", "THIRD-PARTY-NOTICES.md"):
+            if (ROOT / name).is_file():
+                shutil.copy(ROOT / name, pathlib.Path(base_dir) / name)
+
+
+def readme():
+    """README.md with links that work where nothing else of the repository is."""
+    text = (HERE / "README.md").read_text(encoding="utf-8")
+    if PROJECT_URL:
+        return re.sub(r"\]\(\.\./\.\./([^)]*)\)", rf"]({PROJECT_URL.rstrip('/')}/\1)", text)
+    return re.sub(r"\[([^\]]*)\]\(\.\./\.\./([^)#]*)[^)]*\)",
+                  lambda link: link[1] if link[1] == link[2] or link[1] in link[2] else f"{link[1]} (`{link[2]}`)", text)
+
+
+PROJECT_URL = os.environ.get("MOTTE_PROJECT_URL", "")
 
 
 # What is done per object, in C over the same header; paths are relative to this file, as setuptools wants them.
@@ -126,8 +177,11 @@ OBJECTS = Extension(
 )
 
 setup(
+    long_description=readme(),
+    long_description_content_type="text/markdown",
+    project_urls={"Source": PROJECT_URL, "Documentation": PROJECT_URL} if PROJECT_URL else {},
     ext_modules=[OBJECTS],
     cffi_modules=["src/motte/_build.py:builder"],
-    cmdclass={"bdist_wheel": HonestWheel, "build_ext": BuildExtension, "sdist": NoSourceDistribution},
+    cmdclass={"bdist_wheel": HonestWheel, "build_ext": BuildExtension, "sdist": SourceDistribution},
     options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )

@@ -94,6 +94,7 @@ static void motte_python_capsule_drop(void *content) { free(content); }
 
 def header() -> pathlib.Path:
     given = os.environ.get("MOTTE_HEADER")
+    # setup.py names the installed one where there is no repository around this file.
     return pathlib.Path(given) if given else HERE.parents[3] / "include" / "motte.h"
 
 
