@@ -12,8 +12,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-static const char schema[] = "Reading { sensor: string indexed, sequence: int indexed, celsius: double, time: timestamp }";
-enum { KEPT = 1000 };
+static const char schema[] =
+    "Reading { sensor: string indexed, sequence: int indexed, celsius: double, time: timestamp }";
+enum {
+    KEPT = 1000
+};
 
 static void check(motte_status status, const char *what) {
     if (status >= 0) return;

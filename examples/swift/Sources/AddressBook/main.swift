@@ -108,6 +108,7 @@ final class AddressBook {
 }
 
 let path = CommandLine.arguments.count > 1 ? CommandLine.arguments[1] : "addresses.motte"
-let realm = try Realm(configuration: .init(fileURL: URL(fileURLWithPath: path), objectTypes: [Contact.self, Address.self]))
+let realm = try Realm(
+    configuration: .init(fileURL: URL(fileURLWithPath: path), objectTypes: [Contact.self, Address.self]))
 let book = AddressBook(realm)
 while let line = readLine() { try book.run(line.split(separator: " ").map(String.init)) }
