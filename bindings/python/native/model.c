@@ -180,7 +180,7 @@ static PyGetSetDef object_getters[] = {
 };
 
 static PyType_Slot object_slots[] = {
-    {Py_tp_doc, "What every object of a model class has."},
+    {Py_tp_doc, "Object(**values)\n--\n\nWhat every object of a model class has."},
     {Py_tp_new, object_new},
     {Py_tp_init, object_init},
     {Py_tp_setattro, object_set_attribute},
