@@ -5,9 +5,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -x .venv/bin/python ] || scripts/setup.sh
 peers=build/bench/objects
+.venv/bin/python -c 'import motte' 2> /dev/null || scripts/install-python.sh
 if [ ! -d "$peers" ]; then
     # Without it, sqlite3 alone is the peer.
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --target "$peers" \
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --target "$peers" \
         -r Benchmarks/Objects/requirements.txt || rm -rf "$peers"
 fi
 PYTHONPATH=$PWD/$peers exec .venv/bin/python Benchmarks/Objects/objects.py "$@"

@@ -14,4 +14,11 @@ for name in development documents runtime; do
         --output-file "$work/$name.txt" "$name.in"
     { echo "# Written by scripts/pin.sh from $name.in."; cat "$work/$name.txt"; } > "$name.txt"
 done
-git diff --stat -- .
+# Peers of benchmarks, for environments of their own.
+cd ../../Benchmarks/Objects
+"$work/venv/bin/pip-compile" --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-annotate \
+    --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+    --output-file "$work/objects.txt" requirements.in
+{ echo "# Written by scripts/pin.sh from requirements.in."; cat "$work/objects.txt"; } > requirements.txt
+cd ../..
+git diff --stat -- scripts/requirements Benchmarks

@@ -252,7 +252,7 @@ class ObjectBox:
             score = objectbox.Float64()
             active = objectbox.Bool()
         self.kind: Any = Boxed
-        self.store = objectbox.Store(directory=str(folder / "box"))
+        self.store = objectbox.Store(model_json_file=str(folder / "box.json"), directory=str(folder / "box"))
         self.box = self.store.box(Boxed)
         self._put_all()
         self.keys = [number * 7919 % len(rows) + 1 for number in range(len(rows))]
