@@ -2,7 +2,6 @@
 """
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -158,7 +157,9 @@ def _as_mapping(each: Any, number: int) -> Mapping[str, Any]:
 
 def _fields(each: Any) -> Optional[Mapping[str, Any]]:
     """What an object of another library is made of, one level deep; None for what is a value."""
-    if dataclasses.is_dataclass(each) and not isinstance(each, type):
+    if not isinstance(each, type) and hasattr(type(each), "__dataclass_fields__"):
+        import dataclasses
+
         return {field.name: getattr(each, field.name) for field in dataclasses.fields(each)}
     declared = getattr(type(each), "model_fields", None)
     if isinstance(declared, Mapping):
