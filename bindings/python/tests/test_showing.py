@@ -8,6 +8,7 @@ import html.parser
 import inspect
 import pickle
 import pydoc
+import re
 from collections.abc import Callable
 from datetime import date
 from typing import Any, Literal, Optional
@@ -249,7 +250,9 @@ FACTORY = _Factory()
 
 def test_help_shows_the_constructor_and_the_properties() -> None:
     text = pydoc.render_doc(Signed, renderer=pydoc.plaintext)
-    assert "class Signed(motte" in text and "Signed(*, id: int, text: str = 'x'" in text and "Has everything." in text
+    assert "class Signed(motte" in text and "Has everything." in text
+    # Newer ones break it into lines.
+    assert "Signed(*,id:int,text:str='x'" in re.sub(r"[\s|]+", "", text)
     assert pydoc.render_doc(Person, renderer=pydoc.plaintext)
 
 

@@ -103,7 +103,7 @@ def read(db: motte.Database) -> Sequence[str]:
     rex: Dog = db.one(Dog, "Rex")
     prepared = db.query(Person, "age > $low", low=3)
     bound: int = prepared.bind(low=4).count()
-    page: motte.Page[Person] = found.page(2, size=5)
+    page: motte.Page[Person] = found.page(1, size=5)
     for section in found.sectioned("name", first_letter=True):
         print(section.key, names(section))
     total: Any = found.sum("age")
