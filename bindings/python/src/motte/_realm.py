@@ -161,6 +161,11 @@ class Realm:
             return None
         return own(place)
 
+    def thaw(self, thing: Any) -> Optional[Any]:
+        """The handle of the same in this realm, None if it is gone here."""
+        place = ffi.new("void **")
+        return own(place) if errors.check(lib.motte_thaw(thing, self.handle, place)) == OK else None
+
     def in_write(self) -> bool:
         return bool(lib.motte_realm_in_write(self.handle))
 

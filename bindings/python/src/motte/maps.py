@@ -9,7 +9,6 @@ from ._atomic import atomic, atomic_objects
 from ._coll import Coll
 from ._convert import DECODERS, IN_PLACE, LINK, MIXED, PLACE_DECODERS, Values
 from ._protocols import AnyDatabase
-from ._realm import reference
 from ._sameness import is_same
 from .converters import Converter
 from .model import is_stored_embedded, is_unmanaged_embedded
@@ -196,7 +195,7 @@ class Map(MutableMapping[str, V]):
         live = self._database.thaw()
         if live is self._database:
             return self
-        handle = live._realm.resolve(reference(self._coll.handle))
+        handle = live._realm.thaw(self._coll.handle)
         return None if handle is None else Map(live, Coll(handle), self._type, self._converter)
 
     def freeze(self) -> Map[V]:

@@ -16,7 +16,6 @@ from . import _coll, _objects, _reading, _showing, errors, query
 from ._coll import Coll
 from ._convert import IN_PLACE, LINK, MIXED, PLACE_DECODERS, TYPE_NAMES, Values
 from ._protocols import AnyDatabase, AnyRow
-from ._realm import reference
 from ._sections import NativeSections
 from ._tokens import NativeChanges
 from .converters import Converter
@@ -290,7 +289,7 @@ class Collection(Totals, Frames, Sequence[T], Generic[T]):
         live = self._database.thaw()
         if live is self._database:
             return self
-        handle = live._realm.resolve(reference(self._coll.handle))
+        handle = live._realm.thaw(self._coll.handle)
         return None if handle is None else remake(self)(live, _coll=Coll(handle))
 
     def freeze(self) -> Results[T]:
