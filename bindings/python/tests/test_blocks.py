@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -216,6 +218,30 @@ def test_inner_blocks_pass_on_whom_to_skip(db: motte.Database) -> None:
             db.add(Dog(name="Rex"))
         db.dispatch()
         assert seen == [[]]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_blocks_keep_no_database(fails: bool) -> None:
+    """Without the collector of garbage, which comes when it likes."""
+    gc.disable()
+    try:
+        db = motte.open(in_memory="blocks", schema=CLASSES)
+        home = weakref.ref(db)
+        try:
+            with db.write():
+                block(db)
+                with db.write(), db.write():
+                    db.add(Dog(name="Rex"))
+                failing_block(db)
+                if fails:
+                    raise KeyError
+        except KeyError:
+            pass
+        db.close()
+        del db
+        assert home() is None
+    finally:
+        gc.enable()
 
 
 def test_closing_inside_an_inner_block(db: motte.Database) -> None:

@@ -183,9 +183,9 @@ class Write(_objects.Write):
         self._check_thread()
         if self._savepoint is not None:
             realm.release_savepoint(self._savepoint)
-            self._leave(kept=True)
-            if self._outer is not None:
-                self._outer._keep(self)
+            outer = self._leave(kept=True)
+            if outer is not None:
+                outer._keep(self)
             else:
                 self._finish(cancelled=False)
             return
@@ -229,23 +229,31 @@ class Write(_objects.Write):
         for class_id, key in inner._first_new.items():
             self._made(class_id, key)
 
-    def _leave(self, kept: bool) -> None:
-        """The block around it goes on; those inside it that are open end with it."""
+    def _leave(self, kept: bool) -> Optional[Write]:
+        """The block around it goes on, which this gives; those inside it that are open end with it."""
         write: Any = self._database._write
         while write is not self:
             if kept:
                 self._keep(write)
             else:
                 write._finish(cancelled=True)
-            write = write._outer
-        self._database._write = self._outer
+            write = write._left()
+        outer: Optional[Write] = self._left()
+        self._database._write = outer
+        return outer
+
+    def _left(self) -> Optional[Write]:
+        """The block around it, which it no longer knows: the two would keep each other, and the database."""
+        outer: Optional[Write] = self._outer
+        self._outer = None
+        return outer
 
     def _end(self, cancelled: bool) -> None:
         """With all blocks around it and inside it."""
         write: Any = self._database._write
         while write is not None:
             write._finish(cancelled)
-            write = write._outer
+            write = write._left()
         self._finish(cancelled)
         self._database._write = None
 
