@@ -139,6 +139,8 @@ def test_results_of_projections(db: motte.Database) -> None:
     thawed = frozen[0].thaw()
     assert thawed == cards[0]
     reference = motte.Reference(cards.where("age > 30"))
+    card = db.resolve(motte.Reference(cards[1]))
+    assert type(card) is Card and card == cards[1]
     resolved = db.resolve(reference)
     assert resolved is not None and [card.first for card in resolved] == ["Augusta", "Bob"]
 

@@ -12,6 +12,7 @@ from ._realm import reference
 from .maps import Map
 from .model import Model
 from .prepared import PreparedQuery
+from .projections import Projection
 from .results import Collection, remake
 from .write import Write
 
@@ -34,12 +35,18 @@ class Reference(Generic[T]):
     def __init__(self, thing: T) -> None:
         #: None for an object.
         self._make: Optional[Callable[..., T]] = None
-        if isinstance(thing, Model):
-            row = thing._stored_row("handing over")
-            self._native = reference(row.realm.object(row.class_id, thing._live_key()))
+        #: How an object is seen.
+        self._projection: Optional[Callable[[Any], Any]] = None
+        instance: Any = thing
+        if isinstance(thing, Projection):
+            self._projection, instance = type(thing), thing.root
+        if isinstance(instance, Model):
+            row = Model._stored_row(instance, "handing over")
+            self._native = reference(row.realm.object(row.class_id, Model._live_key(instance)))
             return
         if not isinstance(thing, (Collection, Map, PreparedQuery)):
-            raise errors.WrongTypeError(f"objects, collections and queries have references, not {thing!r:.60}")
+            raise errors.WrongTypeError(
+                f"objects, collections, projections and queries have references, not {thing!r:.60}")
         native = thing._native if isinstance(thing, PreparedQuery) else thing._coll
         self._native = reference(native.handle)
         self._make = remake(thing)
@@ -53,7 +60,8 @@ class Reference(Generic[T]):
         if handle is None:
             return None
         if self._make is None:
-            return cast(T, database._object(*object_link(handle)))
+            made = database._object(*object_link(handle))
+            return cast(T, made if self._projection is None else self._projection(made))
         if self._is_query:
             return self._make(database, _native=Query(handle))
         return self._make(database, _coll=Coll(handle))
