@@ -5,8 +5,10 @@ import enum
 import inspect
 import itertools
 import re
+import sys
 import threading
-from datetime import datetime, timedelta, timezone
+import types
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any, Optional
 
@@ -300,6 +302,58 @@ def test_change_sets(db: motte.Database) -> None:
 @promises("docs/notifications.md", "an empty list | nothing", "the link was set, or the name of the object it leads to",
           "that property was set, also to the value it had", "Paths may be up to 64 names long",
           "Collections of plain values take only an empty list.")
+def shown(part: str, **given: Any) -> dict[str, Any]:
+    """Runs the example with this in it, and gives the names that it has then."""
+    blocks = re.findall(r"```python\n(.*?)```", text_of(DOCUMENT), re.S)
+    example = next(block for block in blocks if part in block)
+    known: dict[str, Any] = {"__name__": "shown", "motte": motte, "date": date, **given}
+    exec(compile(example, DOCUMENT, "exec", flags=annotations.compiler_flag, dont_inherit=True), known)
+    return known
+
+
+class Hue:
+    """What a program may have."""
+
+    def __init__(self, hex: str) -> None:
+        self.hex = hex
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hue) and self.hex == other.hex
+
+    parse = classmethod(lambda cls, text: cls(text))
+
+
+def test_the_example_of_types_of_ones_own() -> None:
+    module = types.ModuleType("shown")
+    module.__dict__.update(Color=Hue, date=date)
+    sys.modules["shown"] = module
+    try:
+        paint = shown("motte.converter(Color", Color=Hue)["Paint"]
+        with motte.open(in_memory="paints of the readme", schema=[paint]) as paints:
+            with paints.write():
+                red = paints.add(paint(color=Hue("ff0000"), mixed_on=date(2024, 1, 2), also_as=[Hue("f00")]))
+            assert red.color == Hue("ff0000") and list(red.also_as) == [Hue("f00")] and red.size == (0.0, 0.0)
+            assert paints.objects(paint).where(color=Hue("ff0000"), mixed_on=date(2024, 1, 2)).count() == 1
+    finally:
+        del sys.modules["shown"]
+
+
+def test_the_example_of_projections() -> None:
+    class Home(motte.EmbeddedModel):
+        city: str = ""
+
+    class Person(motte.Model):
+        name: str
+        age: int = 0
+        home: Optional[Home] = None
+        friends: list[Person] = motte.field(default_factory=list)
+    with motte.open(in_memory="cards of the readme", schema=[Person, Home]) as people:
+        with people.write():
+            person = people.add(Person(name="Ada", age=36, home=Home(city="London"), friends=[Person(name="Bob")]))
+        card = shown("motte.Projection[Person]", Person=Person, db=people, person=person)["card"]
+        assert (card.name, card.city, list(card.friends_names), card.root) == ("Ada", "London", ["Bob"], person)
+
+
 def test_key_paths(db: motte.Database) -> None:
     friend = add(db, id=2, name="friend")
     add(db, id=1, friend=friend)
