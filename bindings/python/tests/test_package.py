@@ -74,7 +74,9 @@ def test_imports_only_what_is_used(program: str) -> None:
         env={**os.environ, "PYTHONPATH": path})
     assert done.returncode == 0, done.stderr
     imported = set(done.stdout.split())
-    assert "motte" in imported and imported & HEAVY == set() and len(imported) < 160
+    # In Python 3.10, uuid takes subprocess along.
+    heavy = HEAVY if sys.version_info >= (3, 11) else HEAVY - {"subprocess"}
+    assert "motte" in imported and imported & heavy == set() and len(imported) < 160
 
 
 def test_the_library_is_in_the_package() -> None:
