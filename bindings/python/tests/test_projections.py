@@ -279,6 +279,9 @@ def test_all_objects_of_results_are_updated(db: motte.Database) -> None:
         assert db.one(Member, 3).friends.where("TRUEPREDICATE").update(age=0) == 2
         assert members.where("FALSEPREDICATE").update(age=7) == 0 and members.update() == 3
     assert members.column("age") == [0, 0, 8]
+    with db.write():
+        assert db.objects(Card).where("id < 3").update(age=lambda card: len(card.surname), last="Q") == 2
+    assert members.column("age") == [1, 1, 8] and members.column("last") == ["Q", "Q", "N"]
 
 
 def test_an_update_is_all_or_nothing(db: motte.Database) -> None:

@@ -173,20 +173,29 @@ def update_all(database: AnyDatabase, what: Collection[Any], values: Mapping[str
             raise errors.InvalidArgumentError(
                 f"a {type(value).__name__} is embedded in one object; give a function that makes one for each",
                 property_name=name)
-    keys = what.keys()
     if not database.in_write:
         # Says that it needs a write, also where there is nothing to do.
         database._realm.savepoint()
+    # Elements may be projections.
+    elements = what[:]
+    instances: list[Model] = [each if isinstance(each, Model) else each.root for each in elements]
     with atomically(database):
-        props = prop_array([bounds[name].info.id for name in constant])
-        encoded = row.encoded([bounds[name] for name in constant], list(constant.values()))
-        for key in keys:
-            if constant:
-                database._realm.row_set(row.class_id, key, props, encoded)
+        whole = {name: value for name, value in constant.items() if bounds[name].may_hold or bounds[name].converter}
+        if whole:
+            # Stored and converted once.
+            props = prop_array([bounds[name].info.id for name in whole])
+            encoded = row.encoded([bounds[name] for name in whole], list(whole.values()))
+            for instance in instances:
+                database._realm.row_set(row.class_id, instance._live_key(), props, encoded)
+        for name, value in constant.items():
+            if name not in whole:
+                assign = row.model._properties[name].__set__
+                for instance in instances:
+                    assign(instance, value)
+        for element, instance in zip(elements, instances):
             for name, function in functions.items():
-                instance = database._object(row.class_id, key)
-                row.set(instance, name, function(instance))
-    return len(keys)
+                row.model._properties[name].__set__(instance, function(element))
+    return len(instances)
 
 
 def _is_function(value: Any) -> bool:
