@@ -269,6 +269,32 @@ def test_a_stream_shows_what_there_was_when_it_began(tmp_path: Path) -> None:
     assert names == [f"maker {number}" for number in range(1_000)] and len(rest) == 9
 
 
+def test_a_stream_holds_one_batch_in_memory(tmp_path: Path) -> None:
+    program = f"""
+import motte
+class Note(motte.Model):
+    text: str
+db = motte.open({str(tmp_path / "large.motte")!r}, schema=[Note])
+for number in range(10):
+    db.import_data(Note, {{"text": [f"{{number * 10_000 + row:0800}}" for row in range(10_000)]}})
+db.close()
+db = motte.open({str(tmp_path / "large.motte")!r}, schema=[Note])
+# Pages that were read stay in memory, as for every reader.
+db.objects(Note).where("text == ''").to_arrow()
+reader = db.objects(Note).to_batches(batch_rows=1_000)
+def anonymous():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("RssAnon")) // 1024
+before, most, rows = anonymous(), 0, 0
+for batch in reader:
+    rows, most = rows + batch.num_rows, max(most, anonymous())
+print(rows, most - before)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    rows, megabytes = map(int, done.stdout.split())
+    assert rows == 100_000 and megabytes < 25, "80 MB went through"
+
+
 def test_in_a_write_its_changes_are_shown(things: Any) -> None:
     db = things._database
     with db.write():
