@@ -111,7 +111,8 @@ private enum ArrowReading {
     }
 
     private static func malformed() -> DatabaseError {
-        DatabaseError(.invalidArgument, "the schema of the stream is malformed, or nested deeper than \(deepest) levels")
+        DatabaseError(
+            .invalidArgument, "the schema of the stream is malformed, or nested deeper than \(deepest) levels")
     }
 
     /// What this library has noted, or the name of an extension type.

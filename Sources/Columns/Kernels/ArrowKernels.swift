@@ -178,8 +178,8 @@ extension ColumnChunk {
                     let from = dictionary + start
                     if size <= 16 {
                         (heap + used).storeBytes(of: from.loadUnaligned(as: UInt64.self), as: UInt64.self)
-                        (heap + used).storeBytes(
-                            of: from.loadUnaligned(fromByteOffset: 8, as: UInt64.self), toByteOffset: 8, as: UInt64.self)
+                        let rest = from.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+                        (heap + used).storeBytes(of: rest, toByteOffset: 8, as: UInt64.self)
                     } else {
                         (heap + used).copyMemory(from: from, byteCount: size)
                     }

@@ -178,6 +178,7 @@ package final class ArrowExport {
                     done += number
                     return batch
                 } catch {
+                    // What was begun goes, and with it whatever keeps that from being whole.
                     for column in columns { _ = try? column.property.finish() }
                     // Texts of so many rows take too much; fewer rows do.
                     guard error.code == .valueTooLarge, number > 1 else { throw error }

@@ -261,6 +261,7 @@ package final class ArrowInput {
         values.unsafelyUnwrapped + (offset &+ index) &* width
     }
 
+    // unsafelyUnwrapped: checked when there are elements.
     func bool(_ index: Int) -> Bool { BitRuns.bit(values.unsafelyUnwrapped, offset &+ index) }
 
     @inline(__always)
@@ -316,6 +317,7 @@ package final class ArrowInput {
         default: return nil
         }
         let first = offset + range.lowerBound
+        // unsafelyUnwrapped: checked when there are elements.
         let values = values.unsafelyUnwrapped
         if bytes == 4 {
             for index in 0 ... range.count {
@@ -351,6 +353,7 @@ package final class ArrowInput {
 
     @inline(__always)
     private func range(_ index: Int, _ width: Int) throws(DatabaseError) -> Range<Int> {
+        // unsafelyUnwrapped: checked when there are elements.
         let place = values.unsafelyUnwrapped + (offset &+ index) &* width
         let start = width == 4 ? Int(place.loadUnaligned(as: Int32.self)) : place.loadUnaligned(as: Int.self)
         let end =

@@ -261,7 +261,7 @@ static motte_status import_text(cursor *in) {
     return motte_import(now.realm, cls, &options, receive_progress, NULL, NULL, &counts);
 }
 
-/* arrow [columns "a,b"] [modified | all] [unknown] COLLECTION to CLASS: out as Arrow batches of two rows, and in again */
+/* arrow [columns "a,b"] [views] [modified | all-of-them] [unknown] COLLECTION to CLASS: as batches of two rows */
 static motte_status arrow(cursor *in) {
     motte_arrow_options options = {.struct_size = sizeof options, .batch_rows = 2};
     motte_import_options import_options = {.struct_size = sizeof import_options};
