@@ -10,6 +10,7 @@
 #   make install PREFIX=/usr/local
 #   make docs       all documents and the references of three languages as one site, build/docs (scripts/docs.sh)
 #   make release    source archive, library archive, wheel and .deb, each tested (docs/RELEASING.md)
+#   make deb        packages for Debian: libmotte1, libmotte-dev, motte, python3-motte (scripts/debian.sh)
 #   make bench      benchmarks beside SQLite and raw LMDB
 #   make fuzz       the fuzz targets (scripts/fuzz.sh)
 #   make soak       random, crash and damage tests as often as is promised, an hour (scripts/soak.sh lists them)
@@ -19,7 +20,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 STAGES ?=
 
-.PHONY: all setup build check test tidy lint format pins demo bench fuzz soak docs release install clean
+.PHONY: all setup build check test tidy lint format pins demo bench fuzz soak docs release deb install clean
 
 all: build
 
@@ -68,6 +69,10 @@ docs:
 release:
 	@scripts/setup.sh release
 	@scripts/release.sh
+
+deb: build
+	@scripts/setup.sh release
+	@scripts/debian.sh
 
 install: setup
 	@cmake -S . -B build/cmake -DCMAKE_BUILD_TYPE=Release -DMOTTE_BUILD_TESTS=OFF \

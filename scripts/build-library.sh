@@ -2,6 +2,7 @@
 # Builds the self-contained libmotte.so that C, Python and every other language load.
 #
 #   scripts/build-library.sh [output folder]        default: build/library
+#   MOTTE_GLIBC=2.28 scripts/build-library.sh       for systems with that C library or a later one (old-glibc.sh)
 #
 # Output:  libmotte.so.1 (stripped), libmotte.so -> libmotte.so.1, libmotte.exports
 #
@@ -25,16 +26,23 @@ python3 bindings/c/header.py functions | sort > "$output/libmotte.exports"
 
 # -Bsymbolic and -z nodelete: the Swift runtime inside must not meet another one in the process, and its threads and
 # thread-local destructors outlive any dlclose.
-swift build -c release --product motte --scratch-path "$scratch" -j "$jobs" \
-    -Xswiftc -static-stdlib \
-    -Xlinker "--version-script=$work/motte.map" \
-    -Xlinker --gc-sections \
-    -Xlinker -soname -Xlinker libmotte.so.1 \
-    -Xlinker -z -Xlinker nodelete \
-    -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now \
-    -Xlinker -Bsymbolic
+link=(
+    -Xlinker "--version-script=$work/motte.map"
+    -Xlinker --gc-sections
+    -Xlinker -soname -Xlinker libmotte.so.1
+    -Xlinker -z -Xlinker nodelete
+    -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
+    -Xlinker -Bsymbolic)
+swift build -c release --product motte --scratch-path "$scratch" -j "$jobs" -Xswiftc -static-stdlib "${link[@]}"
 
 built=$scratch/release/libmotte.so
+if [ -n "${MOTTE_GLIBC:-}" ]; then
+    # The same objects with the stubs of an older C library.
+    stubs=$(scripts/old-glibc.sh "$MOTTE_GLIBC")
+    built=$scratch/libmotte-glibc-$MOTTE_GLIBC.so
+    swiftc -L "$stubs" -emit-library -module-name motte -static-stdlib -o "$built" \
+        "@$scratch/release/motte.product/Objects.LinkFileList" "${link[@]}" -Xlinker --no-undefined
+fi
 [ -f "$built" ] || fail "the build made no $built"
 strip --strip-unneeded -o "$output/libmotte.so.1.new" "$built"
 

@@ -14,7 +14,15 @@ swift build -c release --product motte-tool --scratch-path "$scratch" -j "$jobs"
     -Xswiftc -static-stdlib \
     -Xlinker --gc-sections
 
-strip -o "$output/motte.new" "$scratch/release/motte-tool"
+built=$scratch/release/motte-tool
+if [ -n "${MOTTE_GLIBC:-}" ]; then
+    # The same objects with the stubs of an older C library.
+    stubs=$(scripts/old-glibc.sh "$MOTTE_GLIBC")
+    built=$scratch/motte-glibc-$MOTTE_GLIBC
+    swiftc -L "$stubs" -emit-executable -static-stdlib -o "$built" \
+        "@$scratch/release/motte-tool.product/Objects.LinkFileList" -Xlinker --gc-sections
+fi
+strip -o "$output/motte.new" "$built"
 needed=$(scripts/check-needed.sh "$output/motte.new")
 mv "$output/motte.new" "$output/motte"
 python3 scripts/manual.py "$output/motte" "$output/share"

@@ -7,9 +7,9 @@ set -euo pipefail
 
 file=$1
 shift
-# The three last are part of newer C libraries.
+# The four last are part of newer C libraries.
 allowed=('libc.so.*' 'libm.so.*' 'libstdc++.so.*' 'libgcc_s.so.*' 'ld-linux*.so.*'
-         'libpthread.so.*' 'libdl.so.*' 'librt.so.*' "$@")
+         'libpthread.so.*' 'libdl.so.*' 'librt.so.*' 'libutil.so.*' "$@")
 needed=$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]$/\1/p')
 [ -n "$needed" ] || { echo "check-needed: $file names nothing that it needs; is it a program or library?" >&2; exit 1; }
 for dependency in $needed; do

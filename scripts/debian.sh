@@ -68,7 +68,8 @@ ln -sf "$work/libmotte1/$libraries/libmotte.so.1" "$work/link/libmotte.so"
 cp -a "$source/bindings/python" "$work/python"
 rm -rf "$work/python/build"
 sed -i "s#^libdir=.*#libdir=$work/link#" "$work/pc/motte.pc"
-(cd "$work/python" && MOTTE_LIBRARY=system PKG_CONFIG_PATH="$work/pc" CFLAGS="-g0 -O2" \
+# A Python that somebody built has a path to its own library among its words for the linker, which LDSHARED replaces.
+(cd "$work/python" && MOTTE_LIBRARY=system PKG_CONFIG_PATH="$work/pc" CFLAGS="-g0 -O2" LDSHARED="gcc -shared" \
     "$root/.venv/bin/python" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
     --wheel-dir "$work/wheel" .)
 modules=$work/python3-motte/usr/lib/python3/dist-packages
@@ -168,6 +169,7 @@ if command -v py3clean > /dev/null 2>&1; then
     py3clean -p python3-motte
 fi
 SCRIPT
+override python3-motte "# It calls Python and libmotte only." "python3-motte: library-not-linked-against-libc *"
 mkdir -p "$work/python3-motte/DEBIAN"
 install -m 755 "$work/postinst" "$work/prerm" "$work/python3-motte/DEBIAN"
 control python3-motte python "Depends: libmotte1 (= $revision), python3 (>= 3.10), python3-cffi-backend, \

@@ -132,7 +132,9 @@ def main() -> None:
         body += sections(command["arguments"]) + common() + ".SH SEE ALSO\n.BR motte (1)\n"
         (manuals / f"{title}.1").write_text(page(title, version, command["abstract"], body))
     for shell in ("bash", "zsh", "fish"):
-        (completions / f"motte.{shell}").write_text(said(tool, "--generate-completion-script", shell))
+        script = said(tool, "--generate-completion-script", shell)
+        # It is read by a shell that runs, not run by one.
+        (completions / f"motte.{shell}").write_text(re.sub(r"\A#!.*\n", "", script))
     print(f"made {len(commands) + 1} man pages and 3 completions in {folder}")
 
 

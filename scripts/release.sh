@@ -7,10 +7,12 @@
 #
 #   motte-VERSION.tar.gz             sources
 #   libmotte-VERSION-SYSTEM.tar.gz   library, header, tool, CMake package and motte.pc, to be unpacked anywhere
-#   motte_VERSION_ARCH.deb           the same for Debian
+#   libmotte1_..., libmotte-dev_..., motte_..., python3-motte_....deb      packages for Debian (scripts/debian.sh)
 #   motte-VERSION-....whl            the Python package
+#   python/motte-VERSION.tar.gz      its sources, for a library that is installed
 #   SHA256SUMS
 #
+# On x86-64 what is built runs with glibc 2.28 and later ones; MOTTE_GLIBC names another version, empty: this system's.
 # The last line is "N passed, N failed".
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,6 +24,7 @@ passed=0
 say() { passed=$((passed + 1)); echo "ok: $*"; }
 fail() { echo "release: $*" >&2; exit 1; }
 
+[ "$(uname -m)" != x86_64 ] || export MOTTE_GLIBC=${MOTTE_GLIBC-2.28}
 prebuilt=
 case ${1:-} in
     "") ;;
@@ -97,74 +100,24 @@ say "library archive, used with CMake"
 if ! command -v dpkg-deb > /dev/null; then
     echo "skipped: the Debian package (dpkg-deb is not installed)"
 else
-    architecture=$(dpkg --print-architecture)
-    tree=$work/deb
-    install_to deb /usr "$tree" -DCMAKE_INSTALL_LIBDIR="lib/$(gcc -print-multiarch)"
-    documents=$tree/usr/share/doc/motte
-    maintainer=$(git log -1 --format='%an <%ae>')
-    rm "$documents/LICENSE"
-    cat > "$documents/copyright" <<COPYRIGHT
-Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
-Upstream-Name: motte
+    scripts/debian.sh "$source" "$work/deb" > "$work/deb.txt" 2>&1 || { cat "$work/deb.txt"; fail "no packages"; }
+    mv "$work/deb"/*.deb "$output/"
 
-Files: *
-Copyright: the authors of Motte
-License: Apache-2.0
- On Debian systems the text of the licence is in /usr/share/common-licenses/Apache-2.0. What is built in has notices of
- its own, in THIRD-PARTY-NOTICES.md beside this file.
-COPYRIGHT
-    printf 'motte (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md of the sources.\n\n -- %s  %s\n' \
-        "$version" "$maintainer" "$(git log -1 --format=%cD)" | gzip -9n > "$documents/changelog.gz"
-    mkdir -p "$tree/DEBIAN" "$work/shlibs/debian"
-    echo "libmotte 1 motte (>= $version)" > "$tree/DEBIAN/shlibs"
-    printf 'Source: motte\n\nPackage: motte\nArchitecture: any\n' > "$work/shlibs/debian/control"
-    needs=libc6
-    if command -v dpkg-shlibdeps > /dev/null; then
-        needs=$(cd "$work/shlibs" && dpkg-shlibdeps -O --ignore-missing-info \
-            "$tree"/usr/lib/*/libmotte.so.1 "$tree/usr/bin/motte" 2> /dev/null | sed 's/^shlibs:Depends=//')
-    fi
-    cat > "$tree/DEBIAN/control" <<CONTROL
-Package: motte
-Version: $version
-Architecture: $architecture
-Maintainer: $maintainer
-Installed-Size: $(du -sk --exclude=DEBIAN "$tree" | cut -f1)
-Depends: $needs
-Section: libs
-Priority: optional
-Description: embedded object database with live results
- Classes with properties, links and lists, objects and query results that stay
- up to date, change notifications and transactions, in one file. This package
- has the library, its C header, a CMake package, motte.pc and the command.
-CONTROL
-    printf 'activate-noawait ldconfig\n' > "$tree/DEBIAN/triggers"
-    (cd "$tree" && find usr -type f -print0 | sort -z | xargs -0 md5sum > DEBIAN/md5sums)
-    find "$tree" -type d -exec chmod 755 {} +
-    find "$tree" -type f -not -path '*/bin/*' -exec chmod 644 {} +
-    package=$output/motte_${version}_$architecture.deb
-    dpkg-deb --root-owner-group --build "$tree" "$package" > /dev/null
-
-    # Installed into a root of its own, used, and removed without a trace.
+    # Installed into a root of its own, used, and removed without a trace; scripts/check-debian.sh does it in a Debian.
     debian=$work/debian
     mkdir -p "$debian"/var/lib/dpkg/{info,updates,triggers}
     touch "$debian/var/lib/dpkg/status"
     own=(dpkg "--root=$debian" --force-depends --force-not-root --force-bad-path "--log=$work/dpkg.log")
-    "${own[@]}" --install "$package" > "$work/dpkg.txt" 2>&1 || { cat "$work/dpkg.txt"; fail "it does not install"; }
+    "${own[@]}" --install "$output"/{libmotte1,libmotte-dev,motte}_*.deb > "$work/dpkg.txt" 2>&1 || { cat "$work/dpkg.txt"; fail "it does not install"; }
     "$debian/usr/bin/motte" info "$work/cmake.motte" > /dev/null
     gcc -Wall -Wextra -Werror Tests/Consumers/consumer.c -o "$work/use-deb" -I"$debian/usr/include" \
         -L"$(dirname "$debian"/usr/lib/*/libmotte.so)" -lmotte -Wl,-rpath,"$(dirname "$debian"/usr/lib/*/libmotte.so)"
     "$work/use-deb" "$work/deb.motte"
-    "${own[@]}" --purge motte > "$work/dpkg.txt" 2>&1 || { cat "$work/dpkg.txt"; fail "it cannot be removed"; }
+    "${own[@]}" --purge motte libmotte-dev libmotte1 > "$work/dpkg.txt" 2>&1 ||
+        { cat "$work/dpkg.txt"; fail "it cannot be removed"; }
     left=$(find "$debian" -path '*/var/*' -prune -o -type f -print)
     [ -z "$left" ] || fail "the package leaves $left"
-    if command -v lintian > /dev/null; then
-        # The Swift runtime and what it consists of are inside; one package has the library and what builds take.
-        accepted=embedded-library,package-name-doesnt-match-sonames
-        lintian --allow-root --fail-on error --suppress-tags "$accepted" "$package" > "$work/lintian.txt" 2>&1 ||
-            { cat "$work/lintian.txt"; fail "lintian finds errors"; }
-        echo "note: lintian: no errors, $(grep -c '^W:' "$work/lintian.txt" || true) warnings"
-    fi
-    say "Debian package, installed and removed"
+    say "Debian packages, installed and removed"
 fi
 
 # ------------------------------------------------------------------------------------------------ wheel
@@ -175,6 +128,18 @@ python3 -m venv "$work/venv"
 (cd "$work" && env -i PATH=/usr/bin:/bin HOME="$work" "$work/venv/bin/python" "$root/Tests/Consumers/wheel.py" "$work")
 say "wheel, installed where nothing else is"
 
-(cd "$output" && sha256sum -- * > SHA256SUMS && sha256sum --quiet --check SHA256SUMS)
+# The sources of the package, built with the library of the archive above, which pkg-config finds.
+(cd "$source/bindings/python" && "$root/.venv/bin/python" -m build --sdist --no-isolation --outdir "$output/python" . \
+    > "$work/sdist.txt" 2>&1) || { cat "$work/sdist.txt"; fail "no source distribution"; }
+PKG_CONFIG_PATH=$prefix/lib/pkgconfig .venv/bin/python -m pip wheel --quiet --disable-pip-version-check \
+    --no-build-isolation --no-deps --wheel-dir "$work/from-sources" "$output"/python/motte-*.tar.gz
+python3 -m venv "$work/venv-sources"
+"$work/venv-sources/bin/pip" install --quiet --disable-pip-version-check "$work"/from-sources/motte-*.whl
+(cd "$work" && env -i PATH=/usr/bin:/bin HOME="$work" LD_LIBRARY_PATH="$prefix/lib" \
+    "$work/venv-sources/bin/python" "$root/Tests/Consumers/wheel.py" "$work")
+say "source distribution of the Python package, with an installed library"
+
+(cd "$output" && find . -type f -printf '%P\n' | sort | xargs sha256sum > "$work/sums" &&
+    mv "$work/sums" SHA256SUMS && sha256sum --quiet --check SHA256SUMS)
 ls -l "$output"
 echo "$passed passed, 0 failed"

@@ -24,7 +24,7 @@ case ${1:-} in
     "") ;;
     benchmarks) packages+=(liblmdb-dev libsqlite3-dev) ;;
     docs) tools+=(doxygen graphviz chromium) ;;
-    release) tools+=(dpkg-dev lintian) ;;
+    release) tools+=(dpkg-dev lintian debootstrap) ;;
     *) fail "no '$1'; there are benchmarks, docs and release" ;;
 esac
 
@@ -80,3 +80,4 @@ require() {
 }
 require development
 [ "${1:-}" != docs ] || require documents
+[ "${1:-}" != release ] || require release

@@ -23,6 +23,7 @@ plan=(
     "size:every operation on a whole file, on one of 2 GB, compared with its source; peak memory of each in the log"
     "debug:the Swift tests with assertions, not optimised"
     "static:a program that has the Swift runtime in itself"
+    "debian:Debian packages made, installed and used in a fresh Debian 12 (as root, with the network)"
     "kills:processes killed at random moments, two at work, without and with a WAL"
 )
 jobs=${MOTTE_JOBS:-$(nproc)}
@@ -56,6 +57,11 @@ soak_size() {
 soak_debug() {
     swift build --build-tests -j "$jobs"
     swift test --skip-build
+}
+soak_debian() {
+    scripts/setup.sh release
+    scripts/debian.sh
+    scripts/check-debian.sh
 }
 soak_static() {
     local work=build/soak-static
