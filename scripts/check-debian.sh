@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the packages of build/debian in a fresh Debian 12 that has no Swift, uses each of them there, and removes them.
+# Installs the packages of build/debian in a fresh Debian 12 that has no Swift, uses each of them there, and removes
+# them.
 #
 #   scripts/check-debian.sh [FOLDER WITH THE PACKAGES]         as root; takes debootstrap and the network
 #

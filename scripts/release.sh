@@ -108,7 +108,8 @@ else
     mkdir -p "$debian"/var/lib/dpkg/{info,updates,triggers}
     touch "$debian/var/lib/dpkg/status"
     own=(dpkg "--root=$debian" --force-depends --force-not-root --force-bad-path "--log=$work/dpkg.log")
-    "${own[@]}" --install "$output"/{libmotte1,libmotte-dev,motte}_*.deb > "$work/dpkg.txt" 2>&1 || { cat "$work/dpkg.txt"; fail "it does not install"; }
+    "${own[@]}" --install "$output"/{libmotte1,libmotte-dev,motte}_*.deb > "$work/dpkg.txt" 2>&1 ||
+        { cat "$work/dpkg.txt"; fail "it does not install"; }
     "$debian/usr/bin/motte" info "$work/cmake.motte" > /dev/null
     gcc -Wall -Wextra -Werror Tests/Consumers/consumer.c -o "$work/use-deb" -I"$debian/usr/include" \
         -L"$(dirname "$debian"/usr/lib/*/libmotte.so)" -lmotte -Wl,-rpath,"$(dirname "$debian"/usr/lib/*/libmotte.so)"

@@ -158,7 +158,7 @@ def readme():
     if PROJECT_URL:
         return re.sub(r"\]\(\.\./\.\./([^)]*)\)", rf"]({PROJECT_URL.rstrip('/')}/\1)", text)
     return re.sub(r"\[([^\]]*)\]\(\.\./\.\./([^)#]*)[^)]*\)",
-                  lambda link: link[1] if link[1] == link[2] or link[1] in link[2] else f"{link[1]} (`{link[2]}`)", text)
+                  lambda link: link[1] if link[1] == link[2] else f"{link[1]} (`{link[2]}` of the sources)", text)
 
 
 PROJECT_URL = os.environ.get("MOTTE_PROJECT_URL", "")
