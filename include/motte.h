@@ -1551,7 +1551,8 @@ enum {
     MOTTE_SET_SYMMETRIC_DIFFERENCE = 4
 };
 
-/** Changes a set by the elements of any collection of the same realm and element type.
+/** Changes a set by the elements of any collection of the same realm and element type. Nulls that the set cannot have
+ *  are NULL_NOT_ALLOWED where they would be added.
  *  Thread: owner. Result: -. Errors: WRONG_TYPE, NULL_NOT_ALLOWED, NOT_IN_WRITE, OBJECT_DELETED, WRONG_KIND. */
 motte_status motte_set_combine(motte_coll *set, const motte_coll *other, motte_set_operation operation);
 

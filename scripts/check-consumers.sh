@@ -24,7 +24,8 @@ cmake --install "$work/cmake" --prefix "$prefix" >> "$work/cmake.log"
 # Where it was built must not matter: everything is used from a moved copy.
 mv "$prefix" "$work/moved"
 prefix=$work/moved
-for file in bin/motte include/motte.h lib/libmotte.so lib/libmotte.so.1 lib/cmake/motte/motte-config.cmake \
+for file in bin/motte include/motte.h include/motte_inline.h include/motte.hpp lib/libmotte.so lib/libmotte.so.1 \
+            lib/cmake/motte/motte-config.cmake \
             lib/pkgconfig/motte.pc share/doc/motte/LICENSE share/doc/motte/THIRD-PARTY-NOTICES.md; do
     [ -e "$prefix/$file" ] || fail "the install has no $file"
 done

@@ -12,7 +12,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-MARKS = {"swift": "import Motte", "c": "#include <motte.h>", "python": "import motte"}
+MARKS = {"swift": "import Motte", "c": "#include <motte_inline.h>", "python": "import motte"}
 
 
 def block(document, language, beginning):

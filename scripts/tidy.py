@@ -827,6 +827,17 @@ def sentences_have_their_tests():
 
 
 @check
+def the_table_of_operations_is_right():
+    done = subprocess.run([sys.executable, str(ROOT / "scripts/docs/operations.py"), "--check"], capture_output=True,
+                          text=True, check=False)
+    for line in done.stdout.splitlines():
+        path, number, what = line.split(":", 2)
+        report(path, int(number), what.removeprefix(" error: "))
+    if done.returncode not in (0, 1) or done.stderr:
+        report("scripts/docs/operations.py", 1, done.stderr.strip() or "ended badly")
+
+
+@check
 def skipped_steps_are_printed():
     for path in sorted(ROOT.glob("**/conformance-skips.txt")):
         if "/." in str(path.relative_to(ROOT)) or "build" in path.relative_to(ROOT).parts:

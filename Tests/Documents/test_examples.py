@@ -197,9 +197,9 @@ def test_the_readme_from_its_top_to_its_end(tmp_path: pathlib.Path, monkeypatch:
     run_python(example("README.md", "python", "import motte"), names)
     names.clear()
     assert capsys.readouterr().out == "Ada\n"
-    (tmp_path / "people.c").write_text(example("README.md", "c", "#include <motte.h>"))
-    folder.type(f"gcc -Wall -Wextra -Werror people.c -I{ROOT}/include -L{LIBRARY} -lmotte -Wl,-rpath,{LIBRARY} -o "
-            f"people")
+    (tmp_path / "people.c").write_text(example("README.md", "c", "#include <motte_inline.h>"))
+    folder.type(f"gcc -Wall -Wextra -Werror people.c -I{ROOT}/include -I{ROOT}/bindings/c -L{LIBRARY} -lmotte "
+                f"-Wl,-rpath,{LIBRARY} -o people")
     assert folder.type("./people") == "0 adults\n"
     # The others are a program of their own: test_tutorials.py.
     assert [block.document for block in all_blocks("c") if block.document != "docs/tutorial-c.md"] == ["README.md"]

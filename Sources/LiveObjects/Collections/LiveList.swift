@@ -117,7 +117,6 @@ package final class LiveList: LiveElements {
     package func assign(from other: LiveCollection, policy: UpdatePolicy = .all) throws(DatabaseError) {
         _ = try writable()
         if isSame(as: other) { return }
-        let values = try other.fixedValues()
-        try assign(values.all, policy: policy)
+        try other.fixedValues().withAll { values throws(DatabaseError) in try assign(values, policy: policy) }
     }
 }

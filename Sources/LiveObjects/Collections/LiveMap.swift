@@ -136,9 +136,12 @@ package final class LiveMap: LiveElements {
     /// The entries of another map; of this very map, nothing happens.
     package func assign(from other: LiveMap, policy: UpdatePolicy = .all) throws(DatabaseError) {
         if isSame(as: other) { return }
-        let keys = try other.mapKeys().fixedValues()
         let values = try other.fixedValues()
-        try assign(zip(keys.all, values.all).map { ($0.bytes, $1) }, policy: policy)
+        try other.mapKeys().fixedValues().withAll { keys throws(DatabaseError) in
+            try values.withAll { values throws(DatabaseError) in
+                try assign(zip(keys, values).map { ($0.bytes, $1) }, policy: policy)
+            }
+        }
     }
 
     private func checkEntries(

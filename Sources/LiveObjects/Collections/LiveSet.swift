@@ -38,29 +38,31 @@ package final class LiveSet: LiveElements {
     /// The other collection counts as a set: repetitions do not matter.
     package func relation(to other: LiveCollection) throws(DatabaseError) -> Relation {
         try checkIsOfSameFile(other)
-        let mine = try fixedValues().all
         let theirs = try other.fixedValues()
+        return try fixedValues().withAll { mine throws(DatabaseError) in
+            try theirs.withAll { Self.relation(mine, $0) }
+        }
+    }
+
+    /// `mine` ascend without repetitions.
+    private static func relation(_ mine: [ValueView], _ theirs: [ValueView]) -> Relation {
         var shared = 0
         var others = 0
         var next = 0
         var last: ValueView?
-        for value in theirs.all.sorted(by: { ValueOrdering.compare($0, $1) < 0 }) {
+        for value in theirs.sorted(by: { ValueOrdering.compare($0, $1) < 0 }) {
             if let last, ValueOrdering.compare(last, value) == 0 { continue }
             last = value
             others += 1
             while next < mine.count, ValueOrdering.compare(mine[next], value) < 0 { next += 1 }
             if next < mine.count, ValueOrdering.compare(mine[next], value) == 0 { shared += 1 }
         }
-        return withExtendedLifetime(theirs) {
-            var relation: Relation = []
-            if shared == mine.count { relation.insert(others > shared ? [.isSubset, .isStrictSubset] : .isSubset) }
-            if shared == others {
-                relation.insert(mine.count > shared ? [.isSuperset, .isStrictSuperset] : .isSuperset)
-            }
-            if shared > 0 { relation.insert(.intersects) }
-            if shared == mine.count, shared == others { relation.insert(.isEqual) }
-            return relation
-        }
+        var relation: Relation = []
+        if shared == mine.count { relation.insert(others > shared ? [.isSubset, .isStrictSubset] : .isSubset) }
+        if shared == others { relation.insert(mine.count > shared ? [.isSuperset, .isStrictSuperset] : .isSuperset) }
+        if shared > 0 { relation.insert(.intersects) }
+        if shared == mine.count, shared == others { relation.insert(.isEqual) }
+        return relation
     }
 
     // MARK: Changing
@@ -105,8 +107,9 @@ package final class LiveSet: LiveElements {
     package func combine(_ operation: SetOperation, _ other: LiveCollection) throws(DatabaseError) {
         let write = try writable()
         try checkIsOfSameFile(other)
-        let values = try other.fixedValues()
-        try write.setCombine(owner.table, column, owner.key, operation, values.all)
+        try other.fixedValues().withAll { values throws(DatabaseError) in
+            try write.setCombine(owner.table, column, owner.key, operation, values)
+        }
     }
 
     /// Keys of objects mean nothing in another file.

@@ -27,7 +27,13 @@ package final class FixedValues: @unchecked Sendable {
     }
 
     var count: Int { views.count }
-    /// Good for as long as this is.
-    var all: [ValueView] { views }
+    /// All of them, for the length of a call: views outlive nothing, and the last mention of this may be before their
+    /// last use.
+    func withAll<Result>(
+        _ body: ([ValueView]) throws(DatabaseError) -> Result
+    ) throws(DatabaseError) -> Result {
+        try withExtendedLifetime(self) { () throws(DatabaseError) in try body(views) }
+    }
+
     subscript(index: Int) -> ValueView { views[index] }
 }

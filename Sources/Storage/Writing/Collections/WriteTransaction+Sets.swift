@@ -57,7 +57,11 @@ extension WriteTransaction {
         var edit = try beginEdit(table, column, key, .set)
         // Copied, because they may lie in this very set.
         let copies = ChunkBuilder(kind: edit.column.kind, nullable: edit.column.isNullable, capacity: values.count)
-        for value in values { copies.append(try fittedElement(value, edit)) }
+        // What takes elements away may look for nulls where there can be none.
+        let adds = operation != .intersection && operation != .subtraction
+        for value in values where adds || !value.isNull || edit.column.isNullable {
+            copies.append(try fittedElement(value, edit))
+        }
         try withExtendedLifetime(copies) { () throws(DatabaseError) in
             let sorted = Self.distinct(copies)
             let changes = try Self.changes(edit, operation, sorted)
