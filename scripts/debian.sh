@@ -106,7 +106,8 @@ control() {
         sed -e 's/^$/./' -e 's/^/ /' THIRD-PARTY-NOTICES.md
     } > "$documents/copyright"
     printf 'motte (%s) unstable; urgency=medium\n\n  * %s\n\n -- %s  %s\n' \
-        "$revision" "New version; see changelog.gz for what it brings." "$maintainer" "$made" | gzip -9n > "$documents/changelog.Debian.gz"
+        "$revision" "New version; see changelog.gz for what it brings." "$maintainer" "$made" \
+        | gzip -9n > "$documents/changelog.Debian.gz"
     gzip -9nc CHANGELOG.md > "$documents/changelog.gz"
     find "$tree/usr/share/man" -name '*.1' -exec gzip -9n {} + 2> /dev/null || true
     {

@@ -34,7 +34,11 @@ typedef struct {
     size_t size, position;
 } out_buffer;
 
-enum { GZIP_WINDOW = 15 + 16, STREAM_END = 1, NOTHING_TO_DO = -5 };
+enum {
+    GZIP_WINDOW = 15 + 16,
+    STREAM_END = 1,
+    NOTHING_TO_DO = -5
+};
 
 static struct {
     int (*inflateInit2_)(stream *, int, const char *, int);
@@ -86,8 +90,7 @@ static int load(const char *variable, const char *usual, const function *functio
 }
 
 static void load_z(void) {
-    z_is_loaded =
-        load("MOTTE_LIBZ", "libz.so.1", z_functions, sizeof z_functions / sizeof z_functions[0], z_problem);
+    z_is_loaded = load("MOTTE_LIBZ", "libz.so.1", z_functions, sizeof z_functions / sizeof z_functions[0], z_problem);
 }
 
 static void load_zstd(void) {

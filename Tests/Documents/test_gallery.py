@@ -48,7 +48,8 @@ def test_notes_with_tags_and_a_list_that_follows(tmp_path: pathlib.Path) -> None
 def test_a_log_of_sensors_in_several_processes(tmp_path: pathlib.Path) -> None:
     program, file = tmp_path / "sensor", tmp_path / "sensors.motte"
     subprocess.run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", GALLERY / "sensor.c", "-o", program,
-                    "-lm", "-lmotte", f"-I{ROOT}/include", f"-I{ROOT}/bindings/c", f"-L{LIBRARY}", f"-Wl,-rpath,{LIBRARY}"], check=True)
+                    "-lm", "-lmotte", f"-I{ROOT}/include", f"-I{ROOT}/bindings/c", f"-L{LIBRARY}",
+                    f"-Wl,-rpath,{LIBRARY}"], check=True)
     monitor = subprocess.Popen([sys.executable, str(GALLERY / "monitor.py"), str(file), "--seconds", "2"],
                                stdout=subprocess.PIPE, text=True)
     sensors = [subprocess.Popen([program, file, name, "60", "5"], stdout=subprocess.PIPE, text=True)

@@ -85,7 +85,6 @@ class BuildExtension(build_ext):
             if (ROOT / name).is_file() and not self.inplace:
                 shutil.copy(ROOT / name, package / name)
 
-
     def run_with_installed(self):
         """The dynamic linker finds the library where it finds all others."""
         for extension in self.extensions:

@@ -4,7 +4,10 @@
 
 #include <stddef.h>
 
-enum { MOTTE_SHIM_GZIP = 1, MOTTE_SHIM_ZSTD = 2 };
+enum {
+    MOTTE_SHIM_GZIP = 1,
+    MOTTE_SHIM_ZSTD = 2
+};
 
 typedef struct motte_shim_unpacker motte_shim_unpacker;
 

@@ -29,7 +29,8 @@ struct ArrowCells {
         case .date(let unitsPerDay):
             let count = unitsPerDay == 1 ? Int64(input.load(index, Int32.self)) : input.load(index, Int64.self)
             return try time(
-                input, unitsPerDay == 1
+                input,
+                unitsPerDay == 1
                     ? Timestamp(seconds: count * 86_400, nanoseconds: 0) : Self.timestamp(count, 1_000))
         case .list, .fixedList, .structure, .map, .other: throw refused(input)
         }
@@ -49,7 +50,8 @@ struct ArrowCells {
 
     func refused(_ input: ArrowInput) -> DatabaseError {
         DatabaseError(
-            .wrongType, "'\(property.name)' holds \(property.type.name) values, which a column of type "
+            .wrongType,
+            "'\(property.name)' holds \(property.type.name) values, which a column of type "
                 + "\(input.field.type.name) is none of", propertyName: property.name)
     }
 

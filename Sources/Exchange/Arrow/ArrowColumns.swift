@@ -96,7 +96,8 @@ struct RowFinder {
         if rowGroup >= 0, offset >= 0, offset < rowCount, isLive(Int(offset)) { return Int(offset) }
         guard let place = try view.locate(ObjectKey(key)) else {
             throw DatabaseError(
-                .objectDeleted, "an element of this snapshot has been deleted; take a new one, or read elements one by "
+                .objectDeleted,
+                "an element of this snapshot has been deleted; take a new one, or read elements one by "
                     + "one", className: view.type.name)
         }
         let rows = try view.rowGroup(place.rowGroup)
@@ -429,7 +430,8 @@ final class ArrowMaker {
         }
         guard !path.contains(where: type.name.hasSameBytes) else {
             throw DatabaseError(
-                .unsupported, "'\(property.name)' holds objects of \(type.name) in objects of \(type.name), which no "
+                .unsupported,
+                "'\(property.name)' holds objects of \(type.name) in objects of \(type.name), which no "
                     + "Arrow type has; name the other columns", className: type.name, propertyName: property.name)
         }
         path.append(type.name)

@@ -50,7 +50,8 @@ package final class ArrowImport {
             guard let property = type.properties.first(where: { $0.name.hasSameBytes(as: child.name) }) else {
                 if ignoresUnknown { continue }
                 throw DatabaseError(
-                    .unknownProperty, "\(type.name) has no property '\(child.name)'; rename the column, leave it out, "
+                    .unknownProperty,
+                    "\(type.name) has no property '\(child.name)'; rename the column, leave it out, "
                         + "or ignore unknown ones", className: type.name, propertyName: child.name)
             }
             guard seen.insert(NameKey(child.name)).inserted else {
@@ -84,7 +85,8 @@ package final class ArrowImport {
     private func checkPrimaryKey() throws(DatabaseError) {
         if let primaryKey = type.primaryKey, !plain.contains(where: { $0.source.column == primaryKey.columnKey }) {
             throw DatabaseError(
-                .noPrimaryKey, "new objects of \(type.name) need their primary key '\(primaryKey.name)', which is no "
+                .noPrimaryKey,
+                "new objects of \(type.name) need their primary key '\(primaryKey.name)', which is no "
                     + "column", className: type.name, propertyName: primaryKey.name)
         }
         if policy != .error, type.primaryKey == nil {
@@ -217,7 +219,8 @@ package final class ArrowImport {
 
     private func wanted(_ property: Property, _ input: ArrowInput) -> DatabaseError {
         DatabaseError(
-            .wrongType, "'\(property.name)' is a \(property.collection.name) of \(property.type.name) values, which a "
+            .wrongType,
+            "'\(property.name)' is a \(property.collection.name) of \(property.type.name) values, which a "
                 + "column of type \(input.field.type.name) is not", propertyName: property.name)
     }
 

@@ -190,7 +190,8 @@ package final class ArrowInput {
                 "has a length of \(length), an offset of \(offset) and a null count of \(nullCount)")
         }
         let views = field.type == .textView || field.type == .binaryView
-        if case .other = field.type {} else {
+        if case .other = field.type {
+        } else {
             guard views ? buffers.count >= 3 : buffers.count == field.type.bufferCount else {
                 throw field.malformed("has \(buffers.count) buffers for its type \(field.type.name)")
             }

@@ -133,7 +133,8 @@ final class ArrowNumbers: ArrowValues {
 
     private func tooFar(at index: Int) -> DatabaseError {
         DatabaseError(
-            .overflow, "'\(name)' of row \(index) of its batch is too far from 1970 for this unit; choose a coarser "
+            .overflow,
+            "'\(name)' of row \(index) of its batch is too far from 1970 for this unit; choose a coarser "
                 + "one", propertyName: name)
     }
 

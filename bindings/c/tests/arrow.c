@@ -57,8 +57,8 @@ static void *read_elsewhere(void *unused) {
 }
 
 static void test_streams(void) {
-    motte_arrow_options options = {.struct_size = sizeof options, .columns = "id,name", .columns_size = MOTTE_NTS,
-                                   .batch_rows = 10};
+    motte_arrow_options options = {
+        .struct_size = sizeof options, .columns = "id,name", .columns_size = MOTTE_NTS, .batch_rows = 10};
     struct ArrowSchema schema;
     struct ArrowArray batch, moved;
     motte_coll *coll = all_of(class_p);
@@ -286,7 +286,8 @@ static void test_refusals_of_insertion(void) {
     name_schema.name = "age";
     STATUS(MOTTE_E_NULL_NOT_ALLOWED, insert_changed(class_q));
     made_by_hand();
-    name_buffers[2] = "a\xC0\x80" "ccc";
+    name_buffers[2] = "a\xC0\x80"
+                      "ccc";
     STATUS(MOTTE_E_INVALID_UTF8, insert_changed(class_q));
     made_by_hand();
     name_schema.format = "s";
