@@ -21,7 +21,8 @@ MODULES = ["Values", "Pages", "Columns", "SchemaModel", "Storage", "QueryEngine"
 #: Sentences that only a caller in C gets: this package gives outputs, sizes and numbers of its own.
 ONLY_IN_C = ["struct_size", "is no MOTTE_", "pass MOTTE_CLASS_ANY", "is not a handle of this library",
              "handle cannot be cloned",
-             "motte.h it was compiled with", "at most one of MOTTE_PROP_INT8"]
+             "motte.h it was compiled with", "at most one of MOTTE_PROP_INT8",
+             "the query and the collection belong to different", "are read with motte_map_keys()"]
 
 
 def strings(text: str) -> Iterator[str]:
