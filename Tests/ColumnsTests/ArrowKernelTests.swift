@@ -6,7 +6,8 @@ import Testing
 
 @Suite struct ArrowKernelTests {
     @Test func bitsAreCopiedToAnyPlace() throws {
-        try PropertyTest.run(rounds: 200) { random, comment in
+        try PropertyTest.run(rounds: 200) { random, repetition in
+            let comment = Comment(rawValue: repetition)
             let source = (0 ..< 40).map { _ in UInt8(truncatingIfNeeded: random.below(256)) }
             var target = (0 ..< 40).map { _ in UInt8(truncatingIfNeeded: random.below(256)) }
             let first = random.below(60), place = random.below(60), count = random.below(200)
@@ -31,7 +32,8 @@ import Testing
 
     @Test(arguments: [ColumnKind.int, .double, .float, .bool, .timestamp, .link, .uuid, .objectID])
     func numbersMatch(kind: ColumnKind) throws {
-        try PropertyTest.run(rounds: 20) { random, comment in
+        try PropertyTest.run(rounds: 20) { random, repetition in
+            let comment = Comment(rawValue: repetition)
             try Self.withChunk(kind, &random) { chunk, values, rows, slots, rowsOfSlots in
                 let output = UnsafeMutableRawPointer.allocate(byteCount: 16 * values.count + 64, alignment: 16)
                 defer { output.deallocate() }
@@ -52,7 +54,8 @@ import Testing
 
     @Test(arguments: [ColumnKind.string, .data])
     func textsMatch(kind: ColumnKind) throws {
-        try PropertyTest.run(rounds: 40) { random, comment in
+        try PropertyTest.run(rounds: 40) { random, repetition in
+            let comment = Comment(rawValue: repetition)
             try Self.withChunk(kind, &random) { chunk, values, rows, slots, rowsOfSlots in
                 let expected = rows.map { Self.bytes(values[$0]) }
                 let scattered = rowsOfSlots.map { Self.bytes(values[$0]) }
