@@ -121,7 +121,7 @@ struct ArrowArrayStream {
 #define MOTTE_VERSION 1000
 /* Grows when something declared here changes its meaning; MOTTE_ABI_LAYOUT is a checksum over all struct layouts. */
 #define MOTTE_ABI_VERSION 1
-#define MOTTE_ABI_LAYOUT 0x4C541244
+#define MOTTE_ABI_LAYOUT 0xD1342F6D
 
 /* ---------------------------------------------------------------------------------------------------- types */
 
@@ -635,6 +635,14 @@ motte_status motte_config_rename_prop(motte_config *config, const char *class_na
  *  Thread: any. Result: -. */
 motte_status motte_config_delete_class(motte_config *config, const char *name, size_t name_size);
 
+/** A name by which the program calls a property, or with prop_name NULL a class, that has another name in the file.
+ *  Nothing of it is stored. It stands beside the stored name in look-ups, queries, paths to sort, group and observe by;
+ *  schemas, migrations, exports and queries as text have stored names. `class_name` and `prop_name` are stored ones.
+ *  Thread: any. Result: -. */
+motte_status motte_config_set_public_name(motte_config *config, const char *class_name, size_t class_name_size,
+                                          const char *prop_name, size_t prop_name_size, const char *name,
+                                          size_t name_size);
+
 /** Reads an option back, also "path", "in_memory" and "flags". MOTTE_NULL while not set. Texts until it is set again.
  *  Thread: any. Result: H. */
 motte_status motte_config_get_option(const motte_config *config, const char *name, size_t name_size,
@@ -697,6 +705,7 @@ typedef struct motte_class_details {
     uint32_t inverse_count; /* computed ones */
     uint32_t flags;         /* MOTTE_CLASS_* */
     uint32_t reserved;
+    const char *public_name; /* of motte_config_set_public_name(), or the name itself */
 } motte_class_details;
 
 /* A property as it is stored. */
@@ -712,6 +721,7 @@ typedef struct motte_prop_details {
     const char *target_name; /* or NULL */
     motte_prop origin;       /* inverse: the linking property, else 0 */
     const char *origin_name; /* or NULL */
+    const char *public_name; /* of motte_config_set_public_name(), or the name itself */
 } motte_prop_details;
 
 /** An empty schema.

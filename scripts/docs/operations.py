@@ -65,7 +65,7 @@ def findings():
     """(file, line, what is wrong)"""
     functions = {function.name.removeprefix("motte_") for function in header.functions()}
     swift = public_names(ROOT / "Sources" / "Motte", ".swift",
-                         r"\b(?:func|var|let|class|struct|enum|typealias|case)\s+(\w+)")
+                         r"\b(?:func|var|let|class(?!\s+(?:func|var))|struct|enum|typealias|case)\s+(\w+)")
     python = public_names(ROOT / "bindings" / "python" / "src" / "motte", ".py", r"(?:def|class|import)\s+(\w+)")
     python |= set(re.findall(r"\b(\w+)\b", (ROOT / "bindings/python/src/motte/__init__.py").read_text("utf-8")))
     seen = set()

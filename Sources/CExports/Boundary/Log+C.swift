@@ -59,8 +59,8 @@ enum Log {
     @inline(never)
     private static func pass(_ error: DatabaseError) {
         switch error.code.category {
-        case .storage, .resource, .internal: write(.error, "storage", error.message)
-        default: write(.debug, "call", error.message)
+        case .storage, .resource, .internal: write(.error, "storage", Wording.ofC(error.message))
+        default: write(.debug, "call", Wording.ofC(error.message))
         }
     }
 

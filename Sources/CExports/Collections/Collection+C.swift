@@ -201,6 +201,27 @@ private func derive(
     }
 }
 
+/// The same of what may name properties by their public names.
+private func derive(
+    naming coll: OpaquePointer?, _ out: UnsafeMutablePointer<OpaquePointer?>?,
+    _ make: (CollectionBox) throws(DatabaseError) -> LiveCollection
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out)
+        let coll = try Handles.collection(coll)
+        try Handles.make(try make(coll.box), coll.box.core, out)
+        return .ok
+    }
+}
+
+extension CollectionBox {
+    /// A path with the names that are stored.
+    func stored(_ path: String) throws(DatabaseError) -> String {
+        if core.publicNames.isEmpty { return path }
+        return core.publicNames.path(path, of: collection.target, in: try session.schema)
+    }
+}
+
 @_cdecl("motte_coll_snapshot") @implementation
 public func motte_coll_snapshot(
     _ coll: OpaquePointer?, _ out_coll: UnsafeMutablePointer<OpaquePointer?>?
@@ -220,9 +241,14 @@ public func motte_coll_filter(
     _ coll: OpaquePointer?, _ text: UnsafePointer<CChar>?, _ text_size: Int, _ args: UnsafePointer<motte_value>?,
     _ arg_count: Int, _ out_coll: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
-    derive(coll, out_coll) { (collection) throws(DatabaseError) in
+    derive(naming: coll, out_coll) { (box) throws(DatabaseError) in
         let text = try requiredText(text, text_size, "the query text")
-        return try collection.filter(text, try queryArguments(args, arg_count))
+        let arguments = try queryArguments(args, arg_count)
+        if box.core.publicNames.isEmpty { return try box.collection.filter(text, arguments) }
+        let query = try ParsedQuery.parse(text)
+        try arguments.checkNoSurplus(query.argumentCount)
+        let stored = box.core.publicNames.query(query, of: box.collection.target, in: try box.session.schema)
+        return try box.collection.narrowed(by: stored, arguments)
     }
 }
 
@@ -240,17 +266,17 @@ public func motte_coll_sort(
     _ coll: OpaquePointer?, _ keys: UnsafePointer<motte_sort_key>?, _ key_count: Int,
     _ out_coll: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
-    derive(coll, out_coll) { (collection) throws(DatabaseError) in
+    derive(naming: coll, out_coll) { (box) throws(DatabaseError) in
         var sort: [(path: String, isAscending: Bool)] = []
         for (index, key) in try input(keys, key_count).enumerated() {
             try atRow(index) { () throws(DatabaseError) in
                 try checkFlags(key.flags, allowed: UInt32(MOTTE_SORT_DESCENDING))
-                let path = try requiredName(key.path, key.path_size, "a sort path")
+                let path = try box.stored(try requiredName(key.path, key.path_size, "a sort path"))
                 sort.append((path, key.flags & UInt32(MOTTE_SORT_DESCENDING) == 0))
             }
         }
         guard !sort.isEmpty else { throw DatabaseError(.invalidArgument, "there is nothing to sort by") }
-        return try collection.sorted(by: sort)
+        return try box.collection.sorted(by: sort)
     }
 }
 
@@ -259,15 +285,15 @@ public func motte_coll_distinct(
     _ coll: OpaquePointer?, _ keys: UnsafePointer<motte_sort_key>?, _ key_count: Int,
     _ out_coll: UnsafeMutablePointer<OpaquePointer?>?
 ) -> motte_status {
-    derive(coll, out_coll) { (collection) throws(DatabaseError) in
+    derive(naming: coll, out_coll) { (box) throws(DatabaseError) in
         var paths: [String] = []
         for (index, key) in try input(keys, key_count).enumerated() {
             try atRow(index) { () throws(DatabaseError) in
                 try checkFlags(key.flags, allowed: 0)
-                paths.append(try requiredName(key.path, key.path_size, "a path"))
+                paths.append(try box.stored(try requiredName(key.path, key.path_size, "a path")))
             }
         }
-        return try collection.distinct(by: paths)
+        return try box.collection.distinct(by: paths)
     }
 }
 

@@ -36,8 +36,11 @@ public func motte_query_parse(
         let out = try required(out_query)
         let realm = try Handles.realm(realm)
         _ = try realm.box.session.schema.type(cls)
-        let query = try realm.box.session.query(
-            TableKey(cls), try requiredText(text, text_size, "the query text"), try queryArguments(args, arg_count))
+        let parsed = realm.box.core.publicNames.query(
+            try ParsedQuery.parse(try requiredText(text, text_size, "the query text")), of: TableKey(cls),
+            in: try realm.box.session.schema)
+        let query = try PreparedQuery(
+            realm.box.session, TableKey(cls), parsed, try queryArguments(args, arg_count))
         try Handles.make(QueryBox(query, realm.box.core), out)
         return .ok
     }

@@ -34,7 +34,7 @@ final class SectionsBox: RealmMemberBox {
     override func freeze() throws(DatabaseError) -> Box {
         if session.isFrozen { return SectionsBox(sections, bridge, core) }
         let frozen = try sections.freeze()
-        return SectionsBox(frozen, bridge, RealmCore(frozen.session))
+        return SectionsBox(frozen, bridge, RealmCore(frozen.session, core.publicNames))
     }
 
     override func isSame(as other: Box) -> Bool { (other as? SectionsBox)?.sections === sections }
@@ -68,7 +68,7 @@ public func motte_sections_by_path(
         let out = try required(out_sections)
         let coll = try Handles.collection(coll)
         try checkFlags(flags, allowed: UInt32(MOTTE_SECTIONS_FIRST_LETTER))
-        let path = try requiredText(path, path_size, "the key path")
+        let path = try coll.box.stored(try requiredText(path, path_size, "the key path"))
         let part = flags & UInt32(MOTTE_SECTIONS_FIRST_LETTER) != 0 ? SectionKey.Part.firstLetter : .whole
         let sections = try coll.box.collection.sectioned(by: path, part: part)
         try Handles.make(SectionsBox(sections, nil, coll.box.core), out)
@@ -90,7 +90,7 @@ public func motte_sections_by_callback(
             var key = motte_value()
             var owned = Value.null
             // Freezing within a write asks for the keys of what is frozen.
-            let itsCore = collection.session === core.session ? core : RealmCore(collection.session)
+            let itsCore = collection.session === core.session ? core : RealmCore(collection.session, core.publicNames)
             try lend(CollectionBox(collection, itsCore)) { (collection) throws(DatabaseError) in
                 try bridge.call { callback($0, collection, index, &key) }
                 owned = try ValueView.checked(key).owned

@@ -23,6 +23,9 @@ final class PropertyCache: Sendable {
 
     private static let slotCount = 64
     private let state = Locked(State())
+    private let publicNames: PublicNames
+
+    init(_ publicNames: PublicNames) { self.publicNames = publicNames }
 
     /// nil where the class has no such property.
     func find(
@@ -38,7 +41,8 @@ final class PropertyCache: Sendable {
         }
         if let known { return known }
         let type = try session.schema.type(table.rawValue)
-        guard let property = type.property(named: String(decoding: name, as: UTF8.self)) else { return nil }
+        let stored = publicNames.storedProperty(String(decoding: name, as: UTF8.self), of: type.name)
+        guard let property = type.property(named: stored) else { return nil }
         let found = Slot(table: table, name: [UInt8](name), prop: PropertyID(table, property).bits)
         state.withLock { state in
             if state.catalog !== catalog {

@@ -101,7 +101,10 @@ private func observe(object: OpaquePointer?, _ paths: Paths?, by listener: Liste
     ) { (deliver) throws(DatabaseError) in
         let object = try Handles.object(object)
         guard let paths else { return try object.box.object.observe(deliver) }
-        return try object.box.object.observe(keyPaths: paths(), deliver)
+        let schema = try object.box.session.schema
+        let names = object.box.core.publicNames
+        let stored = try paths().map { names.path($0, of: object.box.object.table, in: schema) }
+        return try object.box.object.observe(keyPaths: stored, deliver)
     }
 }
 
@@ -111,7 +114,9 @@ private func observe(collection: OpaquePointer?, _ paths: Paths?, by listener: L
     ) { (deliver) throws(DatabaseError) in
         let collection = try Handles.collection(collection)
         guard let paths else { return try collection.box.collection.observe(deliver) }
-        return try collection.box.collection.observe(keyPaths: paths(), deliver)
+        var stored: [String] = []
+        for path in try paths() { stored.append(try collection.box.stored(path)) }
+        return try collection.box.collection.observe(keyPaths: stored, deliver)
     }
 }
 

@@ -27,6 +27,7 @@ final class ConfigBox: Box {
     var steps = OpeningSteps()
     /// 64 bytes.
     var encryptionKey: [UInt8]?
+    var publicNames = PublicNames()
     let names = NameCache()
 
     init() { super.init(kind: .config) }
@@ -50,6 +51,7 @@ final class ConfigBox: Box {
         copy.convertsRealmFiles = convertsRealmFiles
         copy.steps = steps
         copy.encryptionKey = encryptionKey
+        copy.publicNames = publicNames
         return copy
     }
 
@@ -120,6 +122,25 @@ public func motte_config_set_in_memory(
     boundary { () throws(DatabaseError) in
         let config = try Handles.any(config, .config, as: ConfigBox.self)
         config.box.location = .memory(try requiredName(identifier, identifier_size, "the identifier"))
+        return .ok
+    }
+}
+
+@_cdecl("motte_config_set_public_name") @implementation
+public func motte_config_set_public_name(
+    _ config: OpaquePointer?, _ class_name: UnsafePointer<CChar>?, _ class_name_size: Int,
+    _ prop_name: UnsafePointer<CChar>?, _ prop_name_size: Int, _ name: UnsafePointer<CChar>?, _ name_size: Int
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let config = try Handles.any(config, .config, as: ConfigBox.self)
+        let className = try requiredName(class_name, class_name_size, "the class name")
+        let property = try optionalText(prop_name, prop_name_size)
+        let name = try requiredName(name, name_size, "the public name")
+        if let property {
+            config.box.publicNames.name(property: property, of: className, name)
+        } else {
+            config.box.publicNames.name(class: className, name)
+        }
         return .ok
     }
 }

@@ -34,7 +34,7 @@ public func motte_realm_delete_class(
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
         let realm = try Handles.realm(realm)
-        let name = try requiredText(name, name_size, "the class name")
+        let name = realm.box.core.publicNames.storedClass(try requiredText(name, name_size, "the class name"))
         guard try realm.box.session.deleteType(name) else { return .notFound }
         Log.write(.info, "schema", "class \(name) was deleted")
         return .ok
@@ -49,7 +49,7 @@ public func motte_class_find(
     boundary { () throws(DatabaseError) in
         let out = try required(out_class, zero: 0)
         let realm = try Handles.realm(realm)
-        let name = try requiredText(name, name_size, "the class name")
+        let name = realm.box.core.publicNames.storedClass(try requiredText(name, name_size, "the class name"))
         guard let key = try realm.box.session.schema[name]?.tableKey else { return .notFound }
         out.pointee = key.rawValue
         return .ok
@@ -64,7 +64,7 @@ public func motte_class_require(
     boundary { () throws(DatabaseError) in
         let out = try required(out_class, zero: 0)
         let realm = try Handles.realm(realm)
-        let name = try requiredText(name, name_size, "the class name")
+        let name = realm.box.core.publicNames.storedClass(try requiredText(name, name_size, "the class name"))
         out.pointee = try realm.box.session.tableKey(name).rawValue
         return .ok
     }
@@ -85,7 +85,8 @@ public func motte_class_info(
                 object_count: UInt64(try session.table(TableKey(cls)).liveCount),
                 primary_key: type.primaryKey.map { PropertyID(TableKey(cls), $0).bits } ?? 0,
                 stored_count: UInt32(stored), inverse_count: UInt32(type.properties.count - stored),
-                flags: type.isEmbedded ? UInt32(MOTTE_CLASS_EMBEDDED) : 0, reserved: 0)
+                flags: type.isEmbedded ? UInt32(MOTTE_CLASS_EMBEDDED) : 0, reserved: 0,
+                public_name: try realm.box.core.names.pointer(to: realm.box.core.publicNames.publicClass(type.name)))
         }
         return .ok
     }
@@ -154,7 +155,9 @@ public func motte_prop_info(
                 collection: property.collection.rawValue, flags: PropertyFlags.of(property),
                 owner: owner.tableKey?.rawValue ?? 0, target: target?.tableKey?.rawValue ?? 0,
                 target_name: try names.pointer(toOptional: property.target),
-                origin: originID(target, origin), origin_name: try names.pointer(toOptional: property.origin))
+                origin: originID(target, origin), origin_name: try names.pointer(toOptional: property.origin),
+                public_name: try names.pointer(
+                    to: realm.box.core.publicNames.publicProperty(property.name, of: owner.name)))
         }
         return .ok
     }

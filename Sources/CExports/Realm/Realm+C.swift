@@ -14,7 +14,12 @@ public func motte_realm_open(
         let config = try Handles.any(config, .config, as: ConfigBox.self)
         let session = try Session.open(try config.box.openingOptions())
         let core: RealmCore
-        if let queue = config.box.queue { core = try RealmCore(session, on: queue) } else { core = RealmCore(session) }
+        let names = config.box.publicNames
+        if let queue = config.box.queue {
+            core = try RealmCore(session, names, on: queue)
+        } else {
+            core = RealmCore(session, names)
+        }
         try Handles.make(RealmBox(core), out)
         if let warning = try session.database.pages.openingWarning() {
             Log.write(.warn, "storage", "\(session.path): \(warning)")

@@ -13,21 +13,27 @@ final class RealmCore: Sendable {
     /// For calls about single rows.
     let shapes = RowShapes()
     /// Properties by name.
-    let properties = PropertyCache()
+    let properties: PropertyCache
+    /// By which the program calls what is stored under other names.
+    let publicNames: PublicNames
     /// The queue that wakes for this realm, kept alive with it.
     private let queue: DeliveryQueue?
     /// Run by that queue.
     let writes: QueuedWrites?
 
-    init(_ session: Session) {
+    init(_ session: Session, _ publicNames: PublicNames = PublicNames()) {
         self.session = session
+        self.publicNames = publicNames
+        properties = PropertyCache(publicNames)
         queue = nil
         writes = nil
     }
 
     /// With a queue that is notified of its changes.
-    init(_ session: Session, on queue: DeliveryQueue) throws(DatabaseError) {
+    init(_ session: Session, _ publicNames: PublicNames, on queue: DeliveryQueue) throws(DatabaseError) {
         self.session = session
+        self.publicNames = publicNames
+        properties = PropertyCache(publicNames)
         self.queue = queue
         writes = try queue.bind(session)
     }
@@ -78,7 +84,7 @@ final class RealmBox: RealmMemberBox {
 
     override func freeze() throws(DatabaseError) -> Box {
         if session.isFrozen { return RealmBox(core) }
-        return RealmBox(RealmCore(try session.freeze()))
+        return RealmBox(RealmCore(try session.freeze(), core.publicNames))
     }
 
     override func isSame(as other: Box) -> Bool { (other as? RealmBox)?.session === session }
@@ -103,7 +109,7 @@ final class ObjectBox: RealmMemberBox {
     override func freeze() throws(DatabaseError) -> Box {
         if session.isFrozen { return ObjectBox(object, core) }
         let frozen = try object.freeze()
-        return ObjectBox(frozen, RealmCore(frozen.session))
+        return ObjectBox(frozen, RealmCore(frozen.session, core.publicNames))
     }
 
     /// The same row; one of a cancelled write differs from a later one with the same key by not being there.
@@ -134,7 +140,7 @@ final class CollectionBox: RealmMemberBox {
     override func freeze() throws(DatabaseError) -> Box {
         if session.isFrozen { return CollectionBox(collection, core) }
         let frozen = try collection.freeze()
-        return CollectionBox(frozen, RealmCore(frozen.session))
+        return CollectionBox(frozen, RealmCore(frozen.session, core.publicNames))
     }
 
     override func isSame(as other: Box) -> Bool {

@@ -12,13 +12,19 @@ package final class PreparedQuery {
     private var arguments: Arguments
     private var stage: ResultsStage
 
-    package init(
+    package convenience init(
         _ session: Session, _ table: TableKey, _ text: String, _ arguments: Arguments
+    ) throws(DatabaseError) {
+        try self.init(session, table, try ParsedQuery.parse(text), arguments)
+    }
+
+    package init(
+        _ session: Session, _ table: TableKey, _ query: ParsedQuery, _ arguments: Arguments
     ) throws(DatabaseError) {
         self.session = session
         self.table = table
         self.arguments = arguments
-        parsed = try ParsedQuery.parse(text)
+        parsed = query
         try arguments.checkNoSurplus(parsed.argumentCount)
         stage = try ResultsStage(parsed, arguments, target: table, session: session)
     }

@@ -104,6 +104,7 @@ GOOD = {
     ("motte_arrow_stream_of", "schema"): "made_arrow_schema(f)",
     ("motte_arrow_stream_of", "batch"): "made_arrow_batch(f)",
     ("motte_log_set", "level"): "MOTTE_LOG_ERROR", ("motte_log_set", "callback"): "NULL",
+    ("motte_config_set_public_name", "prop_name"): "NULL", ("motte_config_set_public_name", "prop_name_size"): "0",
     ("motte_class_require", "name"): '"Thing"', ("motte_realm_delete_class", "name"): '"Nobody"',
     ("motte_thaw", "realm"): "f->realm", ("motte_object_set_object", "prop"): "f->friend_",
     ("motte_map_get_coll", "key"): '"nested"', ("motte_embedded_create", "prop"): "f->home",
@@ -139,6 +140,7 @@ NULL_IS_FINE = {
     ("motte_config_set_schema", "schema"), ("motte_config_set_queue", "queue"), ("motte_has_feature", "name"),
     ("motte_object_create", "primary_key"), ("motte_object_set_object", "target"), ("motte_arrow_read", "options"),
     ("motte_arrow_schema", "options"), ("motte_arrow_insert", "options"),
+    ("motte_config_set_public_name", "prop_name"),
 }
 # These need a realm that has a file, alone.
 WITH_FILE = {"motte_realm_compact"}
