@@ -20,7 +20,8 @@ if [ -n "${MOTTE_GLIBC:-}" ]; then
     stubs=$(scripts/old-glibc.sh "$MOTTE_GLIBC")
     built=$scratch/motte-glibc-$MOTTE_GLIBC
     swiftc -L "$stubs" -emit-executable -static-stdlib -o "$built" \
-        "@$scratch/release/motte-tool.product/Objects.LinkFileList" -Xlinker --gc-sections
+        "@$scratch/release/motte-tool.product/Objects.LinkFileList" -Xlinker --gc-sections \
+        -Xlinker --allow-shlib-undefined -Xlinker --defsym=main=MotteTool_main
 fi
 strip -o "$output/motte.new" "$built"
 needed=$(scripts/check-needed.sh "$output/motte.new")
