@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import subprocess
 import sys
 import threading
@@ -22,6 +23,7 @@ import pytest
 
 import motte
 from motte import _arrow, _handles
+from seeds import seeded
 
 UTC = timezone.utc
 
@@ -249,6 +251,30 @@ def test_texts_of_every_length_and_form_as_views() -> None:
             assert frame["few"].to_list() == [f"kind {number % 5}" for number in range(5_000)] + [""]
         scattered = db.objects(Note).where("few == 'kind 3'")
         assert scattered.to_polars()["text"].to_list() == scattered.to_arrow()["text"].to_pylist() == texts[3::5]
+
+
+def test_rows_in_any_order_are_those_of_the_objects() -> None:
+    chance = random.Random(seeded())
+    with motte.open(in_memory="frames order", schema=SCHEMA) as db:
+        with db.write():
+            makers = [db.add(Maker(name=f"maker {number}")) for number in range(40)]
+            for number in range(1_500):
+                db.add(Thing(
+                    id=number, small=number % 100, middle=number, flag=chance.random() < 0.5, single=number / 4,
+                    real=chance.choice([None, chance.random()]), text=chance.choice([None, "ä" * (number % 30)]),
+                    data=bytes([number % 7] * (number % 5)), code=uuid.UUID(int=chance.getrandbits(128)),
+                    oid=motte.ObjectId(chance.randbytes(12)), number=Decimal(number), origin=chance.choice(makers),
+                    words=[str(number)] * (number % 3), moment=datetime(2000, 1, 1, tzinfo=UTC) + timedelta(number)))
+            db.delete(db.objects(Thing).where("small == 7"))
+        shuffled = db.objects(Thing).sorted("code")
+        wanted = {row["id"]: row for row in db.objects(Thing).to_arrow().to_pylist()}
+        for rows in (None, 300):
+            found = shuffled.to_arrow(batch_rows=rows)
+            found.validate(full=True)
+            assert found.to_pylist() == [wanted[thing.id] for thing in shuffled]
+        assert shuffled.to_polars("text")["text"].to_list() == [wanted[thing.id]["text"] for thing in shuffled]
+        names = shuffled.to_arrow("origin.name", "id").to_pylist()
+        assert [row["origin.name"] for row in names] == [thing.origin.name for thing in shuffled]
 
 
 def test_a_stream_shows_what_there_was_when_it_began(tmp_path: Path) -> None:
