@@ -19,7 +19,7 @@ if [ -n "${MOTTE_GLIBC:-}" ]; then
     # The same objects with the stubs of an older C library.
     stubs=$(scripts/old-glibc.sh "$MOTTE_GLIBC")
     built=$scratch/motte-glibc-$MOTTE_GLIBC
-    swiftc -L "$stubs" -emit-executable -static-stdlib -o "$built" \
+    swiftc -L "$stubs" -Xclang-linker "-B$stubs" -emit-executable -static-stdlib -o "$built" \
         "@$scratch/release/motte-tool.product/Objects.LinkFileList" -Xlinker --gc-sections \
         -Xlinker --allow-shlib-undefined -Xlinker --defsym=main=MotteTool_main
 fi

@@ -28,12 +28,15 @@ new=$folder.new
 rm -rf "$new"
 mkdir -p "$new"
 export ZIG_GLOBAL_CACHE_DIR=$new/cache ZIG_LOCAL_CACHE_DIR=$new/cache
-echo 'int motte_nothing(void) { return 0; }' > "$new/nothing.c"
-.venv/bin/python -m ziglang cc -target "x86_64-linux-gnu.$version" -shared -o "$new/nothing.so" "$new/nothing.c" \
+echo 'int main(void) { return 0; }' > "$new/nothing.c"
+.venv/bin/python -m ziglang cc -target "x86_64-linux-gnu.$version" -fPIE -pie -o "$new/nothing" "$new/nothing.c" \
     > "$new/zig.log" 2>&1 || { cat "$new/zig.log" >&2; fail "zig cannot link for glibc $version"; }
 stubs=$(dirname "$(find "$new/cache" -name libc.so.6 | head -1)")
 cp "$stubs"/lib*.so.* "$new/"
 cp "$(find "$new/cache" -name libc_nonshared.a | head -1)" "$new/"
+# What programs begin with. That of a C library since 2.34 leaves their constructors to the library, and older ones do
+# not run them then.
+cp "$(find "$new/cache" -name Scrt1.o | head -1)" "$new/"
 for name in m pthread dl rt util resolv; do
     stub=$(find "$new" -maxdepth 1 -name "lib$name.so.*" -printf '%f')
     [ -z "$stub" ] || ln -s "$stub" "$new/lib$name.so"
@@ -44,6 +47,6 @@ ar rcs "$new/liblater.a" "$new/later.o"
 echo "GROUP ( $folder/libc.so.6 $folder/liblater.a $folder/libc_nonshared.a AS_NEEDED ( $folder/libld.so.2 ) )" \
     > "$new/libc.so"
 ln -s "$(gcc -print-file-name=libstdc++.a)" "$new/libstdc++.a"
-rm -rf "$new/cache" "$new"/nothing.* "$new"/later.* "$new/zig.log" "$folder"
+rm -rf "$new/cache" "$new"/nothing* "$new"/later.* "$new/zig.log" "$folder"
 mv "$new" "$folder"
 echo "$folder"
