@@ -23,7 +23,6 @@ struct WatchCommand: ParsableCommand {
     @Option(help: "End after that many change sets; 0, as without it: never.") var count = 0
     @Option(help: "End after that many seconds without a change; 0, as without it: never.") var timeout = 0.0
     @Option(help: "table, csv or jsonl, for the rows that came or changed.") var format = OutputFormat.table
-    @ArgumentParser.Argument(help: "Values for $0, $1, ... of the query.") var arguments: [String] = []
     @OptionGroup var parameters: ParameterOptions
 
     func validate() throws {
@@ -42,7 +41,7 @@ struct WatchCommand: ParsableCommand {
             let session = try openFile(file, opening, readOnly: false)
             let type = try objectType(className, in: session)
             guard let table = type.tableKey else { return }
-            let (query, values) = try parameters.apply(to: text, arguments, in: session)
+            let (query, values) = try parameters.apply(to: text, in: session)
             var watch = Watch(format: format)
             watch.count = count
             if timeout > 0 { watch.timeoutMilliseconds = Int64((timeout * 1_000).rounded(.up)) }
