@@ -1,11 +1,17 @@
 """The small programs of examples/gallery, used as their first lines say."""
 from __future__ import annotations
 
+import ast
+import json
 import pathlib
 import signal
 import subprocess
 import sys
 import threading
+import types
+from typing import Any
+
+import pytest
 
 from documents import ROOT
 
@@ -64,3 +70,33 @@ def test_a_log_of_sensors_in_several_processes(tmp_path: pathlib.Path) -> None:
     # What is older than a thousand readings of a sensor goes.
     subprocess.run([program, file, "attic", "1010", "0"], check=True, stdout=subprocess.DEVNULL)
     assert "attic: 1000 readings" in python("monitor.py", file, "--seconds", "0.5")
+
+
+def test_the_notebook_shows_what_it_computes(capsys: pytest.CaptureFixture[str],
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each cell is executed as a kernel does it, and shows what the file has below it."""
+    cells = json.loads((ROOT / "examples" / "notebook" / "weather.ipynb").read_text())["cells"]
+    module = types.ModuleType("weather")
+    monkeypatch.setitem(sys.modules, "weather", module)
+    names: dict[str, Any] = module.__dict__
+    compared = 0
+    for cell in cells:
+        if cell["cell_type"] != "code":
+            continue
+        tree = ast.parse("".join(cell["source"]))
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, cell["id"], "exec"), names)
+        value = None
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), cell["id"], "eval"), names)
+        shown = {"stdout": capsys.readouterr().out}
+        if value is not None:
+            shown["text/plain"] = repr(value)
+            if hasattr(value, "_repr_html_"):
+                shown["text/html"] = value._repr_html_()
+        for output in cell["outputs"]:
+            kept = {output["name"]: output["text"]} if output["output_type"] == "stream" else output["data"]
+            for kind, text in kept.items():
+                assert shown[kind].strip() == "".join(text).strip(), f"{cell['id']} shows something else as {kind}"
+                compared += 1
+    assert compared == 7

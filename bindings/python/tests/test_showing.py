@@ -164,12 +164,13 @@ def test_objects_values_maps_sections_and_databases_are_tables(people: motte.Dat
     assert whole.rows[2] == ["Dog", "1", "name: str, age: int, owner: Person | None"] and whole.caption == repr(people)
     with motte.open(in_memory="shelves", schema=[Shelf, Tin]) as db:
         with db.write():
-            shelf = db.add(Shelf(label="top", prices={"a": 1.0, "b": None}))
+            shelf = db.add(Shelf(label="top", prices={"a": 1.0, "b": None}, since=date(2026, 3, 1)))
         prices = Tables(shelf.prices._repr_html_())
         assert prices.rows == [["key: str", "value: float"], ["a", "1.0"], ["b", "None"]] and prices.caption == "2 keys"
         assert [kind for _, kind, _ in Tables(shelf._repr_html_()).rows[1:]] == [
             "str", "Size", "list[Tin]", "set[int]", "dict[str, float | None]", "Any", "date | None",
             "tuple[float, float]", "tuple[str, int]", "Literal['a', 'b']"]
+        assert ["since", "date | None", "2026-03-01"] in Tables(shelf._repr_html_()).rows
         with db.write():
             db.delete(shelf)
         assert shelf._repr_html_() == "<em>Shelf that is gone</em>"

@@ -2,14 +2,18 @@
 for notebooks. Long things are cut, and say how much there is in all."""
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import Any, Optional
 
 from ._convert import (
     DATA, BOOL, DECIMAL, DOUBLE, FLOAT, INT, INVERSE, LINK, MIXED, NULL, OBJECT_ID, STRING, TIMESTAMP, UUID,
 )
 from ._ffi import lib
+from .objectid import ObjectId
 
 #: What Python calls the types.
 NAMES = {NULL: "None", BOOL: "bool", INT: "int", FLOAT: "Float32", DOUBLE: "float", STRING: "str", DATA: "bytes",
@@ -133,8 +137,10 @@ def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]], cap
 
 
 def _cell(value: Any) -> str:
-    # A text stands in a cell as it is.
-    return _cut(value, 2 * WIDE) if isinstance(value, str) else value_text(value, 2 * WIDE)
+    # A text stands in a cell as it is, and so does what has a text that says all of it.
+    if isinstance(value, (str, date, time, timedelta, Decimal, uuid.UUID, ObjectId)):
+        return _cut(str(value), 2 * WIDE)
+    return value_text(value, 2 * WIDE)
 
 
 def object_table(instance: Any) -> str:
