@@ -31,7 +31,9 @@ def test_notes_with_tags_and_a_list_that_follows(tmp_path: pathlib.Path) -> None
     assert python("notes.py", *file, "add", "Buy beans #shopping #coffee") == "note 1\n"
     assert python("notes.py", *file, "add", "Call Grace") == "note 2\n"
     command = [sys.executable, str(GALLERY / "notes.py"), *map(str, file), "watch", "--tag", "coffee"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+    # In the background of a shell Ctrl-C is ignored, also by what is started there.
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as watching:
         assert watching.stdout
         watchdog = threading.Timer(30, watching.kill)
         watchdog.start()

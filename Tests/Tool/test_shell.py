@@ -210,9 +210,10 @@ class Terminal:
 
     def end(self) -> int:
         try:
-            # One that comes before the line editor has the terminal is lost, and who ends waits until all is read.
-            for _ in range(40):
-                self.send("\x04")
+            # One that comes before the line editor has the terminal is lost or becomes part of the line, which is then
+            # cleared before the next; and who ends waits until all is read.
+            for attempt in range(40):
+                self.send("\x15\x04" if attempt else "\x04")
                 until = time.monotonic() + 0.5
                 while time.monotonic() < until:
                     if (code := self.process.poll()) is not None:
