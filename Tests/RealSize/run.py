@@ -306,6 +306,7 @@ class Sizes:
         """A file of the peer's, made for it: in one transaction and in parts, every value compared."""
         path, found = self.folder / "try.realm", self.folder / "try.motte"
         count = (self.source.stat().st_size // 2 if self.is_large else 30_000_000) // realm_file.BYTES_OF_A_ROW
+        count += count % realm_file.STRIDE == 0
         realm_file.make(path, count)
         began = time.monotonic()
         self.machine.tool("import", found, path, "--quiet")
