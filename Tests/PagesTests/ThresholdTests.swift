@@ -10,10 +10,11 @@ import Testing
     private typealias Entry = (String, [UInt8])
 
     private func value(_ number: Int, _ count: Int) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: count) { bytes, written in
+        var bytes = [UInt8](repeating: 0, count: count)
+        bytes.withUnsafeMutableBufferPointer { bytes in
             for index in 0 ..< count { bytes[index] = UInt8(truncatingIfNeeded: index &* 31 &+ number) }
-            written = count
         }
+        return bytes
     }
 
     /// Commits, one after the other, over a first one of a hundred small entries; then everything that walks the file.
