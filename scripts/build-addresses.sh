@@ -7,5 +7,6 @@ cd "$(dirname "$0")/.."
 
 MOTTE_ENGINE_ONLY=1 swift build --build-tests -c release --sanitize address \
     --scratch-path .build-address -j "${MOTTE_JOBS:-$(nproc)}" \
+    --explicit-target-dependency-import-check error \
     -Xswiftc -enable-testing -Xswiftc -assert-config -Xswiftc Debug \
     -Xswiftc -sanitize-coverage=edge,inline-8bit-counters,pc-table,trace-cmp

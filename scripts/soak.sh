@@ -22,6 +22,7 @@ plan=(
     "pinned:commits under a pinned reader, space used again"
     "size:every operation on a whole file, on one of 2 GB, compared with its source; peak memory of each in the log"
     "debug:the Swift tests with assertions, not optimised"
+    "optimised:the Swift tests as users have the engine: optimised, without assertions, random ones ten times as long"
     "static:a program that has the Swift runtime in itself"
     "debian:Debian packages made, installed and used in a fresh Debian 12 (as root, with the network)"
     "kills:processes killed at random moments, two at work, without and with a WAL"
@@ -57,6 +58,11 @@ soak_size() {
 soak_debug() {
     swift build --build-tests -j "$jobs"
     swift test --skip-build
+}
+soak_optimised() {
+    local optimised=(-c release -Xswiftc -enable-testing)
+    swift build --build-tests -j "$jobs" "${optimised[@]}"
+    MOTTE_TEST_SCALE=10 swift test --skip-build "${optimised[@]}"
 }
 soak_debian() {
     scripts/setup.sh release

@@ -19,7 +19,7 @@ root=$PWD
 # much runs on one core (whole modules are compiled one after the other) stand beside each other.
 plan=(
     "style:2::formatters, linters, types of the Python package"
-    "build:9::Swift sources and tests, optimised, layers checked by the compiler"
+    "build:6::Swift sources and the tests of the Swift API, optimised, layers checked by the compiler"
     "library:6::self-contained libmotte.so and the motte command, release"
     "c:2:library:header gates, C tests, C example, conformance in C (CTest)"
     "python:4:library:pip install, Python tests, conformance in Python, the wheel in each Python there is"
@@ -29,8 +29,8 @@ plan=(
     "crash:2:library:kill -9 with two processes, order of writes and flushes, with and without a WAL"
     "demo:6:python:the flights, every printed number recomputed without Motte; every operation on that whole file"
     "consumers:6:python:CMake, pkg-config, a Swift package and a wheel, each from outside"
-    "unit:2:build:Swift unit and property tests of the optimised build"
-    "addresses:9::engine tests under the address sanitizer"
+    "unit:2:build:tests of the Swift API, conformance in Swift, of the optimised build"
+    "addresses:9::engine tests, optimised, with assertions, under the address sanitizer"
     "threads:9::engine tests with threads, under the thread sanitizer"
     "fuzz:7:addresses:300,000 operations beside a model, 30,000 power cuts, flipped bytes, fuzz targets"
 )
@@ -48,6 +48,8 @@ layers=(--explicit-target-dependency-import-check error)
 optimised=(-c release -Xswiftc -enable-testing "${layers[@]}")
 engine_tests='^(Values|Pages|Columns|SchemaModel|RealmFile|Storage|QueryEngine|LiveObjects|Notifications|Exchange)'
 engine_tests+='Tests\.'
+# The engine's own are optimised in `addresses`; without the sanitizer and assertions they are in `make soak`.
+optimised_tests="MotteTests CExportsTests ConformanceTests"
 
 # ------------------------------------------------------------------------------------------------ stages
 
@@ -58,10 +60,13 @@ stage_build() {
     else
         echo "not covered: the benchmarks do not compile here without 'scripts/setup.sh benchmarks'"
     fi
+    export MOTTE_TEST_TARGETS=$optimised_tests
     swift build --build-tests -j "$jobs" "${optimised[@]}" | tee "$logs/build-output.txt"
-    # A build that had nothing to compile shows no warnings, so this bites on a clean clone.
-    ! grep -E '(Sources|Tests|Benchmarks)/.*: warning:' "$logs/build-output.txt"
+    no_warnings "$logs/build-output.txt"
 }
+
+# A build that had nothing to compile shows no warnings, so this bites on a clean clone.
+no_warnings() { ! grep -E '(Sources|Tests|Benchmarks)/.*: warning:' "$1"; }
 
 stage_style() {
     scripts/style.sh
@@ -78,6 +83,7 @@ stage_library() {
 }
 
 stage_unit() {
+    export MOTTE_TEST_TARGETS=$optimised_tests
     swift test --skip-build "${optimised[@]}"
 }
 
@@ -164,9 +170,10 @@ with_addresses() {
 }
 
 stage_addresses() {
-    scripts/build-addresses.sh
-    # Random tests are what takes long here, and run at full length in `unit` and longer in `fuzz`.
-    with_addresses 0.2 "$engine_tests|^ConformanceTests"
+    scripts/build-addresses.sh | tee "$logs/addresses-output.txt"
+    no_warnings "$logs/addresses-output.txt"
+    # Random tests are what takes long here; those of pages and of storage are longer in `fuzz`, all in `make soak`.
+    with_addresses 0.3 "$engine_tests|^ConformanceTests"
 }
 
 stage_fuzz() {
