@@ -153,9 +153,12 @@ stage_threads() {
     export MOTTE_TEST_TARGETS="${names[*]}"
     # Not optimised: that compiles in less than half of the time.
     swift build --build-tests --sanitize thread --scratch-path .build-thread -j "$jobs"
+    # Long tests of one thread, which are in `addresses` and `fuzz`.
+    local alone='^(Pages|LiveObjects)Tests\.(Cut|Space|Copy|PageModel|Threshold|Damage|WALDamage|Encryption|PageSize'
+    alone+='|Salvage|SchemaHistory|SmallRowGroup|IncompleteWrite)Tests/'
     # Random tests have one thread; those with more do not depend on the scale.
     MOTTE_TEST_SCALE=$(scaled 0.1) \
-        swift test --skip-build --sanitize thread --scratch-path .build-thread --filter "$engine_tests"
+        swift test --skip-build --sanitize thread --scratch-path .build-thread --filter "$engine_tests" --skip "$alone"
 }
 
 # A multiple of the usual scale.
