@@ -14,6 +14,7 @@ typedef struct {
     size_t count, room;
 } Kept;
 
+/* Takes the reference over, if there is room. */
 static bool keep(Kept *kept, PyObject *value) {
     if (kept->count == kept->room) {
         size_t room = kept->room == 0 ? 256 : kept->room * 2;
@@ -22,7 +23,6 @@ static bool keep(Kept *kept, PyObject *value) {
         kept->held = held;
         kept->room = room;
     }
-    Py_INCREF(value);
     kept->held[kept->count++] = value;
     return true;
 }
@@ -40,57 +40,84 @@ static bool is_empty(PyObject *value) {
     return (PyObject *)Py_TYPE(value) == (PyObject *)&PySet_Type && PySet_Size(value) == 0;
 }
 
-/* Borrowed, None where there is none; of an unmanaged object. */
-static PyObject *value_of(Object *object, const Slot *slot) {
+/* Borrowed, None where there is none; NULL of an object that has no values for this row. */
+static PyObject *value_of(Row *row, Object *object, const Slot *slot) {
     PyObject *value = NULL;
     if (object->cells != NULL) {
+        if (object->plan != row->plan) return NULL;
         value = object->cells[slot->planned];
     } else if (object->values != NULL && PyDict_Check(object->values)) {
         value = PyDict_GetItemWithError(object->values, slot->name);
-        if (value == NULL) PyErr_Clear();
+        if (value == NULL && PyErr_Occurred()) return NULL;
+    } else {
+        return NULL;
     }
     return value == NULL ? Py_None : value;
 }
 
-/* The values of an object that needs no other one stored and no call of its own. False where anything is not plain. */
+/* The values of an object that needs no other one stored and no call of its own. False where anything is not plain, or
+ * with an error. */
 static bool fill(Row *row, Object *object, motte_value *cells, Kept *kept) {
-    if (object->row != NULL || (object->cells == NULL && object->values == NULL)) return false;
-    if (object->cells != NULL && object->plan != row->plan) return false;
+    if (object->row != NULL) return false;
     Py_ssize_t cell = 0;
     for (Py_ssize_t index = 0; index < row->count; index++) {
         Slot *slot = &row->slots[index];
-        PyObject *value = value_of(object, slot);
+        PyObject *value = value_of(row, object, slot);
+        if (value == NULL) return false;
         if (!(slot->flags & SLOT_PLAIN)) {
             if (!is_empty(value)) return false;
             continue;
         }
-        motte_value *out = &cells[cell++];
+        if (!(slot->flags & SLOT_WRITES)) return false;
         /* Making the values of others may run code of the caller's, which drops this one. */
+        PyObject *owner;
         Py_INCREF(value);
-        bool is_done = slot->flags & SLOT_WRITES && encoded(row, slot, value, out);
-        bool points = out->type == MOTTE_TYPE_STRING || out->type == MOTTE_TYPE_DATA;
-        if (is_done && points) is_done = keep(kept, value);
+        bool is_done = encoded(row, slot, value, &cells[cell++], &owner);
         Py_DECREF(value);
         if (!is_done) return false;
+        if (owner != NULL && !keep(kept, owner)) {
+            Py_DECREF(owner);
+            return false;
+        }
     }
     return true;
 }
 
-/* The row that new objects of this type get in a database, if they can be added here. */
+/* The row that new objects of this type get in a database, if they can be added here: a new reference. NULL also with
+ * an error. */
 static Row *row_for(PyObject *database, PyObject *instance) {
     if (!PyObject_TypeCheck(instance, object_type)) return NULL;
     Row *row = row_of_model(database, (PyObject *)Py_TYPE(instance));
-    if (row == NULL || !(row->flags & ROW_ADDS) || row->database != database) return NULL;
+    if (row == NULL) return NULL;
     Core *core = (Core *)database;
-    return is_none(core->stored) && is_own_task(core) ? row : NULL;
+    if (row->flags & ROW_ADDS && is_none(core->stored) && is_own_task(core)) return row;
+    Py_DECREF(row);
+    return NULL;
+}
+
+/* An object, or a tuple of several, whose values were stored: from now on they are those of the database. Where
+ * the write cannot be notified, the values are deleted again: false, with an error. */
+static bool store_all(Row *row, PyObject *objects, const motte_key *keys, Py_ssize_t count) {
+    if (!note_made(row, keys[0])) {
+        motte_row_delete(row->realm, row->class_id, keys, (size_t)count, NULL);
+        return false;
+    }
+    /* Dropping their values may end the write. */
+    PyObject *write = ((Core *)row->database)->write;
+    Py_XINCREF(write);
+    for (Py_ssize_t index = 0; index < count; index++) {
+        PyObject *instance = PyTuple_Check(objects) ? PyTuple_GetItem(objects, index) : objects;
+        store((Object *)instance, row, keys[index], write);
+    }
+    Py_XDECREF(write);
+    return true;
 }
 
 /* add(database, object): whether it is stored now. */
 PyObject *add(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count) {
     if (count != 2) return PyErr_Format(PyExc_TypeError, "add() takes a database and an object");
     Row *row = row_for(arguments[0], arguments[1]);
-    if (row == NULL) Py_RETURN_FALSE;
-    Py_INCREF(row);
+    if (row == NULL) return PyErr_Occurred() ? NULL : PyBool_FromLong(0);
     motte_value some[24], *cells = some;
     Kept kept = {NULL, 0, 0};
     if ((size_t)row->plain_count > sizeof some / sizeof *some) {
@@ -101,13 +128,12 @@ PyObject *add(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_
     bool is_done = cells != NULL && fill(row, object, cells, &kept) && object->row == NULL &&
                    motte_row_create(row->realm, row->class_id, row->props, cells, (size_t)row->plain_count,
                                     MOTTE_CREATE_NEW, &key, NULL) >= 0;
-    bool is_noted = !is_done || note_made(row, key);
-    if (is_done && is_noted) store(object, row, key);
+    if (is_done) is_done = store_all(row, arguments[1], &key, 1);
     let_go(&kept);
     PyMem_Free(kept.held);
     if (cells != some) PyMem_Free(cells);
     Py_DECREF(row);
-    return is_noted ? PyBool_FromLong(is_done) : NULL;
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(is_done);
 }
 
 /* ------------------------------------------------------------------------------------------------ many */
@@ -125,6 +151,15 @@ static bool fill_rows(Row *row, PyObject *objects, Py_ssize_t first, Py_ssize_t 
         if (is_done) object->key = mark;
         Py_DECREF(instance);
         if (!is_done) return false;
+    }
+    return true;
+}
+
+/* Whether none of them was stored, or got another mark, by code that ran while the values of others were made. */
+static bool are_marked(PyObject *objects, Py_ssize_t first, Py_ssize_t count, int64_t mark) {
+    for (Py_ssize_t index = first; index < first + count; index++) {
+        Object *object = (Object *)PyTuple_GetItem(objects, index);
+        if (object->row != NULL || object->key != mark) return false;
     }
     return true;
 }
@@ -149,9 +184,10 @@ static bool insert_all(Row *row, PyObject *objects, Py_ssize_t total, motte_inse
     for (Py_ssize_t first = 0; first < total && is_done; first += most) {
         Py_ssize_t count = total - first < most ? total - first : most;
         is_done = fill_rows(row, objects, first, count, mark, cells, &kept) &&
-                  insert_rows(insert, cells, count, keys + first);
+                  are_marked(objects, first, count, mark) && insert_rows(insert, cells, count, keys + first);
         let_go(&kept);
     }
+    if (is_done && total > most) is_done = are_marked(objects, 0, total, mark);
     PyMem_Free(kept.held);
     PyMem_Free(cells);
     return is_done;
@@ -186,19 +222,12 @@ PyObject *add_all(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ss
     if (objects == NULL) return NULL;
     Py_ssize_t total = PyTuple_Size(objects);
     Row *row = total < 2 ? NULL : row_for(arguments[0], PyTuple_GetItem(objects, 0));
-    bool is_done = false, is_noted = true;
+    bool is_done = false;
     motte_key *keys = NULL;
     if (row != NULL && row->plain_count > 0) keys = PyMem_Calloc((size_t)total, sizeof *keys);
-    if (keys != NULL) {
-        Py_INCREF(row);
-        is_done = insert_tuple(row, objects, total, keys);
-        is_noted = !is_done || note_made(row, keys[0]);
-        for (Py_ssize_t index = 0; index < total && is_done && is_noted; index++) {
-            store((Object *)PyTuple_GetItem(objects, index), row, keys[index]);
-        }
-        Py_DECREF(row);
-    }
+    if (keys != NULL) { is_done = insert_tuple(row, objects, total, keys) && store_all(row, objects, keys, total); }
     PyMem_Free(keys);
+    Py_XDECREF(row);
     Py_DECREF(objects);
-    return is_noted ? PyBool_FromLong(is_done) : NULL;
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(is_done);
 }

@@ -185,16 +185,24 @@ PyObject *element_of(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py
 PyObject *find(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count) {
     if (count != 3) return PyErr_Format(PyExc_TypeError, "find() takes a database, a class and a primary key");
     Row *row = row_of_model(arguments[0], arguments[1]);
-    PyObject *wanted = arguments[2];
-    if (row == NULL || row->database != arguments[0]) Py_RETURN_NOTIMPLEMENTED;
+    PyObject *wanted = arguments[2], *owner = NULL, *result = NULL;
     Slot key_slot = {.type = PyLong_CheckExact(wanted) ? MOTTE_TYPE_INT : MOTTE_TYPE_STRING};
     motte_value value;
-    if (wanted == Py_None || !encoded(row, &key_slot, wanted, &value)) Py_RETURN_NOTIMPLEMENTED;
     motte_key key;
-    motte_status status = motte_row_find(row->realm, row->class_id, &value, &key);
-    if (status == MOTTE_NOT_FOUND) Py_RETURN_NONE;
-    if (status < 0) Py_RETURN_NOTIMPLEMENTED;
-    return object_of(row, key);
+    bool is_plain = row != NULL && wanted != Py_None && encoded(row, &key_slot, wanted, &value, &owner);
+    motte_status status = is_plain ? motte_row_find(row->realm, row->class_id, &value, &key) : -1;
+    if (status == MOTTE_NOT_FOUND) {
+        result = Py_None;
+        Py_INCREF(result);
+    } else if (status >= 0) {
+        result = object_of(row, key);
+    } else if (!PyErr_Occurred()) {
+        result = Py_NotImplemented;
+        Py_INCREF(result);
+    }
+    Py_XDECREF(owner);
+    Py_XDECREF(row);
+    return result;
 }
 
 /* ------------------------------------------------------------------------------------------------ as a dict */
@@ -251,11 +259,15 @@ PyObject *shown(PyObject *Py_UNUSED(module), PyObject *instance) {
     Object *object = (Object *)instance;
     Row *row = (Row *)object->row;
     int64_t key;
-    if (row == NULL || !(row->flags & ROW_SHOWS) || row->model != (PyObject *)Py_TYPE(instance) ||
-        !live_key(object, row, &key)) {
+    if (row == NULL || !(row->flags & ROW_SHOWS) || row->model != (PyObject *)Py_TYPE(instance)) {
         Py_RETURN_NOTIMPLEMENTED;
     }
     Py_INCREF(row);
+    if (!live_key(object, row, &key)) {
+        Py_DECREF(row);
+        if (PyErr_Occurred()) return NULL;
+        Py_RETURN_NOTIMPLEMENTED;
+    }
     size_t room = row->plain_count > 0 ? (size_t)row->plain_count : 1;
     motte_value *cells = PyMem_Calloc(room, sizeof *cells);
     PyObject **made = PyMem_Calloc(room, sizeof *made), *result = NULL;

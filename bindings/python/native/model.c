@@ -11,22 +11,36 @@ static PyObject *object_new(PyTypeObject *type, PyObject *Py_UNUSED(arguments), 
 
 /* ------------------------------------------------------------------------------------------------ values */
 
-void forget_values(Object *object) {
-    PyObject **cells = object->cells;
-    Plan *plan = object->plan;
-    object->cells = NULL;
-    object->plan = NULL;
-    if (cells != NULL) drop_cells(cells, plan->count);
-    Py_XDECREF(plan);
-    replace(&object->values, NULL);
+/* Takes over `cells` with the reference to `plan`, or `values`; the others before them are dropped last. */
+static void take_values(Object *object, Plan *plan, PyObject **cells, PyObject *values) {
+    PyObject **cells_before = object->cells, *values_before = object->values;
+    Plan *plan_before = object->plan;
+    object->plan = plan;
+    object->cells = cells;
+    object->values = values;
+    if (cells_before != NULL) drop_cells(cells_before, plan_before->count);
+    Py_XDECREF(plan_before);
+    Py_XDECREF(values_before);
 }
+
+void forget_values(Object *object) { take_values(object, NULL, NULL, NULL); }
 
 PyObject *named_values(Object *object) {
     if (object->cells != NULL) {
-        PyObject *values = values_by_name(object->plan, object->cells);
+        /* First: making it may collect garbage, which may ask for them too. */
+        PyObject *values = PyDict_New();
+        for (Py_ssize_t index = 0; values != NULL && object->cells != NULL && index < object->plan->count; index++) {
+            PyObject *cell = object->cells[index];
+            if (cell == NULL || PyDict_SetItem(values, object->plan->entries[index].name, cell) == 0) continue;
+            Py_DECREF(values);
+            values = NULL;
+        }
         if (values == NULL) return NULL;
-        forget_values(object);
-        object->values = values;
+        if (object->cells != NULL) {
+            take_values(object, NULL, NULL, values);
+        } else {
+            Py_DECREF(values);
+        }
     }
     if (object->values == NULL || !PyDict_Check(object->values)) {
         PyErr_SetString(PyExc_AttributeError, "this object has no values of its own");
@@ -50,9 +64,7 @@ static int object_init(PyObject *self, PyObject *arguments, PyObject *given) {
     Object *object = (Object *)self;
     replace(&object->row, NULL);
     replace(&object->write, NULL);
-    forget_values(object);
-    object->cells = cells;
-    object->plan = plan;
+    take_values(object, plan, cells, NULL);
     return 0;
 }
 
@@ -69,9 +81,9 @@ static int object_set_values(PyObject *self, PyObject *values, void *Py_UNUSED(c
         PyErr_Format(PyExc_TypeError, "values by name are wanted, not %R", values);
         return -1;
     }
-    Object *object = (Object *)self;
-    forget_values(object);
-    replace(&object->values, is_none(values) ? NULL : values);
+    if (is_none(values)) values = NULL;
+    Py_XINCREF(values);
+    take_values((Object *)self, NULL, NULL, values);
     return 0;
 }
 

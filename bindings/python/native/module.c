@@ -58,20 +58,20 @@ static bool add_names(void) {
 
 /* configure(...): what Python's layers have and this module needs, by name; several times, each some of it. */
 static PyObject *configure(PyObject *Py_UNUSED(module), PyObject *arguments, PyObject *options) {
-    static char *known[] = {"unknown",   "copied", "current_task", "decoders",    "words", "datetime",
-                            "timedelta", "epoch",  "classes",      "most_values", NULL};
-    PyObject **places[] = {&hooks.unknown,  &hooks.copied,    &hooks.current_task, &hooks.decoders, &hooks.words,
-                           &hooks.datetime, &hooks.timedelta, &hooks.epoch,        &hooks.classes};
-    PyObject *given[9] = {NULL};
+    static char *known[] = {"unknown",  "copied",    "current_task", "decoders", "words",       "error",
+                            "datetime", "timedelta", "epoch",        "classes",  "most_values", NULL};
+    PyObject **places[] = {&hooks.unknown, &hooks.copied,   &hooks.current_task, &hooks.decoders, &hooks.words,
+                           &hooks.error,   &hooks.datetime, &hooks.timedelta,    &hooks.epoch,    &hooks.classes};
+    PyObject *given[sizeof places / sizeof *places] = {NULL};
     Py_ssize_t values = most_values;
-    if (!PyArg_ParseTupleAndKeywords(arguments, options, "|$OOOO!OOOOO!n", known, &given[0], &given[1], &given[2],
-                                     &PyDict_Type, &given[3], &given[4], &given[5], &given[6], &given[7], &PyDict_Type,
-                                     &given[8], &values)) {
+    if (!PyArg_ParseTupleAndKeywords(arguments, options, "|$OOOO!OOOOOO!n", known, &given[0], &given[1], &given[2],
+                                     &PyDict_Type, &given[3], &given[4], &given[5], &given[6], &given[7], &given[8],
+                                     &PyDict_Type, &given[9], &values)) {
         return NULL;
     }
     if (values < 1) return PyErr_Format(PyExc_ValueError, "at least one value goes to the library");
     most_values = values;
-    for (size_t index = 0; index < 9; index++) {
+    for (size_t index = 0; index < sizeof places / sizeof *places; index++) {
         if (given[index] != NULL) replace(places[index], given[index]);
     }
     Py_RETURN_NONE;

@@ -3,7 +3,11 @@
  * Everything in here is a short way for what is plainly right. Where anything else is the matter (a value of another
  * type, an object that is gone, the wrong thread, a call that fails) nothing has been changed, and Python's own layers
  * do it again the long way, which knows all the rules and has all the messages. So no message is in two places, and
- * no error of the library is looked at here.
+ * no error of the library is looked at here. What Python code raises that was called on the way (a time zone, a signal
+ * handler) is nobody else's to say again, and comes out.
+ *
+ * Python code runs wherever an object is made or dropped, garbage collection among it: it may close the database,
+ * delete the object, or do the same once more. So whatever is used after that is held, or looked at again.
  *
  * Python's limited API, of 3.10. One interpreter: `module.c` refuses a second one.
  */
@@ -138,6 +142,7 @@ typedef struct {
     PyObject *current_task; /* () -> the task that runs */
     PyObject *decoders;     /* by type: (aux, low, high, None) -> value */
     PyObject *words;        /* (value, type) -> the three words of a motte_value that points nowhere */
+    PyObject *error;        /* what `words` raises for a value that does not fit */
     PyObject *datetime;     /* the class */
     PyObject *timedelta;    /* the class */
     PyObject *epoch;        /* 1970 */
@@ -175,7 +180,6 @@ Plan *plan_of(PyTypeObject *type);
 /* The values of a new object: those that are given, and what the others start with. NULL with an error. */
 PyObject **planned_values(Plan *plan, PyObject *type, PyObject *given);
 void drop_cells(PyObject **cells, Py_ssize_t count);
-PyObject *values_by_name(Plan *plan, PyObject **cells);
 
 /* The values of an unmanaged object by name, borrowed; NULL with an error. From then on it keeps them so. */
 PyObject *named_values(Object *object);
@@ -187,10 +191,10 @@ void forget_values(Object *object);
 Slot *slot_of(Row *row, Property *property);
 
 /* Whether the task that runs may use the database: it has no write open, or the write is this task's. False also
- * where only Python can tell. */
+ * where only Python can tell, or with an error. Python code may run. */
 bool is_own_task(Core *core);
 
-/* The key of an object that was not lost with a write. False where only Python can tell. */
+/* The key of an object that was not lost with a write. False where only Python can tell, or with an error. */
 bool live_key(Object *object, Row *row, int64_t *key);
 
 /* An object of a row, seen now or first in that write. NULL with an error. */
@@ -200,15 +204,16 @@ PyObject *object_in(Row *row, int64_t key, PyObject *write);
 /* An object of any class. NULL with an error. */
 PyObject *linked_object(Core *core, uint32_t class_id, int64_t key);
 
-/* The row of a class, borrowed; NULL, without an error, where Python has to make it. */
+/* The row of a class, a new reference; NULL where Python has to make it, or with an error. */
 Row *row_of_class(Core *core, uint32_t class_id);
 Row *row_of_model(PyObject *database, PyObject *model);
 
 /* Tells the open write that it has made an object with that key. False with an error. */
 bool note_made(Row *row, int64_t key);
 
-/* Makes an unmanaged object a managed one, whose database is not in a call that may be undone. */
-void store(Object *object, Row *row, int64_t key);
+/* Makes an unmanaged object a managed one, seen first in that write. Not while its database is in a call that may be
+ * undone. */
+void store(Object *object, Row *row, int64_t key, PyObject *write);
 
 /* ------------------------------------------------------------------------------------------------ values.c */
 
@@ -218,8 +223,9 @@ extern PyObject *const NOT_PLAIN;
 /* A new reference, NULL with an error, or NOT_PLAIN. */
 PyObject *decoded(Row *row, const Slot *slot, const motte_value *value);
 
-/* Whether the value fits plainly. What it points to lives as long as `value` and what it holds; nothing is raised. */
-bool encoded(Row *row, const Slot *slot, PyObject *value, motte_value *out);
+/* Whether the value fits plainly; false also with an error. What it points to lives as long as `owner`, a new reference
+ * or NULL. */
+bool encoded(Row *row, const Slot *slot, PyObject *value, motte_value *out, PyObject **owner);
 
 /* ------------------------------------------------------------------------------------------------ methods */
 

@@ -45,7 +45,9 @@ static bool learn_types(Plan *plan, PyObject *type) {
     bool is_dict = PyDict_Check(taken);
     for (Py_ssize_t index = 0; index < plan->count && is_dict; index++) {
         PyObject *types = PyDict_GetItemWithError(taken, plan->entries[index].name);
-        if (types != NULL && PyAnySet_Check(types)) replace(&plan->entries[index].types, types);
+        /* Those of another thread, which learns them too, may be in use. */
+        Entry *entry = &plan->entries[index];
+        if (types != NULL && PyAnySet_Check(types) && entry->types == NULL) replace(&entry->types, types);
     }
     Py_DECREF(taken);
     if (!is_dict) PyErr_SetString(PyExc_TypeError, "the types of properties are a dict");
@@ -106,16 +108,6 @@ PyObject **planned_values(Plan *plan, PyObject *type, PyObject *given) {
 failed:
     drop_cells(cells, plan->count);
     return NULL;
-}
-
-PyObject *values_by_name(Plan *plan, PyObject **cells) {
-    PyObject *values = PyDict_New();
-    for (Py_ssize_t index = 0; index < plan->count && values != NULL; index++) {
-        if (cells[index] == NULL || PyDict_SetItem(values, plan->entries[index].name, cells[index]) == 0) continue;
-        Py_DECREF(values);
-        values = NULL;
-    }
-    return values;
 }
 
 /* ------------------------------------------------------------------------------------------------ type */

@@ -39,7 +39,9 @@ static PyObject *property_get(PyObject *self, PyObject *instance, PyObject *owne
             result = decoded(row, slot, &value);
         }
     }
-    if (result == NOT_PLAIN) {
+    if (result == NOT_PLAIN && PyErr_Occurred()) {
+        result = NULL;
+    } else if (result == NOT_PLAIN) {
         result = PyObject_CallMethodObjArgs((PyObject *)row, names.get, instance, property->name, NULL);
     }
     Py_DECREF(row);
@@ -69,6 +71,8 @@ static int property_set(PyObject *self, PyObject *instance, PyObject *value) {
     Row *row = (Row *)object->row;
     if (row == NULL) {
         if (!takes(property, instance, value)) return -1;
+        /* A converter may have stored the object. */
+        if (object->row != NULL) return property_set(self, instance, value);
         PyObject *values = named_values(object);
         return values == NULL ? -1 : PyDict_SetItem(values, property->name, value);
     }
@@ -76,10 +80,12 @@ static int property_set(PyObject *self, PyObject *instance, PyObject *value) {
     Slot *slot = slot_of(row, property);
     int64_t key;
     motte_value cell;
+    PyObject *owner = NULL;
     bool is_done = slot != NULL && slot->flags & SLOT_WRITES && live_key(object, row, &key) &&
-                   encoded(row, slot, value, &cell) &&
+                   encoded(row, slot, value, &cell, &owner) &&
                    motte_row_set_many(row->realm, row->class_id, key, &slot->prop, &cell, 1) >= 0;
-    if (!is_done) {
+    Py_XDECREF(owner);
+    if (!is_done && !PyErr_Occurred()) {
         done = PyObject_CallMethodObjArgs((PyObject *)row, names.set, instance, property->name, value, NULL);
         is_done = done != NULL;
         Py_XDECREF(done);
@@ -105,7 +111,8 @@ static int property_set_name(PyObject *self, PyObject *name, void *Py_UNUSED(clo
     Property *property = (Property *)self;
     replace(&property->name, name);
     PyUnicode_InternInPlace(&property->name);
-    property->serial = 0;
+    /* That of no row, also of one that is not bound. */
+    property->serial = UINT64_MAX;
     return 0;
 }
 

@@ -51,10 +51,8 @@ bool is_own_task(Core *core) {
         Py_DECREF(current);
         current = PyObject_CallNoArgs(hooks.current_task);
     }
-    if (current == NULL) {
-        PyErr_Clear();
-        return false;
-    }
+    if (current == NULL) return false;
+    /* Compared by where they are: nothing is done with them. */
     Py_DECREF(current);
     return is_none(current) ? is_none(task) : current == task;
 }
@@ -75,8 +73,9 @@ Row *row_of_class(Core *core, uint32_t class_id) {
     PyObject *number = PyLong_FromUnsignedLong(class_id);
     PyObject *row = number == NULL ? NULL : PyDict_GetItemWithError(core->rows, number);
     Py_XDECREF(number);
-    if (row == NULL) PyErr_Clear();
-    return row != NULL && PyObject_TypeCheck(row, row_type) ? (Row *)row : NULL;
+    if (row == NULL || !PyObject_TypeCheck(row, row_type)) return NULL;
+    Py_INCREF(row);
+    return (Row *)row;
 }
 
 Row *row_of_model(PyObject *database, PyObject *model) {
@@ -85,9 +84,11 @@ Row *row_of_model(PyObject *database, PyObject *model) {
     if (core->class_ids == NULL || !PyDict_CheckExact(core->class_ids)) return NULL;
     PyObject *number = PyDict_GetItemWithError(core->class_ids, model);
     unsigned long class_id = number == NULL ? 0 : PyLong_AsUnsignedLong(number);
-    if (PyErr_Occurred()) PyErr_Clear();
-    Row *row = number == NULL ? NULL : row_of_class(core, (uint32_t)class_id);
-    return row != NULL && row->model == model ? row : NULL;
+    if (number == NULL || PyErr_Occurred()) return NULL;
+    Row *row = row_of_class(core, (uint32_t)class_id);
+    if (row == NULL || (row->model == model && row->database == database)) return row;
+    Py_DECREF(row);
+    return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------ making objects */
@@ -97,23 +98,31 @@ PyObject *object_in(Row *row, int64_t key, PyObject *write) {
         PyErr_SetString(PyExc_ReferenceError, "the database of this object is gone");
         return NULL;
     }
+    /* The references of the object, before it is made: that may close the database, which drops its own. */
+    Py_INCREF(row);
+    if (is_none(write)) write = NULL;
+    Py_XINCREF(write);
     PyObject *made;
     if (row->allocate != NULL) {
         made = row->allocate((PyTypeObject *)row->model, 0);
     } else {
         made = PyObject_CallMethodObjArgs(row->model, names.new, row->model, NULL);
     }
-    if (made == NULL) return NULL;
-    if (!PyObject_TypeCheck(made, object_type)) {
-        PyErr_Format(PyExc_TypeError, "%R made an object of another type", row->model);
-        Py_DECREF(made);
-        return NULL;
+    if (made != NULL && PyObject_TypeCheck(made, object_type)) {
+        Object *object = (Object *)made;
+        PyObject *before[] = {object->row, object->write};
+        object->row = (PyObject *)row;
+        object->write = write;
+        object->key = key;
+        Py_XDECREF(before[0]);
+        Py_XDECREF(before[1]);
+        return made;
     }
-    Object *object = (Object *)made;
-    replace(&object->row, (PyObject *)row);
-    replace(&object->write, is_none(write) ? NULL : write);
-    object->key = key;
-    return made;
+    if (made != NULL) PyErr_Format(PyExc_TypeError, "%R made an object of another type", row->model);
+    Py_XDECREF(made);
+    Py_XDECREF(write);
+    Py_DECREF(row);
+    return NULL;
 }
 
 PyObject *object_of(Row *row, int64_t key) {
@@ -123,8 +132,10 @@ PyObject *object_of(Row *row, int64_t key) {
 
 PyObject *linked_object(Core *core, uint32_t class_id, int64_t key) {
     Row *row = row_of_class(core, class_id);
-    if (row != NULL) return object_of(row, key);
-    PyObject *number = PyLong_FromUnsignedLong(class_id), *place = PyLong_FromLongLong(key), *made = NULL;
+    PyObject *made = row == NULL ? NULL : object_of(row, key);
+    Py_XDECREF(row);
+    if (row != NULL || PyErr_Occurred()) return made;
+    PyObject *number = PyLong_FromUnsignedLong(class_id), *place = PyLong_FromLongLong(key);
     if (number != NULL && place != NULL) {
         made = PyObject_CallMethodObjArgs((PyObject *)core, names.make, number, place, NULL);
     }
@@ -150,11 +161,10 @@ bool note_made(Row *row, int64_t key) {
     return done != NULL;
 }
 
-void store(Object *object, Row *row, int64_t key) {
-    Core *core = (Core *)row->database;
+void store(Object *object, Row *row, int64_t key, PyObject *write) {
     object->key = key;
     replace(&object->row, (PyObject *)row);
-    replace(&object->write, is_none(core->write) ? NULL : core->write);
+    replace(&object->write, is_none(write) ? NULL : write);
     forget_values(object);
 }
 
@@ -220,11 +230,11 @@ static bool read_slots(Row *row, PyObject *slots) {
         }
         Slot *slot = &row->slots[index];
         if (!read_slot(entry, slot)) return false;
+        row->count = index + 1;
         if (slot->planned >= (size_t)row->plan->count) {
             PyErr_SetString(PyExc_ValueError, "a slot is outside the plan of its class");
             return false;
         }
-        row->count = index + 1;
         if (!(slot->flags & SLOT_PLAIN)) continue;
         row->plain[row->plain_count] = index;
         row->props[row->plain_count++] = slot->prop;

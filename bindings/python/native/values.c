@@ -59,13 +59,9 @@ PyObject *decoded(Row *row, const Slot *slot, const motte_value *value) {
     PyObject *result = bare(row, value);
     if (slot->by_value == NULL || result == NULL || result == NOT_PLAIN || result == Py_None) return result;
     PyObject *member = PyDict_GetItemWithError(slot->by_value, result);
+    Py_XINCREF(member);
     Py_DECREF(result);
-    if (member == NULL) {
-        PyErr_Clear();
-        return NOT_PLAIN;
-    }
-    Py_INCREF(member);
-    return member;
+    return member != NULL || PyErr_Occurred() ? member : NOT_PLAIN;
 }
 
 /* ------------------------------------------------------------------------------------------------ to the library */
@@ -103,8 +99,8 @@ static bool text(PyObject *value, motte_value *out) {
     Py_ssize_t size;
     const char *bytes = PyUnicode_AsUTF8AndSize(value, &size);
     if (bytes == NULL) {
-        /* Surrogates, or no memory. */
-        PyErr_Clear();
+        /* Surrogates, which have a message of their own. */
+        if (PyErr_ExceptionMatches(PyExc_UnicodeError)) PyErr_Clear();
         return false;
     }
     out->type = MOTTE_TYPE_STRING;
@@ -157,6 +153,7 @@ static bool words(PyObject *value, uint32_t type, motte_value *out) {
         found = PyObject_CallFunctionObjArgs(hooks.words, value, number, NULL);
     }
     Py_XDECREF(number);
+    if (found == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(hooks.error)) PyErr_Clear();
     bool is_done = false;
     if (found != NULL && PyTuple_Check(found) && PyTuple_Size(found) == 3) {
         uint64_t head = PyLong_AsUnsignedLongLongMask(PyTuple_GetItem(found, 0));
@@ -175,10 +172,13 @@ static bool link_to(Row *row, const Slot *slot, PyObject *value, motte_value *ou
     Object *object = (Object *)value;
     Row *target = (Row *)object->row;
     if (target == NULL || target->database != row->database || target->class_id != slot->target) return false;
+    Py_INCREF(target);
     int64_t key;
-    if (!live_key(object, target, &key)) return false;
+    bool is_live = live_key(object, target, &key);
+    Py_DECREF(target);
+    if (!is_live) return false;
     out->type = MOTTE_TYPE_LINK;
-    out->aux = target->class_id;
+    out->aux = slot->target;
     out->as.key = key;
     return true;
 }
@@ -212,19 +212,21 @@ static bool of_type(Row *row, const Slot *slot, PyObject *value, motte_value *ou
     }
 }
 
-bool encoded(Row *row, const Slot *slot, PyObject *value, motte_value *out) {
+bool encoded(Row *row, const Slot *slot, PyObject *value, motte_value *out, PyObject **owner) {
     memset(out, 0, sizeof *out);
+    *owner = NULL;
     if (value == Py_None) return true;
-    bool is_done;
+    PyObject *stored = value;
     if (slot->members != NULL) {
         if ((PyObject *)Py_TYPE(value) != slot->members) return false;
-        /* The member keeps it. */
-        PyObject *stored = PyObject_GetAttr(value, names.value);
-        is_done = stored != NULL && of_type(row, slot, stored, out);
-        Py_XDECREF(stored);
-    } else {
-        is_done = of_type(row, slot, value, out);
+        stored = PyObject_GetAttr(value, names.value);
+        if (stored == NULL) return false;
     }
-    if (!is_done && PyErr_Occurred()) PyErr_Clear();
+    bool is_done = of_type(row, slot, stored, out);
+    if (is_done && (out->type == MOTTE_TYPE_STRING || out->type == MOTTE_TYPE_DATA)) {
+        Py_INCREF(stored);
+        *owner = stored;
+    }
+    if (stored != value) Py_DECREF(stored);
     return is_done;
 }

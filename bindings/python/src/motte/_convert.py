@@ -356,7 +356,7 @@ def _words(value: Any, type_: int) -> tuple[int, ...]:
 
 
 _objects.configure(
-    decoders=DECODERS, words=_words, datetime=datetime, timedelta=timedelta, epoch=EPOCH,
+    decoders=DECODERS, words=_words, error=errors.Error, datetime=datetime, timedelta=timedelta, epoch=EPOCH,
     classes={DECIMAL: Decimal, UUID: uuid.UUID, OBJECT_ID: ObjectId})
 
 

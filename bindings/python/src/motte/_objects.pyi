@@ -53,8 +53,8 @@ class Cursor(Iterator[Any]):
 
 def configure(
     *, unknown: Any = ..., copied: Any = ..., current_task: Any = ..., decoders: dict[int, Any] = ...,
-    words: Any = ..., datetime: Any = ..., timedelta: Any = ..., epoch: Any = ..., classes: dict[int, type[Any]] = ...,
-    most_values: int = ...,
+    words: Any = ..., error: type[BaseException] = ..., datetime: Any = ..., timedelta: Any = ..., epoch: Any = ...,
+    classes: dict[int, type[Any]] = ..., most_values: int = ...,
 ) -> None: ...
 def add(database: Any, instance: Any) -> bool: ...
 def add_all(database: Any, instances: list[Any]) -> bool: ...
