@@ -91,6 +91,22 @@ static void *motte_python_capsule_new(int kind) {
 static void motte_python_capsule_drop(void *content) { free(content); }
 """
 
+# The same values for many objects, as one call.
+ROWS = """
+motte_status motte_python_rows_set(motte_realm *realm, motte_class cls, const motte_key *keys, size_t key_count,
+                                   const motte_prop *props, const motte_value *values, size_t count);
+"""
+ROWS_CODE = """
+static motte_status motte_python_rows_set(motte_realm *realm, motte_class cls, const motte_key *keys, size_t key_count,
+                                          const motte_prop *props, const motte_value *values, size_t count) {
+    motte_status status = MOTTE_OK;
+    for (size_t index = 0; index < key_count && status >= 0; index++) {
+        status = motte_row_set_many(realm, cls, keys[index], props, values, count);
+    }
+    return status;
+}
+"""
+
 
 def header() -> pathlib.Path:
     given = os.environ.get("MOTTE_HEADER")
@@ -103,10 +119,10 @@ def declarations(text: str) -> str:
 
 
 builder = cffi.FFI()
-builder.cdef(ARROW + declarations(header().read_text(encoding="utf-8")) + CALLBACKS + CAPSULES)
+builder.cdef(ARROW + declarations(header().read_text(encoding="utf-8")) + CALLBACKS + CAPSULES + ROWS)
 builder.set_source(
     "motte._native",
-    '#include "motte.h"\n' + CAPSULE_CODE,
+    '#include "motte.h"\n' + CAPSULE_CODE + ROWS_CODE,
     include_dirs=[str(header().parent)],
     libraries=["motte"],
     extra_compile_args=["-g0"],

@@ -332,6 +332,12 @@ class Realm:
         if status < 0:
             errors.fail(status)
 
+    def rows_set(self, class_id: int, keys: array[int], props: Any, values: Values) -> None:
+        """The same values for all of these objects, in their order up to the first that is refused."""
+        errors.check(lib.motte_python_rows_set(
+            self.handle, class_id, ffi.from_buffer("motte_key[]", keys), len(keys), props, values.pointer(),
+            len(props)))
+
     def row_coll(self, class_id: int, key: int, prop: int) -> Coll:
         place = out("motte_coll")
         errors.check(lib.motte_row_get_coll(self.handle, class_id, key, prop, place))

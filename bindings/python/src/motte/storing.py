@@ -176,26 +176,19 @@ def update_all(database: AnyDatabase, what: Collection[Any], values: Mapping[str
     if not database.in_write:
         # Says that it needs a write, also where there is nothing to do.
         database._realm.savepoint()
-    # Elements may be projections.
-    elements = what[:]
-    instances: list[Model] = [each if isinstance(each, Model) else each.root for each in elements]
+    # Both before anything is assigned, which may change who belongs to it.
+    keys, elements = what.keys(), iter(what) if functions else ()
+    assign = {name: row.model._properties[name].__set__ for name in functions}
     with atomically(database):
-        whole = {name: value for name, value in constant.items() if bounds[name].may_hold or bounds[name].converter}
-        if whole:
-            # Stored and converted once.
-            props = prop_array([bounds[name].info.id for name in whole])
-            encoded = row.encoded([bounds[name] for name in whole], list(whole.values()))
-            for instance in instances:
-                database._realm.row_set(row.class_id, instance._live_key(), props, encoded)
-        for name, value in constant.items():
-            if name not in whole:
-                assign = row.model._properties[name].__set__
-                for instance in instances:
-                    assign(instance, value)
-        for element, instance in zip(elements, instances):
+        if constant:
+            encoded = row.encoded([bounds[name] for name in constant], list(constant.values()))
+            database._realm.rows_set(
+                row.class_id, keys, prop_array([bounds[name].info.id for name in constant]), encoded)
+        for element in elements:
+            instance = element if isinstance(element, Model) else element.root
             for name, function in functions.items():
-                row.model._properties[name].__set__(instance, function(element))
-    return len(instances)
+                assign[name](instance, function(element))
+    return len(keys)
 
 
 def _is_function(value: Any) -> bool:
