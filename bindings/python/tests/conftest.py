@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -59,10 +60,6 @@ class Everything(motte.Model):
     datas: list[Optional[bytes]] = motte.field(default_factory=list)
 
 
-# What is there now stays: the collections around each test need not look at it again and again.
-gc.collect()
-gc.freeze()
-
 CLASSES: list[type[motte.Model]] = [Person, Dog, Everything]
 
 
@@ -77,9 +74,27 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Any:
 _failed = pytest.StashKey[bool]()
 
 
+def pytest_unconfigure() -> None:
+    # Modules in C of others look at the end whether all of theirs is gone.
+    gc.unfreeze()
+
+
+#: Modules that were there when it was last looked.
+_modules = 0
+
+
+def _collect() -> None:
+    """What comes with modules stays, pandas and all: the collections around each test look at it once."""
+    global _modules
+    gc.collect()
+    if len(sys.modules) != _modules:
+        _modules = len(sys.modules)
+        gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    gc.collect()
+    _collect()
     handles, callbacks = _handles.live_handles(), _callbacks.alive()
     yield
     if request.node.stash.get(_failed, False):

@@ -8,7 +8,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import textwrap
 import types
 import typing
 from typing import Any
@@ -150,68 +149,3 @@ def test_imports_have_no_circles() -> None:
     order = list(graphlib.TopologicalSorter(graph).static_order())
     assert order.index("_protocols") < order.index("notifications") < order.index("results") < order.index("database")
     assert set(order) == {*files, *compiled}, "a module that there is not"
-
-
-PROGRAM = """
-    from __future__ import annotations
-    from datetime import datetime
-    import motte
-
-    class Dog(motte.Model):
-        name: str = motte.field(primary_key=True)
-        owner: Person | None = None
-
-    class Person(motte.Model):
-        name: str
-        age: int = 0
-        born: datetime | None = None
-        dogs: list[Dog] = motte.field(default_factory=list)
-        owned: motte.Backlinks[Dog] = motte.backlinks("owner")
-
-    def use(db: motte.Database) -> list[str]:
-        with db.write():
-            ada = db.add(Person(name="Ada", age=36))
-            ada.dogs.append(Dog(name="Rex", owner=ada))
-        adults = db.objects(Person).where(Person.age >= 18).sorted("name")
-        first: Person = adults[0]
-        rex: Dog | None = db.get(Dog, "Rex")
-        for dog in first.owned:
-            print(dog.name.upper())
-        some = adults.where(lambda person: person.name.contains("d"))
-        token = adults.observe(lambda changes: print(changes.insertions))
-        token.stop()
-        return [person.name for person in some[:3]]
-"""
-WRONG = """
-    Person(name=5)
-    Person()
-    Person(name="Ada", owned=[])
-    Person("Ada")
-    db.add("x")
-    db.objects(Person)[0].nmae
-"""
-
-
-@pytest.mark.parametrize("extra, failures", [("", 0), (WRONG, 6)], ids=["right", "wrong"])
-def test_programs_are_type_checked(tmp_path: pathlib.Path, extra: str, failures: int) -> None:
-    pytest.importorskip("mypy")
-    file = tmp_path / "program.py"
-    text = textwrap.dedent(PROGRAM)
-    if extra:
-        text += "\ndef misuse(db: motte.Database) -> None:\n"
-        text += textwrap.indent(textwrap.dedent(extra).strip(), "    ") + "\n"
-    file.write_text(text)
-    # Installed packages are found by themselves; one used from its sources is not.
-    folder = pathlib.Path(motte.__file__).parents[1]
-    path = {} if folder.name == "site-packages" else {"MYPYPATH": str(folder)}
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file=", str(file)], capture_output=True, text=True,
-        cwd=tmp_path, env={**os.environ, **path})
-    reported = {line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line}
-    assert len(reported) == failures, done.stdout + done.stderr
-
-
-def test_the_package_is_strictly_typed() -> None:
-    pytest.importorskip("mypy")
-    done = subprocess.run([sys.executable, "-m", "mypy", "--strict"], capture_output=True, text=True, cwd=PACKAGE)
-    assert done.returncode == 0, done.stdout + done.stderr
