@@ -15,6 +15,7 @@ from typing import Any, Optional
 import pytest
 
 import motte
+import skips
 from lexicon import foreign
 from motte import _callbacks, _handles
 
@@ -61,6 +62,11 @@ class Everything(motte.Model):
 
 
 CLASSES: list[type[motte.Model]] = [Person, Dog, Everything]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # For the tests of other folders too, which run along with these.
+    config.pluginmanager.register(skips)
 
 
 @pytest.hookimpl(wrapper=True)

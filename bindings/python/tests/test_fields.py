@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import datetime
-import sys
 import typing
 from pathlib import Path
 from typing import Any, Optional, Union
@@ -13,9 +12,6 @@ from conftest import Dog, Everything, Person
 import motte
 from motte._convert import DATA, BOOL, DOUBLE, FLOAT, INT, INVERSE, LINK, STRING, TIMESTAMP
 from motte.schema import specification
-
-
-needs_bars = pytest.mark.skipif(sys.version_info < (3, 10), reason="X | None is evaluated from Python 3.10 on")
 
 
 def test_annotations_become_types() -> None:
@@ -38,7 +34,6 @@ def test_links_lists_and_inverses() -> None:
         INVERSE, "Dog", "owner")
 
 
-@needs_bars
 def test_all_ways_to_write_a_type() -> None:
     class Written(motte.Model):
         a: "int | None"
@@ -84,7 +79,6 @@ REFUSED = [
 ]
 
 
-@needs_bars
 @pytest.mark.parametrize("annotation, message", REFUSED, ids=[row[0] for row in REFUSED])
 def test_what_is_refused(annotation: str, message: str) -> None:
     made = type("Refused", (motte.Model,), {"__annotations__": {"x": annotation}, "__module__": __name__})

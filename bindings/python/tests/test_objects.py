@@ -434,8 +434,6 @@ PROGRAM = pathlib.Path(__file__).with_name("object_program.py")
 @pytest.mark.parametrize("ending", ["normally", "in a write", "in a loop", "after a fork"])
 def test_memory_is_whole_under_pythons_own_checks(ending: str) -> None:
     """Every way through the module under Python's debug allocator, to an end of the process that takes all along."""
-    if ending == "after a fork" and not hasattr(os, "fork"):
-        pytest.skip("no fork here")
     done = subprocess.run(
         [sys.executable, "-X", "dev", "-W", "ignore", str(PROGRAM), ending], capture_output=True, text=True,
         timeout=120, env={**os.environ, "PYTHONMALLOC": "debug"})
