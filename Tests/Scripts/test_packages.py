@@ -9,8 +9,6 @@ import subprocess
 import sys
 import tarfile
 
-import pytest
-
 ROOT = pathlib.Path(__file__).parents[2]
 TOOL = ROOT / "build" / "tool" / "motte"
 

@@ -8,18 +8,18 @@ given to another: `_live_key` sees to that.
 from __future__ import annotations
 
 import sys
-import typing
 import weakref
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional
 
 from . import _objects, _showing, errors, fields
+from ._attributes import Property, Signature, check_name, is_class_variable, is_special, start
 from ._convert import INVERSE, LINK
 from ._protocols import AnyRow, AnyWrite
 from .fields import MISSING, Declared, Field
 from .notifications import ChangeStream, ObjectChange, Observation, object_changes, observe_object
-from .query import Path, path_names
+from .query import path_names
 
 if TYPE_CHECKING:
     from typing_extensions import Self, dataclass_transform
@@ -31,67 +31,6 @@ else:
 
 #: Model classes by name, the newest of each, for annotations that name a class as text.
 _models: weakref.WeakValueDictionary[str, type[Model]] = weakref.WeakValueDictionary()
-
-
-class Property(_objects.Property):
-    """A property of a model class: a Path on the class, the value on an object.
-
-    Reading and assigning are in the base; here is what it asks for where there is more to do than that."""
-
-    __slots__ = ("owner", "field", "annotation")
-
-    def __init__(self, name: str, owner: type[Model], field: Field, annotation: Any) -> None:
-        self.name, self.owner, self.field, self.annotation = name, owner, field, annotation
-        self.is_computed = field.origin is not None
-
-    def _of_class(self, owner: Optional[type[Model]]) -> Path:
-        return Path(self.owner if owner is None else owner, (self.name,))
-
-    def _check_value(self, instance: Model, value: Any) -> None:
-        """Of an unmanaged object."""
-        if self.is_computed:
-            raise AttributeError(f"{type(instance).__name__}.{self.name} is computed and cannot be assigned")
-        owner = type(instance)
-        if type(value) not in owner._taken_types()[self.name]:
-            owner._check_given(self.name, value)
-
-    def _refused(self, instance: Model) -> None:
-        raise AttributeError(f"{type(instance).__name__}.{self.name} cannot be deleted; assign None if it is nullable")
-
-
-class _Factory:
-    """Stands in signatures for a default that each object gets one of its own of."""
-
-    def __repr__(self) -> str:
-        return "<factory>"
-
-
-class _Signature:
-    """The signature of a constructor, made when somebody asks: `help(Person)`, `inspect.signature(Person)`."""
-
-    def __get__(self, instance: Optional[Model], owner: type[Model]) -> Any:
-        import inspect
-
-        if instance is not None:
-            raise AttributeError("__signature__")
-        if owner.__dict__.get("_is_base"):
-            return inspect.Signature([inspect.Parameter("values", inspect.Parameter.VAR_KEYWORD)])
-        empty = inspect.Parameter.empty
-        parameters = []
-        for name, declared in owner._declared().items():
-            field = declared.field
-            if not declared.is_stored:
-                continue
-            default = field.default
-            if default is MISSING and field.default_factory is MISSING and not declared.has_start:
-                default = empty
-            elif default is MISSING:
-                default = None if declared.is_plain and field.default_factory is MISSING else _Factory()
-            annotation = fields.evaluated(owner._properties[name].owner, name, owner._properties[name].annotation,
-                                          dict(_models.items()), Model)
-            parameters.append(inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
-        return inspect.Signature(parameters)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(fields.field, fields.backlinks))
@@ -110,9 +49,9 @@ class Model(_objects.Object):
         _values: dict[str, Any]
 
     _properties: ClassVar[dict[str, Property]] = {}
-    __signature__: ClassVar[Any] = _Signature()
+    __signature__: ClassVar[Any] = Signature()
     _declarations: ClassVar[Optional[dict[str, Declared]]] = None
-    #: What the constructor goes by, for each property; see _start().
+    #: What the constructor goes by, for each property; see start().
     _plan: ClassVar[_objects.Plan] = _objects.Plan(())
     #: By property, types of which every value is taken without a closer look; made with the declarations.
     _taken: ClassVar[Optional[dict[str, frozenset[type]]]] = None
@@ -133,9 +72,9 @@ class Model(_objects.Object):
                 found.update(base.__dict__.get("_properties", {}))
         for name, annotation in fields.own_annotations(cls).items():
             default = cls.__dict__.get(name, MISSING)
-            if _is_class_variable(annotation) or _is_special(name) and not isinstance(default, Field):
+            if is_class_variable(annotation) or is_special(name) and not isinstance(default, Field):
                 continue
-            _check_name(cls, name)
+            check_name(cls, name, Model)
             field = default if isinstance(default, Field) else Field(default)
             found[name] = Property(name, cls, field, annotation)
             setattr(cls, name, found[name])
@@ -146,7 +85,7 @@ class Model(_objects.Object):
                     class_name=cls.__name__, property_name=name)
         cls._properties = found
         cls._declarations = cls._taken = cls._mapping = None
-        cls._plan = _objects.Plan(tuple((name, *_start(property_.field)) for name, property_ in found.items()))
+        cls._plan = _objects.Plan(tuple((name, *start(property_.field)) for name, property_ in found.items()))
         cls._stored_name = cls.__name__ if stored_name is None else stored_name
         if not cls._is_made:
             _models[cls.__name__] = cls
@@ -174,6 +113,12 @@ class Model(_objects.Object):
                 declarations[name] = declared
             cls._declarations = declarations
         return cls._declarations
+
+    @classmethod
+    def _annotation(cls, name: str) -> Any:
+        """That of a property, evaluated as far as it can be."""
+        property_ = cls._properties[name]
+        return fields.evaluated(property_.owner, name, property_.annotation, dict(_models.items()), Model)
 
     @classmethod
     def _taken_types(cls) -> dict[str, frozenset[type]]:
@@ -467,44 +412,6 @@ def _unknown(cls: type[Model], name: str) -> str:
     if name in cls._properties:
         return f"{cls.__name__}.{name} is computed and cannot be assigned"
     return f"{cls.__name__} has no property '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
-
-
-def _start(field: Field) -> tuple[int, Any]:
-    """What a property of a new object starts with: a value, what a function makes, what _missing() says, or nothing."""
-    if field.origin is not None:
-        return 3, None
-    if field.default is not MISSING:
-        return 0, field.default
-    return (2, None) if field.default_factory is MISSING else (1, field.default_factory)
-
-
-def _is_special(name: str) -> bool:
-    return len(name) > 4 and name.startswith("__") and name.endswith("__")
-
-
-def _check_name(cls: type[Model], name: str) -> None:
-    """Names that a property cannot have in Python."""
-    own = f"_{cls.__name__.lstrip('_')}"
-    if not cls._is_made and name.startswith(own + "__"):
-        why = (f"Python gives {name[len(own):]} in a class another name; where a file has such a property, open it "
-               "without classes")
-    elif _is_special(name) or name.startswith("_") and hasattr(Model, name):
-        why = ("Python's model classes use that name themselves; give the property another one, one that is stored "
-               f"with motte.open(..., schema_version=..., renames={{'{cls.__name__}.{name}': 'new_name'}})")
-    elif not cls._is_made and not name.startswith("_") and any(
-            name in base.__dict__ for base in cls.__mro__ if base.__dict__.get("_is_base")):
-        why = (f"every object has {name} already, which this would hide; call it {name}_ and keep the name in the file "
-               f"with motte.field(stored_name='{name}')")
-    else:
-        return
-    raise errors.SchemaInvalidError(
-        f"{cls.__name__}.{name}: {why}", class_name=cls.__name__, property_name=name)
-
-
-def _is_class_variable(annotation: Any) -> bool:
-    if isinstance(annotation, str):
-        return annotation.startswith(("ClassVar", "typing.ClassVar", "t.ClassVar"))
-    return annotation is ClassVar or typing.get_origin(annotation) is ClassVar
 
 
 _objects.configure(unknown=_unknown, copied=_copied)
