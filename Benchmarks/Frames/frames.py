@@ -110,6 +110,8 @@ def main() -> None:
              lambda: peer.sql("SELECT city FROM person").to_arrow_table(), 1.2),
             ("half of the rows to Arrow", lambda: people.where(Person.active == True).to_arrow(),  # noqa: E712
              lambda: peer.sql(select + " WHERE active").to_arrow_table(), 1.2),
+            ("rows in another order to Arrow", lambda: people.sorted(Person.score).to_arrow(),
+             lambda: peer.sql(select + " ORDER BY score").to_arrow_table(), 1.2),
             ("from Arrow, with a key", into.motte, into.duckdb, 1.0),
             ("from Arrow, without", into.motte_plain, into.duckdb_plain, 1.0),
         ]

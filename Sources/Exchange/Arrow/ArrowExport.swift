@@ -194,10 +194,19 @@ package final class ArrowExport {
                 for index in 0 ..< number { buffer.start[index] = Int64(done + index) }
             }
             let given = UnsafeBufferPointer(start: buffer.start, count: number)
-            let runs = try finder.runs(given)
             var children: [ArrowData] = []
-            for column in columns { children.append(try column.read(given, runs)) }
+            if let order = ArrowOrder(given) {
+                let ordered = try runs(order)
+                for column in columns { children.append(try column.read(given, order, ordered, &finder)) }
+            } else {
+                let runs = try finder.runs(given)
+                for column in columns { children.append(try column.read(given, runs)) }
+            }
             return ArrowData(length: number, nullCount: 0, buffers: [ArrowBuffer()], children: children)
+        }
+
+        private mutating func runs(_ order: ArrowOrder) throws(DatabaseError) -> RowRuns {
+            try order.keys.withUnsafeBufferPointer { keys throws(DatabaseError) in try finder.runs(keys) }
         }
     }
 
@@ -232,6 +241,24 @@ package final class ArrowExport {
             // Links on the way may be null.
             if !path.links.isEmpty { field.isNullable = true }
             self.field = field
+        }
+
+        /// In the order of `keys`; `runs` are those of the keys in `order`.
+        func read(
+            _ keys: UnsafeBufferPointer<Int64>, _ order: ArrowOrder, _ runs: RowRuns, _ finder: inout RowFinder
+        ) throws(DatabaseError) -> ArrowData {
+            guard ArrowOrder.arranges(field.format) else { return try read(keys, try finder.runs(keys)) }
+            do throws(DatabaseError) {
+                let data = try order.keys.withUnsafeBufferPointer { keys throws(DatabaseError) in
+                    try read(keys, runs)
+                }
+                return try order.arranged(data, field.format)
+            } catch {
+                guard error.code == .overflow else { throw error }
+                // It names a row of the other order.
+                _ = try? property.finish()
+                return try read(keys, try finder.runs(keys))
+            }
         }
 
         /// `runs` are those of the keys.

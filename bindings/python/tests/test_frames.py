@@ -374,6 +374,18 @@ def test_a_time_too_far_for_its_unit_names_the_column() -> None:
             list(_arrow.batches(db.objects(Maker)._coll, _arrow.Options(["founded"], unit="ns")))
 
 
+def test_a_time_too_far_is_named_by_its_row_in_any_order() -> None:
+    with motte.open(in_memory="frames far order", schema=SCHEMA) as db:
+        with db.write():
+            for number in range(1_000):
+                db.add(Maker(name=f"{number * 7 % 1_000:03}", founded=datetime(2000, 1, 1, tzinfo=UTC)))
+            db.objects(Maker).where("name == '417'")[0].founded = datetime(1, 1, 1, tzinfo=UTC)
+        by_name = db.objects(Maker).sorted("name")
+        with pytest.raises(Exception, match="'founded' of row 417 of its batch"):
+            by_name.to_arrow("founded", unit="ns")
+        assert by_name.to_arrow("name")["name"].to_pylist() == [f"{number:03}" for number in range(1_000)]
+
+
 def test_what_nobody_takes_is_given_up(things: Any) -> None:
     things.__arrow_c_schema__()
     before = _handles.live_handles()
