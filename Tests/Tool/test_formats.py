@@ -1,4 +1,4 @@
-"""What rows are printed as: tables for people, JSON, CSV and Arrow for programs; colours; and output that fails."""
+"""What rows are printed as: tables for people, JSON and CSV for programs; colours; and output that fails."""
 from __future__ import annotations
 
 import json
@@ -54,46 +54,7 @@ def test_json_is_an_array_and_jsonl_are_lines(people: pathlib.Path) -> None:
     assert json.loads(motte("query", people, "Person", "id > 5", "--format", "json")) == []
 
 
-def test_arrow_is_what_others_read(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    ipc = pytest.importorskip("pyarrow.ipc", reason="pyarrow is not installed")
-    file = tmp_path / "rows.arrow"
-    motte("export", people, "Person", "--format", "arrow", "--output", file)
-    stream = subprocess.run([str(TOOL), "query", str(people), "Person", "--format", "arrows", "--limit", "0",
-                             "--columns", "id,name,age,seen,friend,tags,rank,any,raw,ok,size"],
-                            capture_output=True, timeout=60, check=True).stdout
-    table = ipc.open_file(str(file)).read_all()
-    table.validate(full=True)
-    assert ipc.open_stream(stream).read_all().equals(table)
-    assert [str(field.type) for field in table.schema] == [
-        "int64", "string", "int64", "timestamp[ns, tz=UTC]", "int64", "string", "string", "string", "binary", "bool",
-        "double"]
-    first, second = table.to_pylist()
-    assert {name: first[name] for name in ["id", "name", "age", "friend", "tags", "rank", "any", "raw", "ok", "size"]} \
-        == {"id": 1, "name": "Ada", "age": 36, "friend": 2, "tags": '["a","b"]', "rank": "1.50", "any": '[1,"x"]',
-            "raw": b"\x01\x02", "ok": True, "size": 1.5}
-    assert first["seen"].isoformat() == "2013-01-01T10:00:00.250000+00:00"
-    assert [name for name, value in second.items() if value is None] == ["age", "seen", "friend", "rank", "any", "raw"]
-
-
-def test_arrow_in_several_batches(tmp_path: pathlib.Path) -> None:
-    ipc = pytest.importorskip("pyarrow.ipc", reason="pyarrow is not installed")
-    (tmp_path / "rows.csv").write_text("id,text\n" + "".join(f"{n},t{n}\n" for n in range(70_000)))
-    motte("import", tmp_path / "rows.motte", "Row", tmp_path / "rows.csv", "--key", "id")
-    motte("export", tmp_path / "rows.motte", "Row", "--format", "arrow", "--output", tmp_path / "rows.arrow")
-    reader = ipc.open_file(str(tmp_path / "rows.arrow"))
-    assert reader.num_record_batches == 2
-    table = reader.read_all()
-    assert table.column("id").to_pylist() == list(range(70_000))
-    assert table.column("text").to_pylist()[-1] == "t69999"
-
-
-def test_what_arrow_cannot_have_is_said(tmp_path: pathlib.Path) -> None:
-    (tmp_path / "far.csv").write_text("id,at\n1,2999-01-01T00:00:00Z\n")
-    motte("import", tmp_path / "far.motte", "T", tmp_path / "far.csv")
-    output = tmp_path / "far.arrow"
-    assert "column at is too far from 1970" in motte(
-        "export", tmp_path / "far.motte", "T", "--format", "arrow", "--output", output, expect=1)
-    assert not output.exists()
+def test_parquet_is_refused_with_a_way_to_it() -> None:
     for command in [["query", "x.motte", "T"], ["export", "x.motte", "T"]]:
         said = " ".join(motte(*command, "--format", "parquet", expect=2).split())
         assert "Parquet is not written here" in said and "write arrow" in said

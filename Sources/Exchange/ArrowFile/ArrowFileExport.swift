@@ -1,10 +1,9 @@
-/// Objects as Arrow's own format between processes: a stream that is read as it comes, or a file, which has a table of
-/// its batches at the end (https://arrow.apache.org/docs/format/Columnar.html).
+/// Batches of an Arrow export in Arrow's own format between processes: a stream that is read as it comes, or a file,
+/// which has a table of its batches at the end (https://arrow.apache.org/docs/format/Columnar.html).
 ///
-/// Written batch by batch, so that memory does not grow with what is exported.
+/// The buffers are those that the C data interface hands out. Batch by batch, so that memory does not grow with what is
+/// exported.
 import MotteLiveObjects
-import MotteSchemaModel
-import MotteStorage
 import MotteValues
 
 package struct ArrowFileExport {
@@ -12,179 +11,155 @@ package struct ArrowFileExport {
         case file, stream
     }
 
-    private static let batchRows = 65_536
-    /// A batch with long texts ends earlier, far below what its offsets of 32 bits can name.
-    private static let batchBytes = 64 << 20
     private static let magic = Array("ARROW1".utf8)
-    /// Version 5 of the metadata.
-    private static let version: Int16 = 4
+    /// Of every buffer, as Arrow recommends.
+    private static let alignment = 64
+    private static let pieceBytes = 1 << 16
 
-    private let session: Session
     private let form: Form
-    private var columns: [ArrowFileColumn]
-    private var json: JSONExport
-    private var rowCount = 0
-    private var byteCount = 0
-    /// Of everything so far.
+    private let schema: ArrowField
+    /// Bytes of everything so far.
     private var written = 0
-    private var batches: [[Int64]] = []
+    /// Where each batch is, for the table at the end: its place, the length of its description and of its body.
+    private var blocks: [[Int64]] = []
 
-    package init(_ session: Session, _ columns: [ColumnPath], as form: Form) throws(DatabaseError) {
-        self.session = session
+    private init(_ schema: ArrowField, as form: Form) {
+        self.schema = schema
         self.form = form
-        let schema = try session.schema
-        self.columns = columns.map { ArrowFileColumn($0, in: schema) }
-        json = try JSONExport(session)
     }
 
-    // MARK: The whole
+    /// Columns of a collection; `check` runs before each batch, and may end it.
+    package static func write(
+        _ collection: LiveCollection, columns: [String], as form: Form, to sink: inout ByteSink,
+        check: () throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        var options = ArrowExport.Options()
+        options.columns = columns
+        let export = try ArrowExport(collection, options)
+        var file = ArrowFileExport(export.schema, as: form)
+        try file.begin(&sink)
+        try check()
+        while let batch = try export.next() {
+            try file.append(batch, &sink)
+            try check()
+        }
+        try file.end(&sink)
+    }
 
-    package mutating func begin(_ sink: inout ByteSink) {
-        if form == .file { write(Self.magic + [0, 0], &sink) }
+    // MARK: Parts
+
+    private mutating func begin(_ sink: inout ByteSink) throws(DatabaseError) {
+        if form == .file { try write(Self.magic + [0, 0], &sink) }
         var metadata = FlatBuffer()
-        let schema = schema(&metadata)
-        message(header: 1, schema, bodyLength: 0, &metadata, &sink)
+        let place = ArrowFileSchema.place(of: schema, in: &metadata)
+        try message(.schema, place, bodyBytes: 0, &metadata, &sink)
     }
 
-    package mutating func row(_ object: ObjectLink, to sink: inout ByteSink) throws(DatabaseError) {
-        for index in columns.indices { try append(object, to: index) }
-        rowCount += 1
-        if rowCount == Self.batchRows || byteCount >= Self.batchBytes { flush(&sink) }
+    private mutating func append(_ batch: ArrowData, _ sink: inout ByteSink) throws(DatabaseError) {
+        var parts = Parts()
+        for (column, field) in zip(batch.children, schema.children) { parts.append(column, field) }
+        var places: [[Int64]] = []
+        var bodyBytes = 0
+        for part in parts.buffers {
+            places.append([Int64(bodyBytes), Int64(part.count)])
+            bodyBytes += Self.padded(part.count)
+        }
+        var metadata = FlatBuffer()
+        let buffers = metadata.vector(ofStructs: places)
+        let nodes = metadata.vector(ofStructs: parts.nodes)
+        let place = metadata.table([.long(Int64(batch.length)), .place(nodes), .place(buffers)])
+        let start = written
+        try message(.batch, place, bodyBytes: bodyBytes, &metadata, &sink)
+        // The length is a number of 32 bits with a gap behind it.
+        blocks.append([Int64(start), Int64(written - start), Int64(bodyBytes)])
+        for part in parts.buffers { try write(part, &sink) }
     }
 
-    package mutating func end(_ sink: inout ByteSink) {
-        if rowCount > 0 { flush(&sink) }
-        write([0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0], &sink)
+    private mutating func end(_ sink: inout ByteSink) throws(DatabaseError) {
+        try write([0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0], &sink)
         guard form == .file else { return }
         var footer = FlatBuffer()
-        let schema = schema(&footer)
-        let blocks = footer.vector(ofStructs: batches)
-        let none = footer.vector(ofStructs: [])
-        let root = footer.table([.short(Self.version), .place(schema), .place(none), .place(blocks)])
+        let schema = ArrowFileSchema.place(of: schema, in: &footer)
+        let batches = footer.vector(ofStructs: blocks)
+        let dictionaries = footer.vector(ofStructs: [])
+        let root = footer.table([
+            .short(ArrowFileSchema.version), .place(schema), .place(dictionaries), .place(batches),
+        ])
         let bytes = footer.finish(root)
-        write(bytes, &sink)
-        write(Self.bytes(Int32(bytes.count)) + Self.magic, &sink)
+        try write(bytes + Self.bytes(Int32(bytes.count)) + Self.magic, &sink)
     }
 
-    // MARK: Values
+    // MARK: Buffers
 
-    private mutating func append(_ object: ObjectLink, to index: Int) throws(DatabaseError) {
-        let path = columns[index].path
-        guard let owner = try path.owner(of: object, in: session) else { return columns[index].appendNull() }
-        let property = path.property
-        guard property.collection == .none, let column = property.columnKey else {
-            return try appendText(index) { (export, sink) throws(DatabaseError) in
-                try export.json.property(owner, property, to: &sink)
+    /// The columns of a batch and what is in them, each before its children.
+    private struct Parts {
+        struct Buffer {
+            let content: ArrowBuffer
+            let count: Int
+            /// Of a bitmap: bits of its last byte that are in use.
+            let lastBits: Int
+        }
+
+        var nodes: [[Int64]] = []
+        var buffers: [Buffer] = []
+
+        mutating func append(_ data: ArrowData, _ field: ArrowField) {
+            nodes.append([Int64(data.length), Int64(data.nullCount)])
+            for (index, content) in data.buffers.enumerated() {
+                guard index == 0 || field.format == "b" else {
+                    buffers.append(Buffer(content: content, count: content.count, lastBits: 0))
+                    continue
+                }
+                // Without nulls, no bitmap of them.
+                let bits = index == 0 && data.nullCount == 0 ? 0 : data.length
+                buffers.append(Buffer(content: content, count: (bits + 7) / 8, lastBits: bits & 7))
             }
+            for (child, field) in zip(data.children, field.children) { append(child, field) }
         }
-        let value = try session.value(owner.table, column, owner.key)
-        if value.isNull { return columns[index].appendNull() }
-        if case .text = columns[index].kind {
-            return try appendText(index) { (export, sink) throws(DatabaseError) in
-                try export.write(value, owner, property, &sink)
-            }
-        }
-        byteCount += value.kind == .string || value.kind == .data ? value.bytes.count : 8
-        guard value.kind == .link, let key = try session.schema[value.linkValue.table]?.primaryKey?.columnKey else {
-            return try columns[index].append(value)
-        }
-        try columns[index].append(try session.value(value.linkValue.table, key, value.linkValue.key))
     }
 
-    private mutating func write(
-        _ value: ValueView, _ owner: ObjectLink, _ property: Property, _ sink: inout ByteSink
-    ) throws(DatabaseError) {
-        let isEmbedded = try property.target.map { target throws(DatabaseError) in
-            try session.schema[target]?.isEmbedded ?? false
-        }
-        if isEmbedded == true || property.type == .mixed { return try json.property(owner, property, to: &sink) }
-        try PlainText.write(value, in: session, to: &sink)
-    }
+    private static func padded(_ count: Int) -> Int { (count + alignment - 1) & ~(alignment - 1) }
 
-    private mutating func appendText(
-        _ index: Int, _ body: (inout ArrowFileExport, inout ByteSink) throws(DatabaseError) -> Void
-    ) throws(DatabaseError) {
-        var text = ByteSink()
-        try body(&self, &text)
-        byteCount += text.bytes.count
-        text.bytes.withUnsafeBytes { columns[index].append(text: $0) }
+    /// In pieces, so that what is ready can go on its way before all of it is.
+    private mutating func write(_ part: Parts.Buffer, _ sink: inout ByteSink) throws(DatabaseError) {
+        guard part.count > 0, let start = part.content.start else { return }
+        if part.lastBits > 0 {
+            // What lies behind them nobody has set.
+            let last = part.count - 1
+            start.storeBytes(
+                of: start.load(fromByteOffset: last, as: UInt8.self) & (1 << UInt8(part.lastBits) - 1),
+                toByteOffset: last, as: UInt8.self)
+        }
+        var place = 0
+        while place < part.count {
+            let size = min(Self.pieceBytes, part.count - place)
+            sink.append(UnsafeRawBufferPointer(start: start + place, count: size))
+            try sink.flushIfFull()
+            place += size
+        }
+        let padding = Self.padded(part.count) - part.count
+        for _ in 0 ..< padding { sink.append(UInt8(0)) }
+        written += part.count + padding
     }
 
     // MARK: Messages
 
-    private mutating func flush(_ sink: inout ByteSink) {
-        var nodes: [[Int64]] = []
-        var places: [[Int64]] = []
-        var body: [UInt8] = []
-        for column in columns {
-            nodes.append([Int64(rowCount), Int64(column.nullCount)])
-            for buffer in column.buffers {
-                places.append([Int64(body.count), Int64(buffer.count)])
-                body.append(contentsOf: buffer)
-                while body.count % 64 != 0 { body.append(0) }
-            }
-        }
-        var metadata = FlatBuffer()
-        let buffers = metadata.vector(ofStructs: places)
-        let fields = metadata.vector(ofStructs: nodes)
-        let batch = metadata.table([.long(Int64(rowCount)), .place(fields), .place(buffers)])
-        let start = written
-        message(header: 3, batch, bodyLength: body.count, &metadata, &sink)
-        // A struct of 64, 32 and 64 bits, with a gap behind the second.
-        batches.append([Int64(start), Int64(written - start), Int64(body.count)])
-        write(body, &sink)
-        for index in columns.indices { columns[index].clear() }
-        rowCount = 0
-        byteCount = 0
-    }
-
     private mutating func message(
-        header: UInt8, _ place: FlatBuffer.Place, bodyLength: Int, _ metadata: inout FlatBuffer, _ sink: inout ByteSink
-    ) {
+        _ kind: ArrowFileSchema.Message, _ place: FlatBuffer.Place, bodyBytes: Int, _ metadata: inout FlatBuffer,
+        _ sink: inout ByteSink
+    ) throws(DatabaseError) {
         let root = metadata.table([
-            .short(Self.version), .byte(header), .place(place), .long(Int64(bodyLength)),
+            .short(ArrowFileSchema.version), .byte(kind.rawValue), .place(place), .long(Int64(bodyBytes)),
         ])
         let bytes = metadata.finish(root)
-        write([0xFF, 0xFF, 0xFF, 0xFF] + Self.bytes(Int32(bytes.count)) + bytes, &sink)
+        try write([0xFF, 0xFF, 0xFF, 0xFF] + Self.bytes(Int32(bytes.count)) + bytes, &sink)
     }
 
-    private mutating func write(_ bytes: [UInt8], _ sink: inout ByteSink) {
+    private mutating func write(_ bytes: [UInt8], _ sink: inout ByteSink) throws(DatabaseError) {
         bytes.withUnsafeBytes { sink.append($0) }
+        try sink.flushIfFull()
         written += bytes.count
     }
 
     private static func bytes(_ number: Int32) -> [UInt8] { withUnsafeBytes(of: number.littleEndian) { Array($0) } }
-
-    // MARK: The schema
-
-    private func schema(_ buffer: inout FlatBuffer) -> FlatBuffer.Place {
-        var fields: [FlatBuffer.Place] = []
-        for column in columns {
-            let name = buffer.string(column.path.text)
-            let (number, type) = type(column.kind, &buffer)
-            let children = buffer.vector(of: [])
-            fields.append(
-                buffer.table([
-                    .place(name), .byte(column.isNullable ? 1 : 0), .byte(number), .place(type), .absent,
-                    .place(children),
-                ]))
-        }
-        let vector = buffer.vector(of: fields)
-        return buffer.table([.short(0), .place(vector)])
-    }
-
-    /// Its number in the union of types, and the table of that type.
-    private func type(_ kind: ArrowFileColumn.Kind, _ buffer: inout FlatBuffer) -> (UInt8, FlatBuffer.Place) {
-        switch kind {
-        case .bool: return (6, buffer.table([]))
-        case .int: return (2, buffer.table([.int(64), .byte(1)]))
-        case .float: return (3, buffer.table([.short(1)]))
-        case .double: return (3, buffer.table([.short(2)]))
-        case .string, .text: return (5, buffer.table([]))
-        case .data: return (4, buffer.table([]))
-        case .time:
-            let zone = buffer.string("UTC")
-            return (10, buffer.table([.short(3), .place(zone)]))
-        }
-    }
 }

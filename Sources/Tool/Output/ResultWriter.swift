@@ -1,5 +1,5 @@
-/// Results as text or as Arrow, row by row, so that memory does not grow with them. Tables are gone through twice: once
-/// for their widths.
+/// Results as text, row by row, or as Arrow, batch by batch, so that memory does not grow with them. Tables are gone
+/// through twice: once for their widths.
 import MotteExchange
 import MotteLiveObjects
 import MotteSchemaModel
@@ -37,12 +37,9 @@ struct ResultWriter {
             if isArray { shown > 0 ? sink.append("\n]\n") : sink.append("]\n") }
         case .arrow, .arrows:
             let form: ArrowFileExport.Form = format == .arrow ? .file : .stream
-            var export = try ArrowFileExport(rows.session, rows.columns, as: form)
-            export.begin(&sink)
-            try forEach(results, shown, &sink) { (object, sink, _) throws(DatabaseError) in
-                try export.row(object.link, to: &sink)
-            }
-            export.end(&sink)
+            try ArrowFileExport.write(
+                shown < total ? try results.limited(to: shown) : results, columns: rows.names, as: form, to: &sink
+            ) { () throws(DatabaseError) in try Console.checkInterruption() }
         }
         try sink.flushIfFull()
         return (shown, total)
