@@ -188,6 +188,7 @@ final class ArrowCollection: ArrowValues {
     private var offsets = ArrowBuffer()
     /// In a write, what it has changed lies elsewhere than in chunks.
     private let isRowByRow: Bool
+    private let limit: ArrowLimit
 
     init(
         _ property: Property, _ column: ColumnKey, _ view: TableView, _ maker: ArrowMaker
@@ -196,6 +197,7 @@ final class ArrowCollection: ArrowValues {
         self.column = column
         slot = try view.layout.slot(column)
         isRowByRow = maker.isInWrite
+        limit = maker.limit
         var element = property
         element.collection = .none
         let made = try maker.values(element, named: property.collection == .map ? "value" : "item")
@@ -214,7 +216,7 @@ final class ArrowCollection: ArrowValues {
             throw DatabaseError(.internal, "the map \(property.name) has no keys")
         }
         self.keyColumn = keyColumn
-        keys = ArrowTexts()
+        keys = ArrowTexts(limit)
         let entry = ArrowField(
             "entries", "+s", isNullable: false, children: [ArrowField("key", "u", isNullable: false), made.field])
         field = ArrowField(property.name, "+m", isNullable: false, children: [entry])
@@ -230,6 +232,7 @@ final class ArrowCollection: ArrowValues {
         guard isInPlace, rows.count > 0 else { return try appendEach(rowGroup, rows) }
         let range = chunk.range(rows.lowerBound).lowerBound ..< chunk.range(rows.upperBound - 1).upperBound
         let first = elements.count
+        try limit.check(first, range.count)
         if !range.isEmpty { try elements.append(chunk.elements, range) }
         if let keyColumn, let keys, !range.isEmpty {
             // In step with the values.
@@ -255,7 +258,7 @@ final class ArrowCollection: ArrowValues {
                     try keys.append(chunk, range)
                 }
             }
-            try ArrowLimit.check(elements.count, 0)
+            try limit.check(elements.count, 0)
             try offsets.append(Int32(truncatingIfNeeded: elements.count))
             try appendPresent(1)
         }
@@ -339,6 +342,7 @@ final class ArrowEmbedded: ArrowValues {
 final class ArrowMaker {
     let source: RowSource
     let isInWrite: Bool
+    let limit = ArrowLimit()
     private let options: ArrowExport.Options
     private let json: JSONWriter
     /// Embedded classes that are being described, outermost first.
@@ -382,8 +386,8 @@ final class ArrowMaker {
         case .float: return (field("f"), ArrowNumbers(.float, name: property.name))
         case .double: return (field("g"), ArrowNumbers(.double, name: property.name))
         case .string:
-            return options.textViews ? (field("vu"), ArrowTextViews()) : (field("u"), ArrowTexts())
-        case .data: return (field("z"), ArrowTexts())
+            return options.textViews ? (field("vu"), ArrowTextViews(limit)) : (field("u"), ArrowTexts(limit))
+        case .data: return (field("z"), ArrowTexts(limit))
         case .timestamp:
             let letter =
                 switch options.unitsPerSecond {
@@ -400,7 +404,7 @@ final class ArrowMaker {
             return (made, ArrowFixed(width: 16))
         case .objectID: return (field("w:12", "objectId"), ArrowFixed(width: 12))
         case .decimal:
-            let values = ArrowWritten { (view, sink) throws(DatabaseError) in
+            let values = ArrowWritten(limit) { (view, sink) throws(DatabaseError) in
                 sink.append(text: DecimalText.text(view.decimalValue))
             }
             return (field("u", "decimal"), values)
@@ -408,7 +412,7 @@ final class ArrowMaker {
             var made = field("u", "mixed")
             made.isNullable = true
             let json = json
-            let values = ArrowWritten { (view, sink) throws(DatabaseError) in try json.write(view, to: &sink) }
+            let values = ArrowWritten(limit) { (view, sink) throws(DatabaseError) in try json.write(view, to: &sink) }
             return (made, values)
         case .link: return try linked(property, named: name)
         case .linkingObjects:

@@ -42,9 +42,9 @@ package final class ArrowExport {
         guard let target = collection.target else {
             guard options.columns == nil else { throw Self.notObjects() }
             let maker = ArrowMaker(try session.source(), isInWrite: true, options)
-            let made = try Self.values(collection, maker)
+            let made = try Self.values(collection, maker, options.batchRows)
             schema = ArrowField("", "+s", isNullable: false, children: [made.field])
-            state = Locked(Reading(batches: [made.data]))
+            state = Locked(Reading(batches: made.batches.reversed()))
             return
         }
         // What belongs to nobody else yet is read while it is there.
@@ -104,14 +104,30 @@ package final class ArrowExport {
     private struct Holder: @unchecked Sendable { let data: ArrowData? }
 
     private static func values(
-        _ collection: LiveCollection, _ maker: ArrowMaker
-    ) throws(DatabaseError) -> (field: ArrowField, data: ArrowData) {
+        _ collection: LiveCollection, _ maker: ArrowMaker, _ batchRows: Int
+    ) throws(DatabaseError) -> (field: ArrowField, batches: [ArrowData]) {
         let property = value(of: collection)
         let (field, values) = try maker.values(property, named: property.name)
-        let count = try collection.count()
-        for index in 0 ..< count { try values.append(try collection.value(at: index)) }
-        let data = try values.finish()
-        return (field, ArrowData(length: count, nullCount: 0, buffers: [ArrowBuffer()], children: [data]))
+        var batches: [ArrowData] = []
+        func finish() throws(DatabaseError) {
+            let data = try values.finish()
+            batches.append(
+                ArrowData(length: data.length, nullCount: 0, buffers: [ArrowBuffer()], children: [data]))
+        }
+        for index in 0 ..< (try collection.count()) {
+            let value = try collection.value(at: index)
+            if values.count == batchRows { try finish() }
+            maker.limit.expect(rowCount: values.count + 1)
+            do throws(DatabaseError) { try values.append(value) } catch {
+                // Too much for what is there already.
+                guard error.code == .valueTooLarge, values.count > 0 else { throw error }
+                try finish()
+                maker.limit.expect(rowCount: 1)
+                try values.append(value)
+            }
+        }
+        if values.count > 0 || batches.isEmpty { try finish() }
+        return (field, batches)
     }
 
     // MARK: Rows
@@ -147,6 +163,7 @@ package final class ArrowExport {
         private var done = 0
         private var batchRows: Int
         private let buffer: KeyBuffer
+        private let limit: ArrowLimit
         /// Views of its tables do not keep it.
         private let source: RowSource
 
@@ -154,6 +171,7 @@ package final class ArrowExport {
             _ collection: LiveCollection, _ target: TableKey, _ maker: ArrowMaker, _ options: Options
         ) throws(DatabaseError) {
             source = maker.source
+            limit = maker.limit
             let view = try maker.source.table(target)
             columns = try ArrowExport.columns(target, maker, options)
             finder = RowFinder(view)
@@ -173,6 +191,7 @@ package final class ArrowExport {
             guard done < count else { return nil }
             while true {
                 let number = min(batchRows, count - done)
+                limit.expect(rowCount: number)
                 do throws(DatabaseError) {
                     let batch = try batch(number)
                     done += number

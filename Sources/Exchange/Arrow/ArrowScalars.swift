@@ -50,14 +50,19 @@ class ArrowValues {
     }
 }
 
-/// What a batch cannot take in one piece: it is tried again with fewer rows.
-enum ArrowLimit {
-    /// Bytes of one column of a batch, unless it is a single row.
-    static let bytes = 1 << 27
+/// What a column of a batch takes at most: beyond that, the batch is tried again with fewer rows.
+final class ArrowLimit {
+    /// Bytes of texts, or elements of lists.
+    private static let usual = 1 << 27
+    private var most = ArrowLimit.usual
 
-    static func check(_ count: Int, _ more: Int) throws(DatabaseError) {
-        guard count + more <= bytes || count == 0 && more <= Int(Int32.max) else {
-            throw DatabaseError(.valueTooLarge, "a column of a batch takes more than \(bytes) bytes")
+    /// A single row has no fewer rows: it may take what offsets of 32 bits reach.
+    func expect(rowCount: Int) { most = rowCount == 1 ? Int(Int32.max) : Self.usual }
+
+    func check(_ count: Int, _ more: Int) throws(DatabaseError) {
+        guard count + more <= most else {
+            throw DatabaseError(
+                .valueTooLarge, "a column of a batch takes more than \(most) bytes or elements of lists")
         }
     }
 }
@@ -252,8 +257,11 @@ final class ArrowFixed: ArrowValues {
 
 /// Strings and data, behind each other.
 class ArrowTexts: ArrowValues {
+    private final let limit: ArrowLimit
     private final var offsets = ArrowBuffer()
     private final var heap = ArrowBuffer()
+
+    init(_ limit: ArrowLimit) { self.limit = limit }
 
     private final func reserveEnds(_ more: Int) throws(DatabaseError) -> UnsafeMutablePointer<Int32> {
         if offsets.count == 0 { try offsets.append(Int32(0)) }
@@ -262,7 +270,7 @@ class ArrowTexts: ArrowValues {
 
     override func append(_ chunk: ColumnChunk, _ rows: Range<Int>) throws(DatabaseError) {
         let bound = chunk.byteBound(rows)
-        try ArrowLimit.check(heap.count, bound)
+        try limit.check(heap.count, bound)
         let ends = try reserveEnds(rows.count)
         let place = try heap.reserve(bound + ColumnChunk.textSlack)
         heap.count += chunk.copyTexts(rows, base: heap.count, ends: ends, heap: place)
@@ -272,7 +280,7 @@ class ArrowTexts: ArrowValues {
 
     override func append(_ chunk: ColumnChunk, _ slots: Slots) throws(DatabaseError) {
         let bound = chunk.byteBound(slots)
-        try ArrowLimit.check(heap.count, bound)
+        try limit.check(heap.count, bound)
         let ends = try reserveEnds(slots.count)
         let place = try heap.reserve(bound + ColumnChunk.textSlack)
         heap.count += chunk.copyTexts(slots, base: heap.count, ends: ends, heap: place)
@@ -287,7 +295,7 @@ class ArrowTexts: ArrowValues {
 
     final func append(bytes: UnsafeRawBufferPointer?) throws(DatabaseError) {
         if let bytes, let start = bytes.baseAddress {
-            try ArrowLimit.check(heap.count, bytes.count)
+            try limit.check(heap.count, bytes.count)
             try heap.reserve(bytes.count).copyMemory(from: start, byteCount: bytes.count)
             heap.count += bytes.count
         }
@@ -312,12 +320,15 @@ class ArrowTexts: ArrowValues {
 
 /// The same as views, whose texts of up to twelve bytes stand in place.
 final class ArrowTextViews: ArrowValues {
+    private let limit: ArrowLimit
     private var views = ArrowBuffer()
     private var heap = ArrowBuffer()
 
+    init(_ limit: ArrowLimit) { self.limit = limit }
+
     override func append(_ chunk: ColumnChunk, _ rows: Range<Int>) throws(DatabaseError) {
         let bound = chunk.viewedByteCount(rows)
-        try ArrowLimit.check(heap.count, bound)
+        try limit.check(heap.count, bound)
         let place = try heap.reserve(bound + ColumnChunk.textSlack)
         heap.count += chunk.copyViews(
             rows, base: heap.count, buffer: 0, views: try views.reserve(rows.count, of: TextView.self), heap: place)
@@ -327,7 +338,7 @@ final class ArrowTextViews: ArrowValues {
 
     override func append(_ chunk: ColumnChunk, _ slots: Slots) throws(DatabaseError) {
         let bound = chunk.byteBound(slots)
-        try ArrowLimit.check(heap.count, bound)
+        try limit.check(heap.count, bound)
         let place = try heap.reserve(bound + ColumnChunk.textSlack)
         heap.count += chunk.copyViews(
             slots, base: heap.count, buffer: 0, views: try views.reserve(slots.count, of: TextView.self), heap: place)
@@ -337,7 +348,7 @@ final class ArrowTextViews: ArrowValues {
 
     override func append(_ value: ValueView) throws(DatabaseError) {
         let bytes = value.isNull ? UnsafeRawBufferPointer(start: nil, count: 0) : value.bytes
-        try ArrowLimit.check(heap.count, bytes.count)
+        try limit.check(heap.count, bytes.count)
         let place = try heap.reserve(bytes.count + ColumnChunk.textSlack)
         if let start = bytes.baseAddress { place.copyMemory(from: start, byteCount: bytes.count) }
         try views.append(bytes.isEmpty ? TextView() : TextView(place, bytes.count, 0, heap.count))
@@ -363,7 +374,10 @@ final class ArrowWritten: ArrowTexts {
     private let write: (ValueView, inout ByteSink) throws(DatabaseError) -> Void
     private var sink = ByteSink()
 
-    init(_ write: @escaping (ValueView, inout ByteSink) throws(DatabaseError) -> Void) { self.write = write }
+    init(_ limit: ArrowLimit, _ write: @escaping (ValueView, inout ByteSink) throws(DatabaseError) -> Void) {
+        self.write = write
+        super.init(limit)
+    }
 
     override func append(_ chunk: ColumnChunk, _ rows: Range<Int>) throws(DatabaseError) {
         for row in rows { try append(chunk.view(row)) }

@@ -22,7 +22,9 @@ import pyarrow
 import pytest
 
 import motte
+from columns_model import Values
 from motte import _arrow, _handles
+from motte._ffi import NULL, ffi
 from seeds import seeded
 
 UTC = timezone.utc
@@ -40,26 +42,14 @@ class Part(motte.EmbeddedModel):
     marks: list[int] = motte.field(default_factory=list)
 
 
-class Thing(motte.Model):
-    id: int = motte.field(primary_key=True)
-    small: motte.Int8 = 0
+class Thing(Values):
     short: motte.Int16 = 0
     middle: motte.Int32 = 0
     flag: bool = False
     single: motte.Float32 = 0.0
-    real: Optional[float] = None
-    text: Optional[str] = None
-    data: Optional[bytes] = None
-    moment: Optional[datetime] = None
-    number: Optional[Decimal] = None
-    code: Optional[uuid.UUID] = None
-    oid: Optional[motte.ObjectId] = None
-    any: motte.Mixed = None
     origin: Optional[Maker] = None
     part: Optional[Part] = None
     parts: list[Part] = motte.field(default_factory=list)
-    words: list[Optional[str]] = motte.field(default_factory=list)
-    chosen: set[int] = motte.field(default_factory=set)
     prices: dict[str, float] = motte.field(default_factory=dict)
     makers: list[Maker] = motte.field(default_factory=list)
 
@@ -319,6 +309,63 @@ print(rows, most - before)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     rows, megabytes = map(int, done.stdout.split())
     assert rows == 100_000 and megabytes < 25, "80 MB went through"
+
+
+def test_batches_of_long_texts_have_fewer_rows() -> None:
+    class Page(motte.Model):
+        number: int
+        text: Optional[str] = None
+        texts: list[Optional[str]] = motte.field(default_factory=list)
+
+    texts = ["a" * 15_000_000, None, *[chr(98 + number) * 15_000_000 for number in range(10)]]
+    with motte.open(in_memory="frames long", schema=[Page]) as db:
+        with db.write():
+            db.add_all([Page(number=number, text=text) for number, text in enumerate(texts)])
+        for found in (db.objects(Page), db.objects(Page).where("number != 3")):
+            batches = list(found.to_batches("number", "text"))
+            assert len(batches) > 1 and all(batch["text"].nbytes <= 1 << 27 for batch in batches), "128 MB a column"
+            for batch in batches:
+                batch.validate(full=True)
+                for row in batch.to_pylist():
+                    assert row["text"] == texts[row["number"]]
+            assert sum(batch.num_rows for batch in batches) == len(found)
+        assert db.objects(Page).to_polars("text")["text"].to_list() == texts
+        with db.write():
+            db.objects(Page)[3].texts.extend(texts)
+        # A single row takes what it takes.
+        lists = db.objects(Page).to_arrow("texts")
+        lists.validate(full=True)
+        assert [len(each) for each in lists["texts"]] == [0, 0, 0, 12, *[0] * 8]
+        assert lists["texts"][3].as_py() == texts
+        batches = list(db.objects(Page)[3].texts.to_batches())
+        assert len(batches) > 1 and [text for batch in batches for text in batch["value"].to_pylist()] == texts
+        by_five = db.objects(Page)[3].texts.to_batches(batch_rows=5)
+        assert [batch.num_rows for batch in by_five] == [5, 5, 2]
+
+
+def test_streams_released_again_and_read_afterwards(tmp_path: Path) -> None:
+    db = motte.open(tmp_path / "late.motte", schema=SCHEMA)
+    db.import_data(Maker, {"name": [f"maker {number}" for number in range(1_000)]})
+    before = _handles.live_handles()
+    capsule = db.objects(Maker).arrow("name", batch_rows=300).__arrow_c_stream__()
+    stream, schema, array = (_arrow._content(_arrow._STREAM, capsule), ffi.new("struct ArrowSchema *"),
+                             ffi.new("struct ArrowArray *"))
+    assert stream.get_schema(stream, schema) == 0 and stream.get_next(stream, array) == 0
+    release, next_, data = stream.release, stream.get_next, array.release
+    db.close()
+    _elsewhere(lambda: release(stream))
+    assert stream.release == NULL and stream.private_data == NULL
+    release(stream)
+    assert next_(stream, ffi.new("struct ArrowArray *")) != 0 and stream.get_last_error(stream) == NULL
+    # What was handed out does not belong to the stream.
+    assert array.length == 300 and ffi.string(schema.children[0].name) == b"name"
+    data(array)
+    data(array)
+    schema.release(schema)
+    assert array.release == NULL and schema.release == NULL
+    del capsule
+    gc.collect()
+    assert _handles.live_handles() <= before
 
 
 def test_in_a_write_its_changes_are_shown(things: Any) -> None:
