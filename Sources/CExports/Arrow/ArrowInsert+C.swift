@@ -59,7 +59,8 @@ private struct ArrowStreamReader {
         let code = getSchema(stream, &schema)
         guard code == 0 else { throw Self.failure(stream, code) }
         defer { schema.release?(&schema) }
-        self.schema = try ArrowReading.field(schema)
+        var reading = ArrowReading()
+        self.schema = try reading.field(schema)
     }
 
     /// False at the end. The batch is released when `body` is done.
@@ -81,23 +82,28 @@ private struct ArrowStreamReader {
     }
 }
 
-private enum ArrowReading {
+private struct ArrowReading {
     /// Within each other; nobody needs more, and who is wrong would have endlessly many.
     private static let deepest = 64
-    private static let mostChildren: Int64 = 100_000
+    /// Of all levels together.
+    private static let mostFields = 100_000
+    private static let mostBuffers: Int64 = 100_000
+    private var fieldCount = 0
 
-    static func field(
+    mutating func field(
         _ schema: ArrowSchema, depth: Int = 0, ofCodes note: String? = nil
     ) throws(DatabaseError) -> ArrowInputField {
-        guard depth < deepest, let format = schema.format, schema.release != nil || depth > 0,
-            (0 ... mostChildren).contains(schema.n_children), schema.children != nil || schema.n_children == 0
-        else { throw malformed() }
+        fieldCount += 1
+        guard depth < Self.deepest, fieldCount <= Self.mostFields, let format = schema.format,
+            schema.release != nil || depth > 0, (0 ... Int64(Self.mostFields)).contains(schema.n_children),
+            schema.children != nil || schema.n_children == 0
+        else { throw Self.malformed() }
         var children: [ArrowInputField] = []
         for index in 0 ..< Int(schema.n_children) {
-            guard let child = schema.children[index] else { throw malformed() }
+            guard let child = schema.children[index] else { throw Self.malformed() }
             children.append(try field(child.pointee, depth: depth + 1))
         }
-        let note = try self.note(schema.metadata) ?? note
+        let note = try Self.note(schema.metadata) ?? note
         let dictionary: ArrowInputField?
         if let own = schema.dictionary {
             // What is noted of the codes is true of what they stand for.
@@ -112,7 +118,9 @@ private enum ArrowReading {
 
     private static func malformed() -> DatabaseError {
         DatabaseError(
-            .invalidArgument, "the schema of the stream is malformed, or nested deeper than \(deepest) levels")
+            .invalidArgument,
+            "the schema of the stream is malformed, nested deeper than \(deepest) levels, or has more "
+                + "than \(mostFields) fields")
     }
 
     /// What this library has noted, or the name of an extension type.
@@ -141,7 +149,7 @@ private enum ArrowReading {
 
     static func array(_ array: ArrowArray, _ field: ArrowInputField) throws(DatabaseError) -> ArrowInput {
         guard array.n_children == Int64(field.children.count), array.children != nil || array.n_children == 0,
-            (0 ... mostChildren).contains(array.n_buffers), array.buffers != nil || array.n_buffers == 0
+            (0 ... mostBuffers).contains(array.n_buffers), array.buffers != nil || array.n_buffers == 0
         else {
             throw DatabaseError(
                 .invalidArgument, "the Arrow column '\(field.name)' differs from its schema", propertyName: field.name)
@@ -157,6 +165,11 @@ private enum ArrowReading {
         }
         var dictionary: ArrowInput?
         if let own = array.dictionary, let ownField = field.dictionary {
+            guard own.pointee.release != nil else {
+                throw DatabaseError(
+                    .invalidArgument, "the dictionary of the Arrow column '\(field.name)' has been released",
+                    propertyName: field.name)
+            }
             dictionary = try self.array(own.pointee, ownField)
         }
         return try ArrowInput(

@@ -88,8 +88,10 @@ final class ArrowColumnSource {
             case (.bool, .bool): return bools(input, rows, output, stride)
             default: break
             }
-        } else if let dictionary = input.dictionary, dictionary.length < rows.count {
-            return try readCodes(input, dictionary, rows, output, stride)
+        } else if let dictionary = input.dictionary, dictionary.length < rows.count,
+            let known = known(dictionary)
+        {
+            return try readCodes(input, known, rows, output, stride)
         }
         for (index, row) in rows.enumerated() {
             do throws(DatabaseError) {
@@ -100,18 +102,24 @@ final class ArrowColumnSource {
         }
     }
 
-    /// Each value of a small dictionary is looked at once.
-    private func readCodes(
-        _ input: ArrowInput, _ dictionary: ArrowInput, _ rows: Range<Int>,
-        _ output: UnsafeMutablePointer<ValueView>, _ stride: Int
-    ) throws(DatabaseError) {
+    /// The values of a dictionary; nil where one of them is none of the property's. Perhaps no row has it.
+    private func known(_ dictionary: ArrowInput) -> [ValueView]? {
         var known: [ValueView] = []
         known.reserveCapacity(dictionary.length)
         for code in 0 ..< dictionary.length {
-            var value = try cells.read(dictionary, code)
+            // Read one by one afterwards, the row that has it is named.
+            guard var value = try? cells.read(dictionary, code) else { return nil }
             if value.kindNumber == ValueKind.link.rawValue, property.type == .link { value.aux = target }
             known.append(value)
         }
+        return known
+    }
+
+    /// Each value of a small dictionary is looked at once.
+    private func readCodes(
+        _ input: ArrowInput, _ known: [ValueView], _ rows: Range<Int>, _ output: UnsafeMutablePointer<ValueView>,
+        _ stride: Int
+    ) throws(DatabaseError) {
         for (index, row) in rows.enumerated() {
             if input.isNull(row) {
                 output[index &* stride] = .null

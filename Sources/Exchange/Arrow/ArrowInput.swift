@@ -70,7 +70,9 @@ package enum ArrowType: Equatable, Sendable {
             return .fixedList(count: count)
         case "d":
             let numbers = parts[1].split(separator: ",", omittingEmptySubsequences: false).map { Int($0) }
-            guard numbers.count >= 2, let scale = numbers[1], abs(scale) < 6_000 else { return .other(format) }
+            guard numbers.count >= 2, let scale = numbers[1], (-6_000 ... 6_000).contains(scale) else {
+                return .other(format)
+            }
             let bits = numbers.count > 2 ? numbers[2] ?? 0 : 128
             guard [32, 64, 128, 256].contains(bits) else { return .other(format) }
             return .decimal(bytes: bits / 8, scale: scale)
@@ -110,6 +112,14 @@ package enum ArrowType: Equatable, Sendable {
         case .date(let units): units == 1 ? 4 : 8
         case .timestamp: 8
         default: 0
+        }
+    }
+
+    /// Nulls are something else than bits of a buffer, or nothing is read at all.
+    fileprivate var hasNoBitmap: Bool {
+        switch self {
+        case .null, .other: true
+        default: false
         }
     }
 
@@ -205,8 +215,9 @@ package final class ArrowInput {
         self.buffers = buffers
         self.children = children
         self.dictionary = dictionary
-        validity = nullCount == 0 ? nil : buffers.first ?? nil
-        guard validity != nil || nullCount <= 0 || field.type == .null else {
+        // Of a type that no property takes, the first buffer may be something else, as a union's.
+        if case .other = field.type { validity = nil } else { validity = nullCount == 0 ? nil : buffers.first ?? nil }
+        guard validity != nil || nullCount <= 0 || field.type.hasNoBitmap else {
             throw field.malformed("has \(nullCount) nulls and no bitmap of them")
         }
         hasNulls = validity != nil || field.type == .null && length > 0
@@ -216,7 +227,7 @@ package final class ArrowInput {
             switch field.type {
             case .null, .structure, .fixedList, .other: break
             default:
-                guard values != nil || field.type.elementBytes == 0 && field.type == .fixed(width: 0) else {
+                guard values != nil || field.type == .fixed(width: 0) else {
                     throw field.malformed("has no buffer of values")
                 }
             }
@@ -347,6 +358,8 @@ package final class ArrowInput {
             }
             return UnsafeRawBufferPointer(start: heap + range.lowerBound, count: range.count)
         case .textView, .binaryView: return try viewed(index)
+        // Values without bytes need no buffer of them.
+        case .fixed(0): return UnsafeRawBufferPointer(start: nil, count: 0)
         case .fixed(let width): return UnsafeRawBufferPointer(start: place(index, width: width), count: width)
         default: throw field.malformed("has no texts")
         }

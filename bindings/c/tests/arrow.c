@@ -148,6 +148,8 @@ static int64_t ids[4];
 static int32_t offsets[5];
 static uint8_t present[1];
 static int releases;
+/* Since the last stream was made. */
+static int schemas_given, schemas_released, arrays_given;
 
 static const void *id_buffers[2], *name_buffers[3], *row_buffers[1];
 static struct ArrowArray id_array, name_array, row_array;
@@ -156,7 +158,10 @@ static struct ArrowSchema id_schema, name_schema, row_schema;
 static struct ArrowSchema *row_schemas[2];
 static int batches_left, failure;
 
-static void release_schema(struct ArrowSchema *schema) { schema->release = NULL; }
+static void release_schema(struct ArrowSchema *schema) {
+    schemas_released++;
+    schema->release = NULL;
+}
 static void release_array(struct ArrowArray *array) {
     releases++;
     array->release = NULL;
@@ -165,13 +170,18 @@ static int give_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
     (void)stream;
     if (failure == 1) return 5;
     *out = row_schema;
+    schemas_given++;
     return 0;
 }
 static int give_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {
     (void)stream;
     if (failure == 2 && batches_left == 0) return 5;
-    if (batches_left-- > 0) *out = row_array;
-    else out->release = NULL;
+    if (batches_left-- > 0) {
+        *out = row_array;
+        arrays_given++;
+    } else {
+        out->release = NULL;
+    }
     return 0;
 }
 static const char *give_error(struct ArrowArrayStream *stream) {
@@ -185,7 +195,7 @@ static void release_stream(struct ArrowArrayStream *stream) {
 
 static struct ArrowArrayStream made_by_hand(void) {
     static const int32_t plain_offsets[5] = {0, 1, 3, 3, 6};
-    releases = failure = 0;
+    releases = failure = schemas_given = schemas_released = arrays_given = 0;
     batches_left = 1;
     for (int i = 0; i < 4; i++) ids[i] = 100 + i;
     memcpy(offsets, plain_offsets, sizeof offsets);
@@ -208,6 +218,9 @@ static struct ArrowArrayStream made_by_hand(void) {
     row_schema = (struct ArrowSchema){"+s", "", NULL, 0, 2, row_schemas, NULL, release_schema, NULL};
     return (struct ArrowArrayStream){give_schema, give_next, give_error, release_stream, NULL};
 }
+
+/* The stream, and everything that it gave, once each. */
+static int all_released_once(void) { return releases == 100 + arrays_given && schemas_released == schemas_given; }
 
 static void test_insertion(void) {
     struct ArrowArrayStream stream = made_by_hand();
@@ -240,6 +253,7 @@ static void test_insertion(void) {
     batches_left = 2;
     STATUS(MOTTE_E_DUPLICATE_PRIMARY_KEY, motte_arrow_insert(realm, class_q, &stream, NULL, &counts));
     CHECK(check_error().row_index == 4);
+    CHECK(arrays_given == 2 && all_released_once());
     MUST(motte_coll_count(coll, &count));
     CHECK(count == 0);
     for (failure = 1; failure <= 2; failure++) {
@@ -248,6 +262,7 @@ static void test_insertion(void) {
         failure = now;
         STATUS(MOTTE_E_CALLBACK, motte_arrow_insert(realm, class_q, &stream, NULL, &counts));
         CHECK(strstr(check_error().message, "the cable is cut") != NULL && stream.release == NULL);
+        CHECK(all_released_once());
         failure = now;
     }
     MUST(motte_coll_count(coll, &count));
@@ -259,12 +274,13 @@ static void test_insertion(void) {
 static motte_status insert_changed(motte_class cls) {
     struct ArrowArrayStream stream = {give_schema, give_next, give_error, release_stream, NULL};
     motte_status status = motte_arrow_insert(realm, cls, &stream, NULL, NULL);
-    CHECK(stream.release == NULL);
+    CHECK(stream.release == NULL && all_released_once());
     return status;
 }
 
 static void test_refusals_of_insertion(void) {
     static const int16_t wide[4] = {1, 2, 300, 4};
+    static const int32_t negative = -1;
     motte_import_counts wrong = {.struct_size = 1};
     struct ArrowArrayStream stream;
     MUST(motte_realm_begin_write(realm, -1));
@@ -338,6 +354,24 @@ static void test_refusals_of_insertion(void) {
     made_by_hand();
     row_schemas[0] = &row_schema; /* endlessly deep */
     STATUS(MOTTE_E_INVALID_ARGUMENT, insert_changed(class_q));
+    made_by_hand();
+    row_schemas[0] = row_schemas[1] = &row_schema; /* and wide */
+    STATUS(MOTTE_E_INVALID_ARGUMENT, insert_changed(class_q));
+    made_by_hand();
+    row_schema.metadata = (const char *)&negative;
+    STATUS(MOTTE_E_INVALID_ARGUMENT, insert_changed(class_q));
+    made_by_hand();
+    name_schema.format = "d:1,-9223372036854775808";
+    STATUS(MOTTE_E_WRONG_TYPE, insert_changed(class_q));
+    made_by_hand();
+    name_schema.dictionary = &id_schema;
+    name_schema.format = "s";
+    struct ArrowArray moved = id_array;
+    moved.release = NULL;
+    name_array.dictionary = &moved;
+    name_array.n_buffers = 2;
+    STATUS(MOTTE_E_INVALID_ARGUMENT, insert_changed(class_q));
+    CHECK(strstr(check_error().message, "the dictionary of the Arrow column 'name' has been released") != NULL);
     made_by_hand();
     id_schema.format = NULL;
     STATUS(MOTTE_E_INVALID_ARGUMENT, insert_changed(class_q));

@@ -1,10 +1,9 @@
-"""Rows of other libraries in: Arrow, pandas, polars, DuckDB, dicts, dataclasses, pydantic models; hostile structs."""
+"""Rows of other libraries in: Arrow, pandas, polars, DuckDB, dicts, dataclasses, pydantic models."""
 from __future__ import annotations
 
 import dataclasses
-import random
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any, NamedTuple, Optional
@@ -18,166 +17,16 @@ import pydantic
 import pytest
 
 import motte
-from motte import _arrow
-from motte._ffi import NULL, ffi, lib
-from seeds import seeded
+from importing_model import Item, column, opened
 
 UTC = timezone.utc
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Home(motte.EmbeddedModel):
-    city: str = ""
-    floors: list[int] = motte.field(default_factory=list)
-
-
-class Item(motte.Model):
-    id: int = motte.field(primary_key=True)
-    small: motte.Int8 = 0
-    whole: Optional[int] = None
-    flag: Optional[bool] = None
-    single: Optional[motte.Float32] = None
-    real: Optional[float] = None
-    text: Optional[str] = None
-    data: Optional[bytes] = None
-    moment: Optional[datetime] = None
-    number: Optional[Decimal] = None
-    code: Optional[uuid.UUID] = None
-    oid: Optional[motte.ObjectId] = None
-    any: motte.Mixed = None
-    friend: Optional[Item] = None
-    home: Optional[Home] = None
-    homes: list[Home] = motte.field(default_factory=list)
-    words: list[Optional[str]] = motte.field(default_factory=list)
-    chosen: set[int] = motte.field(default_factory=set)
-    prices: dict[str, Optional[float]] = motte.field(default_factory=dict)
-
-
-SCHEMA = [Home, Item]
-_names = iter(range(1_000_000))
-#: What C has pointers to.
-KEPT: list[Any] = []
-
-
 @pytest.fixture
 def db() -> Iterator[motte.Database]:
-    with motte.open(in_memory=f"importing {next(_names)}", schema=SCHEMA) as database:
+    with opened() as database:
         yield database
-
-
-def column(db: motte.Database, name: str) -> list[Any]:
-    return db.objects(Item).column(name)
-
-
-# ------------------------------------------------------------------------------------------------ round trips
-
-
-def random_text(chance: random.Random) -> str:
-    return "".join(chance.choice("aä€😀 \0\"x") for _ in range(chance.choice([0, 1, 5, 12, 13, 40])))
-
-
-def random_item(chance: random.Random, number: int) -> Item:
-    def maybe(value: Any) -> Any:
-        return value if chance.random() < 0.7 else None
-
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=chance.randrange(-2 ** 55, 2 ** 55))
-    return Item(
-        id=number * 3, small=chance.randrange(-128, 128), whole=maybe(chance.randrange(-2 ** 63, 2 ** 63)),
-        flag=maybe(chance.random() < 0.5), single=maybe(chance.randrange(1000) / 8), real=maybe(chance.random() * 1e9),
-        text=maybe(random_text(chance)), data=maybe(chance.randbytes(chance.choice([0, 3, 12, 13, 100]))),
-        moment=maybe(moment),
-        number=maybe(Decimal(chance.randrange(-10 ** 20, 10 ** 20)).scaleb(chance.randrange(-9, 9))),
-        code=maybe(uuid.UUID(int=chance.getrandbits(128))), oid=maybe(motte.ObjectId(chance.randbytes(12))),
-        any=maybe(chance.choice([1, 2.5, "text", True, b"\1", [1, [2, None]], {"a": {"b": 1.0}}, moment,
-                                 uuid.UUID(int=3), Decimal("1.10")])),
-        home=maybe(Home(city=random_text(chance), floors=[1, 2][:chance.randrange(3)])),
-        homes=[Home(city=random_text(chance)) for _ in range(chance.choice([0, 0, 1, 3]))],
-        words=[maybe(random_text(chance)) for _ in range(chance.choice([0, 0, 1, 4, 300]))],
-        chosen=set(chance.sample(range(50), chance.choice([0, 3]))),
-        prices={f"k{key}": maybe(chance.random()) for key in range(chance.choice([0, 2]))})
-
-
-def contents(db: motte.Database) -> list[dict[str, Any]]:
-    def plain(value: Any) -> Any:
-        if isinstance(value, motte.Model):
-            return value.id if isinstance(value, Item) else {k: plain(v) for k, v in value.to_dict().items()}
-        if isinstance(value, list):
-            return [plain(each) for each in value]
-        return value
-    return [{name: plain(value) for name, value in item.to_dict().items()}
-            for item in db.objects(Item).sorted("id")]
-
-
-def rechunked(table: pyarrow.Table, chance: random.Random) -> pyarrow.Table:
-    """The same rows in slices of other offsets and lengths, empty ones among them."""
-    batches, start = [], 0
-    whole = table.combine_chunks().to_batches()
-    for batch in whole:
-        start = 0
-        while start < batch.num_rows:
-            size = chance.randrange(0, 40)
-            batches.append(batch.slice(start, size))
-            start += size
-    return pyarrow.Table.from_batches(batches, table.schema)
-
-
-def widened(table: pyarrow.Table, chance: random.Random) -> pyarrow.Table:
-    """The same values in other layouts of texts."""
-    for name in ("text", "number", "any"):
-        place = table.schema.get_field_index(name)
-        metadata = table.schema.field(place).metadata
-        kind = chance.choice([pyarrow.large_string(), pyarrow.string_view(), pyarrow.dictionary(
-            pyarrow.int16(), pyarrow.string()), pyarrow.string()])
-        values = table[name]
-        values = values.dictionary_encode().cast(kind) if pyarrow.types.is_dictionary(kind) else values.cast(kind)
-        table = table.set_column(place, pyarrow.field(name, kind, metadata=metadata), values)
-    return table
-
-
-@pytest.mark.parametrize("policy", ["error", "all", "modified"])
-def test_every_type_goes_round(db: motte.Database, policy: str) -> None:
-    chance = random.Random(seeded())
-    for _ in range(2):
-        rows = chance.choice([0, 1, 30, 150])
-        with db.write():
-            db.delete_all()
-            for number in range(rows):
-                db.add(random_item(chance, number))
-            items = list(db.objects(Item))
-            for item in items:
-                item.friend = chance.choice([None, *items[:3]])
-        before = contents(db)
-        exported = rechunked(widened(db.objects(Item).to_arrow(batch_rows=chance.choice([1, 7, 1000])), chance), chance)
-        with motte.open(in_memory=f"copy {next(_names)}", schema=SCHEMA) as copy:
-            with copy.write():
-                if policy != "error":
-                    copy.add(Item(id=0, text="old", words=["old"], prices={"old": 1.0}, home=Home(city="old")))
-                    for number in range(1, rows):
-                        copy.add(Item(id=number * 3))
-                else:
-                    # Links are keys, which have to be there.
-                    exported = exported.drop_columns("friend")
-                    before = [{**values, "friend": None} for values in before]
-                if policy != "error" and rows:
-                    keys = {key: number for number, key in enumerate(db.objects(Item).keys())}
-                    friends = [None if key is None else keys[key] for key in exported["friend"].to_pylist()]
-                    exported = exported.set_column(
-                        exported.schema.get_field_index("friend"), "friend", pyarrow.array(friends, pyarrow.int64()))
-                counts = copy.import_data(Item, exported, policy=policy)
-            assert counts == ((rows, 0) if policy == "error" else (0, rows))
-            after = contents(copy)
-            for old, new in zip(before, after):
-                assert {name: (old[name], new[name]) for name in old if old[name] != new[name]} == {}
-            copy.verify()
-
-
-def test_results_of_one_database_into_another(db: motte.Database) -> None:
-    chance = random.Random(seeded())
-    with db.write():
-        db.add_all([random_item(chance, number) for number in range(50)])
-    with motte.open(in_memory=f"copy {next(_names)}", schema=SCHEMA) as copy:
-        assert copy.import_data(Item, db.objects(Item)) == (50, 0)
-        assert contents(copy) == contents(db)
 
 
 # ------------------------------------------------------------------------------------------------ types
@@ -217,6 +66,8 @@ def one(values: Any, type_: Any = None) -> pyarrow.Table:
     ("code", [uuid.UUID(int=7).bytes, None], pyarrow.binary(16), [uuid.UUID(int=7), None]),
     ("code", [str(uuid.UUID(int=7)), None], pyarrow.string(), [uuid.UUID(int=7), None]),
     ("oid", ["00" * 11 + "07"], pyarrow.string(), [motte.ObjectId(bytes(11) + b"\7")]),
+    ("text", ["a", None, "a"], pyarrow.dictionary(pyarrow.uint8(), pyarrow.large_string()), ["a", None, "a"]),
+    ("data", [b"a", None, b"a"], pyarrow.dictionary(pyarrow.int64(), pyarrow.large_binary()), [b"a", None, b"a"]),
     ("any", [1, None], pyarrow.int32(), [1, None]),
     ("any", ["[1]", None], pyarrow.string(), ["[1]", None]),
     ("any", [1.5, None], pyarrow.float32(), [1.5, None]),
@@ -234,6 +85,7 @@ def test_types_of_arrow(db: motte.Database, name: str, values: Any, type_: Any, 
     ("text", [1], pyarrow.int64(), motte.errors.WrongTypeError, "'text'.*int64"),
     ("whole", ["1"], pyarrow.string(), motte.errors.WrongTypeError, "'whole'.*utf8"),
     ("moment", [timedelta(1)], pyarrow.duration("us"), motte.errors.WrongTypeError, "'moment'.*tDu"),
+    ("moment", [None], pyarrow.duration("us"), motte.errors.WrongTypeError, "'moment'.*tDu"),
     ("code", ["no"], pyarrow.string(), motte.errors.WrongTypeError, "row 0.*'code'.*'no'"),
     ("code", [b"abc"], pyarrow.binary(), motte.errors.WrongTypeError, "'code'.*3 bytes"),
     ("single", [1e300], pyarrow.float64(), motte.errors.NumberOverflowError, "'single'"),
@@ -247,6 +99,17 @@ def test_what_does_not_fit_names_column_and_row(
     with pytest.raises(error, match=message):
         db.import_data(Item, one(values, type_).rename_columns(["id", name]))
     assert db.count(Item) == 0
+
+
+def test_what_no_row_has_of_a_dictionary_does_not_matter(db: motte.Database) -> None:
+    good, codes = str(uuid.UUID(int=7)), pyarrow.array([0, 0, 0, None, 0], pyarrow.int8())
+    table = one([1] * 5).rename_columns(["id", "code"])
+    table = table.set_column(1, "code", pyarrow.DictionaryArray.from_arrays(codes, [good, "no"]))
+    assert db.import_data(Item, table) == (5, 0) and column(db, "code")[2:4] == [uuid.UUID(int=7), None]
+    codes = pyarrow.array([0, 0, 0, 1, 0], pyarrow.int8())
+    table = table.set_column(1, "code", pyarrow.DictionaryArray.from_arrays(codes, [good, "no"]))
+    with pytest.raises(motte.errors.WrongTypeError, match="row 3: .*'no'"):
+        db.import_data(Item, table, policy="all")
 
 
 def test_rows_are_counted_over_all_batches(db: motte.Database) -> None:
@@ -282,6 +145,15 @@ def test_policies(db: motte.Database) -> None:
     update = pyarrow.table({"id": [2, 3, 3], "text": ["B", "c", "d"]})
     assert db.import_data(Item, update, policy="modified") == (1, 2)
     assert column(db, "text") == ["a", "B", "d"] and column(db, "whole") == [1, 2, None]
+
+
+def test_one_batch(db: motte.Database) -> None:
+    class Single:
+        def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+            return pyarrow.record_batch({"id": [1, 2]}).slice(1).__arrow_c_array__()
+
+    assert db.import_data(Item, Single()) == (1, 0)
+    assert column(db, "id") == [2]
 
 
 # ------------------------------------------------------------------------------------------------ frames
@@ -399,151 +271,3 @@ def test_a_row_far_in_names_its_number(db: motte.Database) -> None:
     with pytest.raises(motte.errors.WrongTypeError) as caught:
         db.import_data(Item, rows)
     assert caught.value.row_index == 15_000 and db.count(Item) == 0
-
-
-# ------------------------------------------------------------------------------------------------ streams that fail
-
-
-def test_a_stream_that_fails_undoes_everything(db: motte.Database) -> None:
-    schema = pyarrow.schema([("id", pyarrow.int64())])
-
-    def batches() -> Iterator[Any]:
-        yield pyarrow.record_batch([pyarrow.array([1, 2])], schema=schema)
-        raise RuntimeError("the network is gone")
-
-    with db.write():
-        with pytest.raises(motte.errors.Error, match="the network is gone"):
-            db.import_data(Item, pyarrow.RecordBatchReader.from_batches(schema, batches()))
-        assert db.count(Item) == 0
-    with pytest.raises(motte.errors.Error, match="capsule"):
-        db.import_data(Item, NotAStream())
-
-
-class NotAStream:
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return "no capsule"
-
-
-def test_one_batch(db: motte.Database) -> None:
-    class Single:
-        def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
-            return pyarrow.record_batch({"id": [1, 2]}).slice(1).__arrow_c_array__()
-
-    assert db.import_data(Item, Single()) == (1, 0)
-    assert column(db, "id") == [2]
-
-
-def test_a_stream_that_ends_the_write(db: motte.Database) -> None:
-    schema = pyarrow.schema([("id", pyarrow.int64())])
-
-    def batches() -> Iterator[Any]:
-        yield pyarrow.record_batch([pyarrow.array([1, 2])], schema=schema)
-        db._realm.cancel()
-        yield pyarrow.record_batch([pyarrow.array([3, 4])], schema=schema)
-
-    with pytest.raises(motte.errors.Error):
-        db.import_data(Item, pyarrow.RecordBatchReader.from_batches(schema, batches()))
-    assert not db.in_write and db.count(Item) == 0
-
-
-# ------------------------------------------------------------------------------------------------ hostile structs
-
-
-class Hostile:
-    """A batch of columns id (int64), text (utf8) and view (utf8_view), with something changed in its structs."""
-
-    def __init__(self, change: Callable[[Any, Any], None], texts: Any = None) -> None:
-        self.change, self.texts = change, texts
-
-    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
-        texts = self.texts if self.texts is not None else pyarrow.array(["a", None, "c"])
-        batch = pyarrow.RecordBatch.from_arrays(
-            [pyarrow.array([1, 2, 3]), texts, pyarrow.array([["x"], [], ["y", "z"]])], names=["id", "text", "words"])
-        schema, array = batch.__arrow_c_array__()
-        content, data = _arrow._content(0, schema), _arrow._content(1, array)
-        self.mended("struct ArrowSchema", content, [content.children[index] for index in range(3)])
-        self.mended("struct ArrowArray", data, [data.children[index] for index in range(3)])
-        self.change(content, data)
-        return schema, array
-
-    def mended(self, kind: str, whole: Any, children: list[Any]) -> None:
-        """What pyarrow made is released by pyarrow as it was."""
-        size, original = ffi.sizeof(kind), whole.release
-        before = [bytes(ffi.buffer(each, size)) for each in (whole, *children)]
-
-        @ffi.callback(f"void({kind} *)")  # type: ignore[untyped-decorator,unused-ignore]
-        def release(place: Any) -> None:
-            for each, content in zip((place, *children), before):
-                ffi.memmove(each, content, size)
-            original(place)
-
-        KEPT.append(release)
-        whole.release = release
-
-
-def set_buffer(column: int, buffer: int, value: Any) -> Callable[[Any, Any], None]:
-    def change(schema: Any, array: Any) -> None:
-        array.children[column].buffers[buffer] = value
-    return change
-
-
-def set_field(path: str, value: Any) -> Callable[[Any, Any], None]:
-    def change(schema: Any, array: Any) -> None:
-        whole = {"schema": schema, "array": array, "id": array.children[0], "text": array.children[1],
-                 "words": array.children[2], "id_schema": schema.children[0]}
-        owner, name = path.split(".")
-        setattr(whole[owner], name, value)
-    return change
-
-
-def ints(kind: str, *values: int) -> Any:
-    KEPT.append(ffi.new(f"{kind}[]", list(values)))
-    return ffi.cast("void *", KEPT[-1])
-
-
-def text_format(text: bytes) -> Any:
-    KEPT.append(ffi.new("char[]", text))
-    return KEPT[-1]
-
-
-@pytest.mark.parametrize("change", [
-    set_field("array.length", -1), set_field("array.length", 1 << 62), set_field("array.length", 4),
-    set_field("array.offset", -1), set_field("array.offset", (1 << 63) - 1), set_field("array.n_children", 2),
-    set_field("array.n_children", -1), set_field("id.length", 2), set_field("id.length", -5),
-    set_field("id.n_buffers", 1), set_field("id.n_buffers", 1 << 40), set_field("id.null_count", 99),
-    set_field("id.null_count", -7), set_field("text.n_buffers", 2), set_field("text.n_buffers", -1),
-    set_field("words.n_children", 0), set_buffer(0, 1, NULL), set_buffer(1, 1, NULL), set_buffer(1, 2, NULL),
-    set_buffer(2, 1, NULL), set_buffer(1, 0, NULL),
-    set_buffer(1, 1, ints("int32_t", 0, -5, 2, 3)), set_buffer(1, 1, ints("int32_t", 2, 1, 0, 3)),
-    set_buffer(2, 1, ints("int32_t", 0, 1, 1, 900)), set_buffer(2, 1, ints("int32_t", -3, 1, 1, 2)),
-    set_buffer(1, 2, ints("uint8_t", 0xFF, 0xFE, 0xFD)),
-    set_field("array.release", NULL), set_field("schema.release", NULL), set_field("id.release", NULL),
-    set_field("schema.n_children", 1 << 40), set_field("schema.children", NULL), set_field("schema.format", NULL),
-    set_field("schema.format", text_format(b"l")), set_field("id_schema.format", text_format(b"w:-3")),
-    set_field("id_schema.format", text_format(b"d:1")), set_field("id_schema.format", text_format(b"+s")),
-    set_field("id_schema.format", text_format(b"")), set_field("id_schema.format", text_format(b"\xff\xfe")),
-    set_field("id_schema.format", text_format(b"+r")), set_field("id_schema.n_children", 3),
-    set_field("array.buffers", NULL),
-])
-def test_hostile_structs_are_refused(db: motte.Database, change: Callable[[Any, Any], None]) -> None:
-    with pytest.raises(motte.errors.Error):
-        db.import_data(Item, Hostile(change))
-    assert db.count(Item) == 0 and not db.in_write
-
-
-@pytest.mark.parametrize("views", [
-    (-1, 0, 0, 0), (40, 0, 7, 0), (40, 0, -1, 0), (40, 0, 0, 1 << 30), (40, 0, 0, -4), (1 << 30, 0, 0, 0)])
-def test_hostile_views_are_refused(db: motte.Database, views: tuple[int, ...]) -> None:
-    texts = pyarrow.array(["short", "a text of more than twelve bytes", "x"], pyarrow.string_view())
-    content = ints("int32_t", *views, *views, *views)
-    with pytest.raises(motte.errors.Error, match="text"):
-        db.import_data(Item, Hostile(set_buffer(1, 1, content), texts))
-    assert db.count(Item) == 0
-
-
-def test_codes_outside_of_a_dictionary_are_refused(db: motte.Database) -> None:
-    texts = pyarrow.array(["a", "b", "a"]).dictionary_encode()
-    for codes in ((0, 1, 2), (0, -1, 1)):
-        with pytest.raises(motte.errors.Error, match="dictionary"):
-            db.import_data(Item, Hostile(set_buffer(1, 1, ints("int32_t", *codes)), texts))
-    assert db.count(Item) == 0 and lib.motte_handle_count(lib.MOTTE_HANDLE_INSERT) == 0
