@@ -37,9 +37,9 @@ import Testing
             try Self.withChunk(kind, &random) { chunk, values, rows, slots, rowsOfSlots in
                 let output = UnsafeMutableRawPointer.allocate(byteCount: 16 * values.count + 64, alignment: 16)
                 defer { output.deallocate() }
-                Self.copy(chunk, kind, rows: rows, to: output)
+                Kernels(chunk, rows).copy(kind, to: output)
                 for (index, row) in rows.enumerated() { Self.expect(output, index, values[row], kind, comment) }
-                Self.copy(chunk, kind, slots: slots, to: output)
+                Kernels(chunk, slots).copy(kind, to: output)
                 for (index, row) in rowsOfSlots.enumerated() {
                     Self.expect(output, index, values[row], kind, comment)
                 }
@@ -111,37 +111,43 @@ import Testing
         }
     }
 
-    private static func copy(
-        _ chunk: ColumnChunk, _ kind: ColumnKind, rows: Range<Int>, to output: UnsafeMutableRawPointer
-    ) {
-        let count = max(rows.count, 1)
-        switch kind {
-        case .double: chunk.decodeDoubles(rows, into: output.bindMemory(to: Double.self, capacity: count))
-        case .float: chunk.decodeFloats(rows, into: output.bindMemory(to: Float.self, capacity: count))
-        case .bool: chunk.copyBits(rows, to: output, at: 0)
-        case .timestamp:
-            let place = output.bindMemory(to: Int64.self, capacity: count)
-            #expect(chunk.decodeTimes(rows, unitsPerSecond: 1_000, into: place) == nil)
-        case .uuid: chunk.copyFixed(rows, width: 16, to: output)
-        case .objectID: chunk.copyFixed(rows, width: 12, to: output)
-        default: chunk.decodeInts(rows, into: output.bindMemory(to: Int64.self, capacity: count))
-        }
-    }
+    /// The kernels for a run of rows, or for rows in any order.
+    private struct Kernels {
+        let doubles: (UnsafeMutablePointer<Double>) -> Void
+        let floats: (UnsafeMutablePointer<Float>) -> Void
+        let ints: (UnsafeMutablePointer<Int64>) -> Void
+        let milliseconds: (UnsafeMutablePointer<Int64>) -> Int?
+        let bits: (UnsafeMutableRawPointer) -> Void
+        let fixed: (Int, UnsafeMutableRawPointer) -> Void
 
-    private static func copy(
-        _ chunk: ColumnChunk, _ kind: ColumnKind, slots: Slots, to output: UnsafeMutableRawPointer
-    ) {
-        let count = max(slots.count, 1)
-        switch kind {
-        case .double: chunk.decodeDoubles(slots, into: output.bindMemory(to: Double.self, capacity: count))
-        case .float: chunk.decodeFloats(slots, into: output.bindMemory(to: Float.self, capacity: count))
-        case .bool: chunk.copyBits(slots, to: output, at: 0)
-        case .timestamp:
-            let place = output.bindMemory(to: Int64.self, capacity: count)
-            #expect(chunk.decodeTimes(slots, unitsPerSecond: 1_000, into: place) == nil)
-        case .uuid: chunk.copyFixed(slots, width: 16, to: output)
-        case .objectID: chunk.copyFixed(slots, width: 12, to: output)
-        default: chunk.decodeInts(slots, into: output.bindMemory(to: Int64.self, capacity: count))
+        init(_ chunk: ColumnChunk, _ rows: Range<Int>) {
+            doubles = { chunk.decodeDoubles(rows, into: $0) }
+            floats = { chunk.decodeFloats(rows, into: $0) }
+            ints = { chunk.decodeInts(rows, into: $0) }
+            milliseconds = { chunk.decodeTimes(rows, unitsPerSecond: 1_000, into: $0) }
+            bits = { chunk.copyBits(rows, to: $0, at: 0) }
+            fixed = { chunk.copyFixed(rows, width: $0, to: $1) }
+        }
+
+        init(_ chunk: ColumnChunk, _ slots: Slots) {
+            doubles = { chunk.decodeDoubles(slots, into: $0) }
+            floats = { chunk.decodeFloats(slots, into: $0) }
+            ints = { chunk.decodeInts(slots, into: $0) }
+            milliseconds = { chunk.decodeTimes(slots, unitsPerSecond: 1_000, into: $0) }
+            bits = { chunk.copyBits(slots, to: $0, at: 0) }
+            fixed = { chunk.copyFixed(slots, width: $0, to: $1) }
+        }
+
+        func copy(_ kind: ColumnKind, to output: UnsafeMutableRawPointer) {
+            switch kind {
+            case .double: doubles(output.assumingMemoryBound(to: Double.self))
+            case .float: floats(output.assumingMemoryBound(to: Float.self))
+            case .bool: bits(output)
+            case .timestamp: #expect(milliseconds(output.assumingMemoryBound(to: Int64.self)) == nil)
+            case .uuid: fixed(16, output)
+            case .objectID: fixed(12, output)
+            default: ints(output.assumingMemoryBound(to: Int64.self))
+            }
         }
     }
 

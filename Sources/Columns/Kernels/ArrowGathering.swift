@@ -125,40 +125,14 @@ extension ColumnChunk {
     package func copyTexts(
         _ slots: Slots, base: Int, ends: UnsafeMutablePointer<Int32>, heap: UnsafeMutableRawPointer
     ) -> Int {
-        var used = 0
-        for index in 0 ..< slots.count {
-            let slot = Int(slots[index])
-            if !isNull(slot) {
-                let text = bytes(slot)
-                if let start = text.baseAddress, text.count > 0 {
-                    (heap + used).copyMemory(from: start, byteCount: text.count)
-                }
-                used &+= text.count
-            }
-            ends[index] = Int32(truncatingIfNeeded: base &+ used)
-        }
-        return used
+        copyEach(slots.lazy.map { Int($0) }, base, ends, heap)
     }
 
     package func copyViews(
         _ slots: Slots, base: Int, buffer: Int32, views: UnsafeMutablePointer<TextView>,
         heap: UnsafeMutableRawPointer
     ) -> Int {
-        var used = 0
-        for index in 0 ..< slots.count {
-            let slot = Int(slots[index])
-            guard !isNull(slot) else {
-                views[index] = TextView()
-                continue
-            }
-            let text = bytes(slot)
-            if let start = text.baseAddress, text.count > 0 {
-                (heap + used).copyMemory(from: start, byteCount: text.count)
-            }
-            views[index] = TextView(heap + used, text.count, buffer, base &+ used)
-            if text.count > TextView.mostInPlace { used &+= text.count }
-        }
-        return used
+        viewEach(slots.lazy.map { Int($0) }, base, buffer, views, heap)
     }
 
     package func copyFixed(_ slots: Slots, width: Int, to output: UnsafeMutableRawPointer) {

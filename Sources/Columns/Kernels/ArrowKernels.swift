@@ -143,7 +143,7 @@ extension ColumnChunk {
         return size
     }
 
-    private func copyEach(
+    func copyEach(
         _ rows: some Sequence<Int>, _ base: Int, _ ends: UnsafeMutablePointer<Int32>, _ heap: UnsafeMutableRawPointer
     ) -> Int {
         var used = 0
@@ -241,6 +241,13 @@ extension ColumnChunk {
             }
             return size
         }
+        return viewEach(rows, base, buffer, views, heap)
+    }
+
+    func viewEach(
+        _ rows: some Sequence<Int>, _ base: Int, _ buffer: Int32, _ views: UnsafeMutablePointer<TextView>,
+        _ heap: UnsafeMutableRawPointer
+    ) -> Int {
         var used = 0
         for (index, row) in rows.enumerated() {
             guard !isNull(row) else {
