@@ -42,6 +42,29 @@ class NotAStream:
         return "no capsule"
 
 
+def test_columns_of_other_names_come_a_batch_at_a_time() -> None:
+    class Named(motte.Model):
+        id: int = motte.field(primary_key=True, stored_name="key")
+        text: str = motte.field(default="", stored_name="content")
+
+    schema = pyarrow.schema([("text", pyarrow.string()), ("id", pyarrow.int64())])
+    before, most = pyarrow.total_allocated_bytes(), 0
+
+    def batches() -> Iterator[Any]:
+        nonlocal most
+        for number in range(20):
+            text = f"{number:01000000}"
+            yield pyarrow.record_batch([pyarrow.array([text]), pyarrow.array([number])], schema=schema)
+            most = max(most, pyarrow.total_allocated_bytes() - before)
+
+    with motte.open(in_memory="importing named", schema=[Named]) as db:
+        assert db.import_data(Named, pyarrow.RecordBatchReader.from_batches(schema, batches())) == (20, 0)
+        assert db.objects(Named).column("text") == [f"{number:01000000}" for number in range(20)]
+        assert most < 5_000_000, "20 MB went through"
+        one = pyarrow.record_batch([pyarrow.array(["x"]), pyarrow.array([99])], schema=schema)
+        assert db.import_data(Named, one) == (1, 0)
+
+
 def test_a_stream_that_ends_the_write(db: motte.Database) -> None:
     schema = pyarrow.schema([("id", pyarrow.int64())])
 

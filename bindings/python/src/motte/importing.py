@@ -54,12 +54,16 @@ def _frame(data: Any) -> Any:
 
 
 def _renamed(model: type[Model], data: Any) -> Any:
-    """Columns by the names that the file has."""
+    """Columns by the names that the file has; what comes a batch at a time still does."""
     if not model._maps_names() or isinstance(data, Frames):
         return data
-    table = _arrow.library("pyarrow", "import_data() of properties with other names in the file").table(data)
+    pyarrow = _arrow.library("pyarrow", "import_data() of properties with other names in the file")
+    reader = pyarrow.RecordBatchReader.from_stream(data) if hasattr(
+        data, "__arrow_c_stream__") else pyarrow.table(data).to_reader()
     stored = {name: declared.stored_name for name, declared in model._declared().items()}
-    return table.rename_columns([stored.get(name, name) for name in table.column_names])
+    schema = pyarrow.schema([field.with_name(stored.get(field.name, field.name)) for field in reader.schema])
+    return pyarrow.RecordBatchReader.from_batches(
+        schema, (pyarrow.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader))
 
 
 def _import_arrow(
