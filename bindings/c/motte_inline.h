@@ -167,23 +167,18 @@ static inline void motte_release_variable(void *variable) {
 #define MOTTE_OWNED __attribute__((cleanup(motte_release_variable)))
 #endif
 
-/* motte_x_clone() and motte_x_freeze() save the casts. */
-#define MOTTE_TYPED_HANDLE(type)                                                                                       \
-    static inline motte_status type##_clone(const type *handle, type **out_handle) {                                   \
-        void *clone = NULL;                                                                                            \
-        motte_status status = motte_clone(handle, &clone);                                                             \
-        *out_handle = (type *)clone;                                                                                   \
+/* motte_x_clone() and motte_x_freeze() save the casts. A NULL output is the error of the function behind them. */
+#define MOTTE_CAST_RESULT(type, name, function)                                                                        \
+    static inline motte_status type##_##name(const type *handle, type **out_handle) {                                  \
+        void *made = NULL;                                                                                             \
+        motte_status status = function(handle, out_handle ? &made : NULL);                                             \
+        if (out_handle) *out_handle = (type *)made;                                                                    \
         return status;                                                                                                 \
     }
-
+#define MOTTE_TYPED_HANDLE(type) MOTTE_CAST_RESULT(type, clone, motte_clone)
 #define MOTTE_FREEZABLE_HANDLE(type)                                                                                   \
     MOTTE_TYPED_HANDLE(type)                                                                                           \
-    static inline motte_status type##_freeze(const type *handle, type **out_handle) {                                  \
-        void *frozen = NULL;                                                                                           \
-        motte_status status = motte_freeze(handle, &frozen);                                                           \
-        *out_handle = (type *)frozen;                                                                                  \
-        return status;                                                                                                 \
-    }
+    MOTTE_CAST_RESULT(type, freeze, motte_freeze)
 
 MOTTE_TYPED_HANDLE(motte_error)
 MOTTE_TYPED_HANDLE(motte_config)
@@ -201,6 +196,7 @@ MOTTE_TYPED_HANDLE(motte_migration)
 MOTTE_TYPED_HANDLE(motte_sections)
 MOTTE_TYPED_HANDLE(motte_reference)
 
+#undef MOTTE_CAST_RESULT
 #undef MOTTE_TYPED_HANDLE
 #undef MOTTE_FREEZABLE_HANDLE
 
@@ -223,7 +219,7 @@ static inline motte_status motte_open(const char *path, const char *schema, mott
     motte_config *config = NULL;
     motte_schema *classes = NULL;
     motte_status status = motte_config_new(&config);
-    *out_realm = NULL;
+    if (out_realm) *out_realm = NULL;
     if (status == MOTTE_OK) status = motte_config_set_path(config, path, MOTTE_NTS);
     if (status == MOTTE_OK && schema) {
         status = motte_schema_parse(schema, MOTTE_NTS, &classes);
@@ -241,150 +237,71 @@ static inline motte_status motte_open(const char *path, const char *schema, mott
  * language can choose by the type of an argument, C11 and C++, under the name that ids have. A name that the class does
  * not have is UNKNOWN_PROPERTY; the message names the nearest one. */
 
-#define MOTTE_NAMED(object, name)                                                                                      \
-    motte_prop prop_ = 0;                                                                                              \
-    motte_status status_ = motte_object_prop(object, name, MOTTE_NTS, &prop_);                                         \
-    if (status_ != MOTTE_OK) return status_
+/* Outputs are zero after a failure. */
+#define MOTTE_GETTER(function, type)                                                                                   \
+    static inline motte_status function##_named(const motte_object *object, const char *name, type *out_value) {       \
+        motte_prop prop = 0;                                                                                           \
+        motte_status status = motte_object_prop(object, name, MOTTE_NTS, &prop);                                       \
+        if (status == MOTTE_OK) return function(object, prop, out_value);                                              \
+        if (out_value) memset(out_value, 0, sizeof *out_value);                                                        \
+        return status;                                                                                                 \
+    }
 
-static inline motte_status motte_object_get_named(const motte_object *object, const char *name,
-                                                  motte_value *out_value) {
-    if (out_value) memset(out_value, 0, sizeof *out_value);
-    MOTTE_NAMED(object, name);
-    return motte_object_get(object, prop_, out_value);
-}
-
-static inline motte_status motte_object_get_int_named(const motte_object *object, const char *name,
-                                                      int64_t *out_value) {
-    if (out_value) memset(out_value, 0, sizeof *out_value);
-    MOTTE_NAMED(object, name);
-    return motte_object_get_int(object, prop_, out_value);
-}
-
-static inline motte_status motte_object_get_bool_named(const motte_object *object, const char *name, bool *out_value) {
-    if (out_value) memset(out_value, 0, sizeof *out_value);
-    MOTTE_NAMED(object, name);
-    return motte_object_get_bool(object, prop_, out_value);
-}
-
-static inline motte_status motte_object_get_double_named(const motte_object *object, const char *name,
-                                                         double *out_value) {
-    if (out_value) memset(out_value, 0, sizeof *out_value);
-    MOTTE_NAMED(object, name);
-    return motte_object_get_double(object, prop_, out_value);
-}
-
-static inline motte_status motte_object_get_string_named(const motte_object *object, const char *name,
-                                                         motte_str *out_value) {
-    if (out_value) memset(out_value, 0, sizeof *out_value);
-    MOTTE_NAMED(object, name);
-    return motte_object_get_string(object, prop_, out_value);
-}
-
-static inline motte_status motte_object_copy_string_named(const motte_object *object, const char *name,
-                                                          motte_buf *out_text) {
-    if (out_text) memset(out_text, 0, sizeof *out_text);
-    MOTTE_NAMED(object, name);
-    return motte_object_copy_string(object, prop_, out_text);
-}
-
-static inline motte_status motte_object_get_data_named(const motte_object *object, const char *name,
-                                                       motte_bytes *out_value) {
-    if (out_value) memset(out_value, 0, sizeof *out_value);
-    MOTTE_NAMED(object, name);
-    return motte_object_get_data(object, prop_, out_value);
-}
-
-static inline motte_status motte_object_get_timestamp_named(const motte_object *object, const char *name,
-                                                            motte_timestamp *out_value) {
-    if (out_value) memset(out_value, 0, sizeof *out_value);
-    MOTTE_NAMED(object, name);
-    return motte_object_get_timestamp(object, prop_, out_value);
-}
+MOTTE_GETTER(motte_object_get, motte_value)
+MOTTE_GETTER(motte_object_get_int, int64_t)
+MOTTE_GETTER(motte_object_get_bool, bool)
+MOTTE_GETTER(motte_object_get_double, double)
+MOTTE_GETTER(motte_object_get_string, motte_str)
+MOTTE_GETTER(motte_object_copy_string, motte_buf)
+MOTTE_GETTER(motte_object_get_data, motte_bytes)
+MOTTE_GETTER(motte_object_get_timestamp, motte_timestamp)
+MOTTE_GETTER(motte_object_get_object, motte_object *)
+MOTTE_GETTER(motte_object_get_coll, motte_coll *)
 
 static inline motte_status motte_object_get_fixed_named(const motte_object *object, const char *name, size_t width,
                                                         void *out_bytes) {
+    motte_prop prop = 0;
+    motte_status status = motte_object_prop(object, name, MOTTE_NTS, &prop);
+    if (status == MOTTE_OK) return motte_object_get_fixed(object, prop, width, out_bytes);
     if (out_bytes) memset(out_bytes, 0, width);
-    MOTTE_NAMED(object, name);
-    return motte_object_get_fixed(object, prop_, width, out_bytes);
+    return status;
 }
 
-static inline motte_status motte_object_get_object_named(const motte_object *object, const char *name,
-                                                         motte_object **out_object) {
-    if (out_object) memset(out_object, 0, sizeof *out_object);
-    MOTTE_NAMED(object, name);
-    return motte_object_get_object(object, prop_, out_object);
-}
+#define MOTTE_SETTER(function, parameters, arguments)                                                                  \
+    static inline motte_status function##_named parameters {                                                           \
+        motte_prop prop = 0;                                                                                           \
+        motte_status status = motte_object_prop(object, name, MOTTE_NTS, &prop);                                       \
+        return status == MOTTE_OK ? function arguments : status;                                                       \
+    }
 
-static inline motte_status motte_object_get_coll_named(const motte_object *object, const char *name,
-                                                       motte_coll **out_coll) {
-    if (out_coll) memset(out_coll, 0, sizeof *out_coll);
-    MOTTE_NAMED(object, name);
-    return motte_object_get_coll(object, prop_, out_coll);
-}
-
-static inline motte_status motte_object_set_named(motte_object *object, const char *name, const motte_value *value) {
-    MOTTE_NAMED(object, name);
-    return motte_object_set(object, prop_, value);
-}
-
-static inline motte_status motte_object_set_int_named(motte_object *object, const char *name, int64_t value) {
-    MOTTE_NAMED(object, name);
-    return motte_object_set_int(object, prop_, value);
-}
+MOTTE_SETTER(motte_object_set, (motte_object * object, const char *name, const motte_value *value),
+             (object, prop, value))
+MOTTE_SETTER(motte_object_set_int, (motte_object * object, const char *name, int64_t value), (object, prop, value))
+MOTTE_SETTER(motte_object_set_bool, (motte_object * object, const char *name, uint32_t value), (object, prop, value))
+MOTTE_SETTER(motte_object_set_double, (motte_object * object, const char *name, double value), (object, prop, value))
+MOTTE_SETTER(motte_object_set_string, (motte_object * object, const char *name, const char *text, size_t text_size),
+             (object, prop, text, text_size))
+MOTTE_SETTER(motte_object_set_data, (motte_object * object, const char *name, const void *bytes, size_t byte_count),
+             (object, prop, bytes, byte_count))
+MOTTE_SETTER(motte_object_set_timestamp, (motte_object * object, const char *name, const motte_timestamp *value),
+             (object, prop, value))
+MOTTE_SETTER(motte_object_set_fixed, (motte_object * object, const char *name, const void *bytes, size_t width),
+             (object, prop, bytes, width))
+MOTTE_SETTER(motte_object_set_null, (motte_object * object, const char *name), (object, prop))
+MOTTE_SETTER(motte_object_set_object, (motte_object * object, const char *name, const motte_object *target),
+             (object, prop, target))
 
 static inline motte_status motte_object_add_int_named(motte_object *object, const char *name, int64_t delta,
                                                       int64_t *out_value) {
-    if (out_value) memset(out_value, 0, sizeof *out_value);
-    MOTTE_NAMED(object, name);
-    return motte_object_add_int(object, prop_, delta, out_value);
+    motte_prop prop = 0;
+    motte_status status = motte_object_prop(object, name, MOTTE_NTS, &prop);
+    if (status == MOTTE_OK) return motte_object_add_int(object, prop, delta, out_value);
+    if (out_value) *out_value = 0;
+    return status;
 }
 
-static inline motte_status motte_object_set_bool_named(motte_object *object, const char *name, uint32_t value) {
-    MOTTE_NAMED(object, name);
-    return motte_object_set_bool(object, prop_, value);
-}
-
-static inline motte_status motte_object_set_double_named(motte_object *object, const char *name, double value) {
-    MOTTE_NAMED(object, name);
-    return motte_object_set_double(object, prop_, value);
-}
-
-static inline motte_status motte_object_set_string_named(motte_object *object, const char *name, const char *text,
-                                                         size_t text_size) {
-    MOTTE_NAMED(object, name);
-    return motte_object_set_string(object, prop_, text, text_size);
-}
-
-static inline motte_status motte_object_set_data_named(motte_object *object, const char *name, const void *bytes,
-                                                       size_t byte_count) {
-    MOTTE_NAMED(object, name);
-    return motte_object_set_data(object, prop_, bytes, byte_count);
-}
-
-static inline motte_status motte_object_set_timestamp_named(motte_object *object, const char *name,
-                                                            const motte_timestamp *value) {
-    MOTTE_NAMED(object, name);
-    return motte_object_set_timestamp(object, prop_, value);
-}
-
-static inline motte_status motte_object_set_fixed_named(motte_object *object, const char *name, const void *bytes,
-                                                        size_t width) {
-    MOTTE_NAMED(object, name);
-    return motte_object_set_fixed(object, prop_, bytes, width);
-}
-
-static inline motte_status motte_object_set_null_named(motte_object *object, const char *name) {
-    MOTTE_NAMED(object, name);
-    return motte_object_set_null(object, prop_);
-}
-
-static inline motte_status motte_object_set_object_named(motte_object *object, const char *name,
-                                                         const motte_object *target) {
-    MOTTE_NAMED(object, name);
-    return motte_object_set_object(object, prop_, target);
-}
-
-#undef MOTTE_NAMED
+#undef MOTTE_GETTER
+#undef MOTTE_SETTER
 
 /* ---------------------------------------------------------------------------------------------------- objects */
 
@@ -433,7 +350,7 @@ static inline motte_status motte_realm_query(const motte_realm *realm, const cha
     motte_class cls = 0;
     motte_query *query = NULL;
     motte_status status = motte_class_require(realm, class_name, MOTTE_NTS, &cls);
-    *out_coll = NULL;
+    if (out_coll) *out_coll = NULL;
     if (status == MOTTE_OK) status = motte_query_parse(realm, cls, text, MOTTE_NTS, args, arg_count, &query);
     if (status == MOTTE_OK) status = motte_query_run(query, out_coll);
     motte_release(query);
@@ -443,8 +360,10 @@ static inline motte_status motte_realm_query(const motte_realm *realm, const cha
 /* A list of values as an argument of a query, `name IN $0`: motte_buf_dispose(document) when the query is made. */
 static inline motte_status motte_list_argument(const motte_value *values, size_t count, motte_buf *document,
                                                motte_value *out_argument) {
-    motte_status status = motte_nested_list(values, count, document);
-    *out_argument = status == MOTTE_OK ? motte_nested(MOTTE_TYPE_LIST, document) : motte_null();
+    motte_status status;
+    if (document) memset(document, 0, sizeof *document);
+    status = motte_nested_list(values, count, out_argument ? document : NULL);
+    if (out_argument) *out_argument = status == MOTTE_OK ? motte_nested(MOTTE_TYPE_LIST, document) : motte_null();
     return status;
 }
 
@@ -471,6 +390,7 @@ static inline motte_status motte_list_append_object(motte_coll *list, const mott
  * releases it. Objects of a snapshot that were deleted are passed over. */
 static inline motte_status motte_coll_next(const motte_coll *coll, size_t *index, motte_object **object) {
     motte_status status;
+    if (!index || !object) return motte_coll_get_object(coll, 0, NULL);
     (void)motte_release(*object);
     do {
         size_t count = 0;
@@ -532,122 +452,77 @@ static inline void motte_print_error(FILE *stream, const char *what, motte_statu
 #ifdef __cplusplus
 }
 
-inline motte_status motte_object_get(const motte_object *object, const char *name, motte_value *out_value) {
-    return motte_object_get_named(object, name, out_value);
-}
-inline motte_status motte_object_get_int(const motte_object *object, const char *name, int64_t *out_value) {
-    return motte_object_get_int_named(object, name, out_value);
-}
-inline motte_status motte_object_get_bool(const motte_object *object, const char *name, bool *out_value) {
-    return motte_object_get_bool_named(object, name, out_value);
-}
-inline motte_status motte_object_get_double(const motte_object *object, const char *name, double *out_value) {
-    return motte_object_get_double_named(object, name, out_value);
-}
-inline motte_status motte_object_get_string(const motte_object *object, const char *name, motte_str *out_value) {
-    return motte_object_get_string_named(object, name, out_value);
-}
-inline motte_status motte_object_copy_string(const motte_object *object, const char *name, motte_buf *out_text) {
-    return motte_object_copy_string_named(object, name, out_text);
-}
-inline motte_status motte_object_get_data(const motte_object *object, const char *name, motte_bytes *out_value) {
-    return motte_object_get_data_named(object, name, out_value);
-}
-inline motte_status motte_object_get_timestamp(const motte_object *object, const char *name,
-                                               motte_timestamp *out_value) {
-    return motte_object_get_timestamp_named(object, name, out_value);
-}
-inline motte_status motte_object_get_fixed(const motte_object *object, const char *name, size_t width,
-                                           void *out_bytes) {
-    return motte_object_get_fixed_named(object, name, width, out_bytes);
-}
-inline motte_status motte_object_get_object(const motte_object *object, const char *name, motte_object **out_object) {
-    return motte_object_get_object_named(object, name, out_object);
-}
-inline motte_status motte_object_get_coll(const motte_object *object, const char *name, motte_coll **out_coll) {
-    return motte_object_get_coll_named(object, name, out_coll);
-}
-inline motte_status motte_object_set(motte_object *object, const char *name, const motte_value *value) {
-    return motte_object_set_named(object, name, value);
-}
-inline motte_status motte_object_set_int(motte_object *object, const char *name, int64_t value) {
-    return motte_object_set_int_named(object, name, value);
-}
-inline motte_status motte_object_add_int(motte_object *object, const char *name, int64_t delta, int64_t *out_value) {
-    return motte_object_add_int_named(object, name, delta, out_value);
-}
-inline motte_status motte_object_set_bool(motte_object *object, const char *name, uint32_t value) {
-    return motte_object_set_bool_named(object, name, value);
-}
-inline motte_status motte_object_set_double(motte_object *object, const char *name, double value) {
-    return motte_object_set_double_named(object, name, value);
-}
-inline motte_status motte_object_set_string(motte_object *object, const char *name, const char *text,
-                                            size_t text_size) {
-    return motte_object_set_string_named(object, name, text, text_size);
-}
-inline motte_status motte_object_set_data(motte_object *object, const char *name, const void *bytes,
-                                          size_t byte_count) {
-    return motte_object_set_data_named(object, name, bytes, byte_count);
-}
-inline motte_status motte_object_set_timestamp(motte_object *object, const char *name, const motte_timestamp *value) {
-    return motte_object_set_timestamp_named(object, name, value);
-}
-inline motte_status motte_object_set_fixed(motte_object *object, const char *name, const void *bytes, size_t width) {
-    return motte_object_set_fixed_named(object, name, bytes, width);
-}
-inline motte_status motte_object_set_null(motte_object *object, const char *name) {
-    return motte_object_set_null_named(object, name);
-}
-inline motte_status motte_object_set_object(motte_object *object, const char *name, const motte_object *target) {
-    return motte_object_set_object_named(object, name, target);
-}
+#define MOTTE_BY_NAME(function, parameters, arguments)                                                                 \
+    inline motte_status function parameters { return function##_named arguments; }
+
+MOTTE_BY_NAME(motte_object_get, (const motte_object *object, const char *name, motte_value *out), (object, name, out))
+MOTTE_BY_NAME(motte_object_get_int, (const motte_object *object, const char *name, int64_t *out), (object, name, out))
+MOTTE_BY_NAME(motte_object_get_bool, (const motte_object *object, const char *name, bool *out), (object, name, out))
+MOTTE_BY_NAME(motte_object_get_double, (const motte_object *object, const char *name, double *out), (object, name, out))
+MOTTE_BY_NAME(motte_object_get_string, (const motte_object *object, const char *name, motte_str *out),
+              (object, name, out))
+MOTTE_BY_NAME(motte_object_copy_string, (const motte_object *object, const char *name, motte_buf *out),
+              (object, name, out))
+MOTTE_BY_NAME(motte_object_get_data, (const motte_object *object, const char *name, motte_bytes *out),
+              (object, name, out))
+MOTTE_BY_NAME(motte_object_get_timestamp, (const motte_object *object, const char *name, motte_timestamp *out),
+              (object, name, out))
+MOTTE_BY_NAME(motte_object_get_fixed, (const motte_object *object, const char *name, size_t width, void *out),
+              (object, name, width, out))
+MOTTE_BY_NAME(motte_object_get_object, (const motte_object *object, const char *name, motte_object **out),
+              (object, name, out))
+MOTTE_BY_NAME(motte_object_get_coll, (const motte_object *object, const char *name, motte_coll **out),
+              (object, name, out))
+MOTTE_BY_NAME(motte_object_set, (motte_object * object, const char *name, const motte_value *value),
+              (object, name, value))
+MOTTE_BY_NAME(motte_object_set_int, (motte_object * object, const char *name, int64_t value), (object, name, value))
+MOTTE_BY_NAME(motte_object_add_int, (motte_object * object, const char *name, int64_t delta, int64_t *out),
+              (object, name, delta, out))
+MOTTE_BY_NAME(motte_object_set_bool, (motte_object * object, const char *name, uint32_t value), (object, name, value))
+MOTTE_BY_NAME(motte_object_set_double, (motte_object * object, const char *name, double value), (object, name, value))
+MOTTE_BY_NAME(motte_object_set_string, (motte_object * object, const char *name, const char *text, size_t size),
+              (object, name, text, size))
+MOTTE_BY_NAME(motte_object_set_data, (motte_object * object, const char *name, const void *bytes, size_t size),
+              (object, name, bytes, size))
+MOTTE_BY_NAME(motte_object_set_timestamp, (motte_object * object, const char *name, const motte_timestamp *value),
+              (object, name, value))
+MOTTE_BY_NAME(motte_object_set_fixed, (motte_object * object, const char *name, const void *bytes, size_t width),
+              (object, name, bytes, width))
+MOTTE_BY_NAME(motte_object_set_null, (motte_object * object, const char *name), (object, name))
+MOTTE_BY_NAME(motte_object_set_object, (motte_object * object, const char *name, const motte_object *target),
+              (object, name, target))
+#undef MOTTE_BY_NAME
 
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 /* The C language expands a macro inside its own replacement only once: the inner name is the function. */
-#define MOTTE_BY_ID_OR_NAME(prop, function)                                                                            \
-    _Generic((prop), char *: function##_named, const char *: function##_named, default: function)
-#define motte_object_get(object, prop, ...) MOTTE_BY_ID_OR_NAME(prop, motte_object_get)(object, prop, __VA_ARGS__)
-#define motte_object_get_int(object, prop, ...)                                                                        \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_int)(object, prop, __VA_ARGS__)
-#define motte_object_get_bool(object, prop, ...)                                                                       \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_bool)(object, prop, __VA_ARGS__)
-#define motte_object_get_double(object, prop, ...)                                                                     \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_double)(object, prop, __VA_ARGS__)
-#define motte_object_get_string(object, prop, ...)                                                                     \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_string)(object, prop, __VA_ARGS__)
-#define motte_object_copy_string(object, prop, ...)                                                                    \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_copy_string)(object, prop, __VA_ARGS__)
-#define motte_object_get_data(object, prop, ...)                                                                       \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_data)(object, prop, __VA_ARGS__)
-#define motte_object_get_timestamp(object, prop, ...)                                                                  \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_timestamp)(object, prop, __VA_ARGS__)
-#define motte_object_get_fixed(object, prop, ...)                                                                      \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_fixed)(object, prop, __VA_ARGS__)
-#define motte_object_get_object(object, prop, ...)                                                                     \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_object)(object, prop, __VA_ARGS__)
-#define motte_object_get_coll(object, prop, ...)                                                                       \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_get_coll)(object, prop, __VA_ARGS__)
-#define motte_object_set(object, prop, ...) MOTTE_BY_ID_OR_NAME(prop, motte_object_set)(object, prop, __VA_ARGS__)
-#define motte_object_set_int(object, prop, ...)                                                                        \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_set_int)(object, prop, __VA_ARGS__)
-#define motte_object_add_int(object, prop, ...)                                                                        \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_add_int)(object, prop, __VA_ARGS__)
-#define motte_object_set_bool(object, prop, ...)                                                                       \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_set_bool)(object, prop, __VA_ARGS__)
-#define motte_object_set_double(object, prop, ...)                                                                     \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_set_double)(object, prop, __VA_ARGS__)
-#define motte_object_set_string(object, prop, ...)                                                                     \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_set_string)(object, prop, __VA_ARGS__)
-#define motte_object_set_data(object, prop, ...)                                                                       \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_set_data)(object, prop, __VA_ARGS__)
-#define motte_object_set_timestamp(object, prop, ...)                                                                  \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_set_timestamp)(object, prop, __VA_ARGS__)
-#define motte_object_set_fixed(object, prop, ...)                                                                      \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_set_fixed)(object, prop, __VA_ARGS__)
-#define motte_object_set_null(object, prop) MOTTE_BY_ID_OR_NAME(prop, motte_object_set_null)(object, prop)
-#define motte_object_set_object(object, prop, ...)                                                                     \
-    MOTTE_BY_ID_OR_NAME(prop, motte_object_set_object)(object, prop, __VA_ARGS__)
+#define MOTTE_FIRST(first, ...) first
+#define MOTTE_BY_ID_OR_NAME(function, object, ...)                                                                     \
+    _Generic((MOTTE_FIRST(__VA_ARGS__, 0)),                                                                            \
+        char *: function##_named,                                                                                      \
+        const char *: function##_named,                                                                                \
+        default: function)(object, __VA_ARGS__)
+#define motte_object_get(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_get, object, __VA_ARGS__)
+#define motte_object_get_int(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_get_int, object, __VA_ARGS__)
+#define motte_object_get_bool(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_get_bool, object, __VA_ARGS__)
+#define motte_object_get_double(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_get_double, object, __VA_ARGS__)
+#define motte_object_get_string(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_get_string, object, __VA_ARGS__)
+#define motte_object_copy_string(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_copy_string, object, __VA_ARGS__)
+#define motte_object_get_data(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_get_data, object, __VA_ARGS__)
+#define motte_object_get_timestamp(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_get_timestamp, object, __VA_ARGS__)
+#define motte_object_get_fixed(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_get_fixed, object, __VA_ARGS__)
+#define motte_object_get_object(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_get_object, object, __VA_ARGS__)
+#define motte_object_get_coll(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_get_coll, object, __VA_ARGS__)
+#define motte_object_set(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_set, object, __VA_ARGS__)
+#define motte_object_set_int(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_set_int, object, __VA_ARGS__)
+#define motte_object_add_int(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_add_int, object, __VA_ARGS__)
+#define motte_object_set_bool(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_set_bool, object, __VA_ARGS__)
+#define motte_object_set_double(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_set_double, object, __VA_ARGS__)
+#define motte_object_set_string(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_set_string, object, __VA_ARGS__)
+#define motte_object_set_data(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_set_data, object, __VA_ARGS__)
+#define motte_object_set_timestamp(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_set_timestamp, object, __VA_ARGS__)
+#define motte_object_set_fixed(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_set_fixed, object, __VA_ARGS__)
+#define motte_object_set_null(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_set_null, object, __VA_ARGS__)
+#define motte_object_set_object(object, ...) MOTTE_BY_ID_OR_NAME(motte_object_set_object, object, __VA_ARGS__)
 #endif
 
 #endif

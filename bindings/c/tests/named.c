@@ -90,6 +90,24 @@ int main(void) {
     STATUS(MOTTE_E_UNKNOWN_CLASS, motte_realm_query(realm, "Nothing", "id IN $0", &list, 1, &found));
     STATUS(MOTTE_E_QUERY_SYNTAX, motte_realm_query(realm, "Thing", "id id", NULL, 0, &found));
     CHECK(found == NULL);
+
+    /* An output that is NULL is an error, and none is left as it was. */
+    motte_coll *unset = marks;
+    motte_buf left = {NULL, 7};
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_realm_query(realm, "Thing", "id == 1", NULL, 0, NULL));
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_realm_query(NULL, "Thing", "id == 1", NULL, 0, &unset));
+    CHECK(unset == NULL);
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_open("nowhere.motte", schema, NULL));
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_coll_clone(marks, NULL));
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_realm_freeze(realm, NULL));
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_list_argument(wanted, 2, &left, NULL));
+    CHECK(left.size == 0);
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_list_argument(wanted, 2, NULL, &list));
+    CHECK(list.type == MOTTE_TYPE_NULL);
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_coll_next(marks, NULL, &each));
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_coll_next(marks, &index, NULL));
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_object_get_int(thing, "n", NULL));
+    STATUS(MOTTE_E_UNKNOWN_PROPERTY, motte_object_get_coll(thing, "mark", NULL));
     motte_release(marks);
     MUST(motte_realm_cancel(realm));
     motte_release(thing);
