@@ -33,6 +33,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -95,34 +96,46 @@ private:
 
 namespace detail {
 
-/// What left a callback on this thread, until the call that ran it returns.
-inline std::exception_ptr &pending() noexcept {
-    static thread_local std::exception_ptr exception;
-    return exception;
+/// What a callback returns that an exception has left.
+enum : motte_status { thrown = 0x4D6F7474 };
+
+template <typename Function> void destroy(void *userdata) noexcept { delete static_cast<Function *>(userdata); }
+
+/// The failure that the library makes of a callback keeps what it threw.
+inline motte_status refuse(const char *message) noexcept {
+    auto *exception = new (std::nothrow) std::exception_ptr(std::current_exception());
+    if (motte_callback_fail(message, std::strlen(message), exception, destroy<std::exception_ptr>) < 0) {
+        delete exception;
+    }
+    return thrown;
 }
 
-/// Runs a callback within C: what it throws is kept, and the library stops with a code.
+/// Runs a callback within C, which no exception may cross.
 template <typename Body> motte_status guarded(Body &&body) noexcept {
     try {
         body();
         return MOTTE_OK;
-    } catch (const std::exception &error) {
-        pending() = std::current_exception();
-        motte_callback_fail(error.what(), std::strlen(error.what()), nullptr, nullptr);
-    } catch (...) { pending() = std::current_exception(); }
-    return 1;
+    } catch (const std::exception &error) { return refuse(error.what()); } catch (...) {
+        return refuse("a callback threw what is no std::exception");
+    }
 }
 
-template <typename Function> void destroy(void *userdata) noexcept { delete static_cast<Function *>(userdata); }
+/// Throws again what a callback of the call that has just failed threw, if one did.
+inline void rethrow() {
+    motte_error_details details{};
+    details.struct_size = sizeof details;
+    if (motte_last_error(&details) != MOTTE_OK || details.code != MOTTE_E_CALLBACK) return;
+    if (details.user_code != thrown || !details.user_pointer) return;
+    const std::exception_ptr exception = *static_cast<std::exception_ptr *>(details.user_pointer);
+    std::rethrow_exception(exception);
+}
 
 } // namespace detail
 
 /// Throws what a status below 0 stands for; passes the others on.
 inline motte_status check(motte_status status) {
     if (status >= 0) return status;
-    if (status == MOTTE_E_CALLBACK && detail::pending()) {
-        std::rethrow_exception(std::exchange(detail::pending(), nullptr));
-    }
+    if (status == MOTTE_E_CALLBACK) detail::rethrow();
     throw Error(status);
 }
 
@@ -183,7 +196,9 @@ class Value {
 public:
     Value() noexcept : Value(nullptr) {}
     Value(std::nullptr_t) noexcept : raw_{} {}
-    Value(bool boolean) noexcept : raw_{} {
+    /// Nothing but a bool: pointers would become one.
+    template <typename Bool, std::enable_if_t<std::is_same_v<Bool, bool>, int> = 0>
+    Value(Bool boolean) noexcept : raw_{} {
         raw_.type = MOTTE_TYPE_BOOL;
         raw_.as.boolean = boolean ? 1 : 0;
     }
@@ -343,6 +358,18 @@ public:
     std::vector<std::size_t> modifications() const {
         return detail::all<std::size_t>(
             [&](auto... rest) { return motte_changes_modifications(get(), nullptr, rest...); });
+    }
+    /// Elements that changed their place: old position, which is a deletion, and new one, which is an insertion.
+    std::vector<std::pair<std::size_t, std::size_t>> moves() const {
+        const auto from = detail::all<std::size_t>([&](std::size_t *found, std::size_t capacity, std::size_t *count) {
+            return motte_changes_moves(get(), found, nullptr, capacity, count);
+        });
+        const auto to = detail::all<std::size_t>([&](std::size_t *found, std::size_t capacity, std::size_t *count) {
+            return motte_changes_moves(get(), nullptr, found, capacity, count);
+        });
+        std::vector<std::pair<std::size_t, std::size_t>> moves;
+        for (std::size_t index = 0; index < from.size(); index++) moves.emplace_back(from[index], to[index]);
+        return moves;
     }
     std::vector<motte_prop> properties() const {
         return detail::all<motte_prop>([&](auto... rest) { return motte_changes_props(get(), rest...); });
@@ -534,11 +561,23 @@ public:
         using reference = Object;
 
         Iterator(const Collection *collection, std::size_t index) : collection_(collection), index_(index) { settle(); }
+        Iterator(Iterator &&) = default;
+        Iterator &operator=(Iterator &&) = default;
+        Iterator(const Iterator &other) : collection_(other.collection_), index_(other.index_) {
+            if (other.object_) object_.emplace(other.object_->clone());
+        }
+        Iterator &operator=(const Iterator &other) { return *this = Iterator(other); }
+        ~Iterator() = default;
         Object operator*() const { return object_->clone(); }
         Iterator &operator++() {
             index_++;
             settle();
             return *this;
+        }
+        Iterator operator++(int) {
+            Iterator before(*this);
+            ++*this;
+            return before;
         }
         friend bool operator==(const Iterator &left, const Iterator &right) noexcept {
             return left.object_.has_value() == right.object_.has_value() &&
@@ -740,7 +779,7 @@ public:
             body();
             open.commit();
         } else {
-            auto result = body();
+            decltype(auto) result = body();
             open.commit();
             return result;
         }

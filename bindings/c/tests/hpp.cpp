@@ -1,6 +1,7 @@
 // motte.hpp: what it throws, what it keeps and lets go, what callbacks throw. Run under the address sanitizer.
 #include "motte.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <stdexcept>
 #include <thread>
@@ -75,6 +76,10 @@ static void values() {
     CHECK(code_of([&] { realm.all("Persn"); }) == MOTTE_E_UNKNOWN_CLASS);
 }
 
+// Only a bool becomes one: an address that is passed by mistake does not compile.
+static_assert(std::is_convertible_v<bool, motte::Value> && !std::is_convertible_v<motte::Object *, motte::Value> &&
+              !std::is_convertible_v<void *, motte::Value> && std::is_convertible_v<const char *, motte::Value>);
+
 static void transactions() {
     motte::Realm realm = open("transactions");
     try {
@@ -88,6 +93,9 @@ static void transactions() {
         realm.add("Person", {{"name", "Ada"}});
         return realm.all("Person").size();
     });
+    std::string text = "kept";
+    std::string &same = realm.write([&]() -> std::string & { return text; });
+    CHECK(&same == &text);
     CHECK(count == 1 && realm.find("Person", "Ada") && !realm.find("Person", "Eve"));
     CHECK(code_of([&] { realm.write([&] { realm.add("Person", {{"name", "Ada"}}); }); }) ==
           MOTTE_E_DUPLICATE_PRIMARY_KEY);
@@ -119,6 +127,11 @@ static void collections() {
     const motte::Collection all = realm.all("Person"), none = realm.query("Person", "age > 100");
     CHECK(all.size() == 4 && none.empty() && none.begin() == none.end() && !none.first());
     CHECK(code_of([&] { all[9]; }) == MOTTE_E_OUT_OF_BOUNDS);
+    CHECK(std::count_if(all.begin(), all.end(), [](motte::Object one) { return one.object("boss").has_value(); }) == 3);
+    motte::Collection::Iterator place = all.begin(), before = place++;
+    CHECK(*before == all[0] && *place == all[1] && before != place);
+    before = place;
+    CHECK(before == place && *before == *place);
     const motte::Object first = all[0];
     CHECK(all.find(first) == 0u && first.clone() == first && first != all[1]);
     realm.write([&] {
@@ -198,13 +211,27 @@ static void callbacks() {
             });
             CHECK(false);
         } catch (int code) { CHECK(code == 3); }
+        // What was thrown belongs to the failure of its call: the next one, of a callback in C, has its own.
+        motte_token *refusing = nullptr;
+        motte::check(motte_observe_realm(
+            realm.handle(), 0, [](void *, const motte_changes *) -> motte_status { return 7; }, nullptr, nullptr,
+            &refusing));
+        const motte::Handle<motte_token> held(refusing);
+        motte_realm *raw = realm.handle();
+        CHECK(motte_realm_begin_write(raw, -1) == MOTTE_OK);
+        realm.add("Person", {{"name", "d2"}});
+        realm.add("Person", {{"name", "d3"}});
+        const motte_status both = motte_realm_commit(raw, 0, nullptr);
+        CHECK(both == MOTTE_E_CALLBACK && *counted == 5);
+        CHECK(code_of([&] { realm.write([&] { realm.add("Person", {{"name", "d4"}}); }); }) == MOTTE_E_CALLBACK);
+        motte::check(motte_token_stop(held.get()));
         std::thread([] {
             motte::Realm other = open("callbacks");
             other.write([&] { other.add("Person", {{"name", "g"}}); });
         }).join();
         CHECK(queue.fd() >= 0 && queue.wait(10000));
         queue.dispatch();
-        CHECK(*counted == 5 && all.size() == 7);
+        CHECK(*counted == 7 && all.size() == 10);
     }
     CHECK(counted.use_count() == 1);
     CHECK(code_of([&] { realm.write([&] { (void)all.observe([counted](const motte::Changes &) {}); }); }) ==
@@ -212,6 +239,16 @@ static void callbacks() {
     CHECK(counted.use_count() == 1);
     motte::Token polled = all.observe();
     CHECK(polled.next()->isInitial() && !polled.next());
+    motte::Collection sorted = realm.query("Person", "TRUEPREDICATE SORT(name ASC)");
+    motte::Token moving = sorted.observe();
+    CHECK(moving.next()->isInitial());
+    realm.write([&] { realm.add("Person", {{"name", "A"}, {"age", 1}}); });
+    CHECK(moving.next()->moves().empty());
+    motte::Collection aged = realm.query("Person", "TRUEPREDICATE SORT(age DESC, name ASC)");
+    motte::Token aging = aged.observe();
+    CHECK(aging.next()->isInitial());
+    realm.write([&] { aged[3].set("age", 2); });
+    CHECK((aging.next()->moves() == std::vector<std::pair<std::size_t, std::size_t>>{{3, 0}}));
     motte::Token whole = realm.observe();
     realm.addSchema("Bird { name: string }");
     CHECK(whole.next()->isSchema());
