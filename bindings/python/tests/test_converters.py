@@ -109,6 +109,28 @@ def test_values_read_back_equal_and_of_their_type(db: motte.Database) -> None:
     assert values(empty) == FULL
 
 
+class Palette(motte.Model):
+    id: int = motte.field(primary_key=True)
+    shades: list[Color] = motte.field(default_factory=list)
+    named: dict[str, Color] = motte.field(default_factory=dict)
+    first: tuple[Color, int] = (Color(0, 0, 0), 0)
+    next: Optional[Palette] = None
+
+
+def test_types_that_are_tuples_are_no_lists_in_collections() -> None:
+    with motte.open(in_memory="palettes", schema=[Palette]) as db:
+        with db.write():
+            given = {"shades": [Color(1, 2, 3), Color(4, 5, 6)], "named": {"a": Color(7, 8, 9)},
+                     "first": (Color(1, 1, 1), 5)}
+            one = db.add(Palette(id=1, **given))
+            two, three = db.add_all([Palette(id=2, next=one, **given), Palette(id=3, next=Palette(id=4), **given)])
+        for each in (one, two, three):
+            assert (list(each.shades), dict(each.named), each.first) == (*given.values(),)
+        with db.write():
+            db.upsert(Palette(id=1, shades=[Color(9, 9, 9)]))
+        assert list(one.shades) == [Color(9, 9, 9)] and not one.named
+
+
 def test_what_is_stored(db: motte.Database) -> None:
     with db.write():
         db.add(Event(**FULL))

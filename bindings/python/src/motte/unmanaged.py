@@ -167,12 +167,14 @@ def connect(database: AnyDatabase, instance: Model, key: int, unmanaged: Unmanag
         declared, prop = bound.declared, bound.info.id
         if not declared.is_stored or (type(kept) in SINGLE if bound.is_plain else is_new and is_empty(kept)):
             continue
-        value = unmanaged.linked(database, kept)
+        # A type of the program may be a tuple, which is not to become a list before its converter has seen it.
+        if not bound.is_plain:
+            kept = assigned(declared, kept or declared.empty())
+        value = unmanaged.linked(database, kept) if declared.converter is None else kept
         if not bound.is_plain:
             there = place(database, database._realm.row_coll(row.class_id, key, prop), declared)
             if len(there) or value:
-                there.assign(assigned(declared, value or declared.empty()),
-                             only_differences=unmanaged.policy == "modified")
+                there.assign(value, only_differences=unmanaged.policy == "modified")
         elif is_unmanaged_embedded(value):
             known = database._realm.row_values(row.class_id, key, [prop], Link)[0]
             if known is not None and unmanaged.policy == "modified":
