@@ -220,6 +220,16 @@ def export(runner: Runner, cursor: Cursor) -> None:
         raise CaseFailure("the text and the file differ")
 
 
+def import_option(cursor: Cursor, options: dict[str, Any], every: str) -> bool:
+    """A word about what an import does with objects that are there, or with unknown names."""
+    for word, name, value in (("modified", "policy", "modified"), (every, "policy", "all"),
+                              ("unknown", "ignore_unknown", True)):
+        if cursor.accept(word):
+            options[name] = value
+            return True
+    return False
+
+
 def import_text(runner: Runner, cursor: Cursor) -> None:
     path = file(runner, cursor)
     options: dict[str, Any] = {}
@@ -229,13 +239,7 @@ def import_text(runner: Runner, cursor: Cursor) -> None:
             is_csv = True
         elif cursor.accept("sqlite"):
             is_sqlite = True
-        elif cursor.accept("modified"):
-            options["policy"] = "modified"
-        elif cursor.accept("all"):
-            options["policy"] = "all"
-        elif cursor.accept("unknown"):
-            options["ignore_unknown"] = True
-        else:
+        elif not import_option(cursor, options, "all"):
             break
     model: Any = None if cursor.at_end() else runner.db.model(cursor.name())
     if not runner.db.in_write:
@@ -260,13 +264,7 @@ def arrow(runner: Runner, cursor: Cursor) -> None:
             columns = cursor.value(runner.object).split(",")
         elif cursor.accept("views"):
             views = True
-        elif cursor.accept("modified"):
-            options["policy"] = "modified"
-        elif cursor.accept("all-of-them"):
-            options["policy"] = "all"
-        elif cursor.accept("unknown"):
-            options["ignore_unknown"] = True
-        else:
+        elif not import_option(cursor, options, "all-of-them"):
             break
     collection = runner.collection(cursor)
     cursor.need("to")
