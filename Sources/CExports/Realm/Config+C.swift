@@ -137,9 +137,9 @@ public func motte_config_set_public_name(
         let property = try optionalText(prop_name, prop_name_size)
         let name = try requiredName(name, name_size, "the public name")
         if let property {
-            config.box.publicNames.name(property: property, of: className, name)
+            try config.box.publicNames.name(property: property, of: className, name)
         } else {
-            config.box.publicNames.name(class: className, name)
+            try config.box.publicNames.name(class: className, name)
         }
         return .ok
     }

@@ -28,13 +28,20 @@ public func motte_realm_add_schema(_ realm: OpaquePointer?, _ schema: OpaquePoin
     }
 }
 
+/// Of a class that is called by either of its names.
+private func storedClassName(
+    _ realm: RealmBox, _ name: UnsafePointer<CChar>?, _ size: Int
+) throws(DatabaseError) -> String {
+    realm.core.publicNames.storedClass(try requiredText(name, size, "the class name"))
+}
+
 @_cdecl("motte_realm_delete_class") @implementation
 public func motte_realm_delete_class(
     _ realm: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ name_size: Int
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
         let realm = try Handles.realm(realm)
-        let name = realm.box.core.publicNames.storedClass(try requiredText(name, name_size, "the class name"))
+        let name = try storedClassName(realm.box, name, name_size)
         guard try realm.box.session.deleteType(name) else { return .notFound }
         Log.write(.info, "schema", "class \(name) was deleted")
         return .ok
@@ -49,7 +56,7 @@ public func motte_class_find(
     boundary { () throws(DatabaseError) in
         let out = try required(out_class, zero: 0)
         let realm = try Handles.realm(realm)
-        let name = realm.box.core.publicNames.storedClass(try requiredText(name, name_size, "the class name"))
+        let name = try storedClassName(realm.box, name, name_size)
         guard let key = try realm.box.session.schema[name]?.tableKey else { return .notFound }
         out.pointee = key.rawValue
         return .ok
@@ -64,7 +71,7 @@ public func motte_class_require(
     boundary { () throws(DatabaseError) in
         let out = try required(out_class, zero: 0)
         let realm = try Handles.realm(realm)
-        let name = realm.box.core.publicNames.storedClass(try requiredText(name, name_size, "the class name"))
+        let name = try storedClassName(realm.box, name, name_size)
         out.pointee = try realm.box.session.tableKey(name).rawValue
         return .ok
     }

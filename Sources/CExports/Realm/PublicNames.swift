@@ -18,14 +18,26 @@ struct PublicNames: Sendable {
 
     var isEmpty: Bool { classes.isEmpty && properties.isEmpty }
 
-    mutating func name(class stored: String, _ name: String) {
+    /// In place of the one that the class had.
+    mutating func name(class stored: String, _ name: String) throws(DatabaseError) {
+        if let other = classes[NameKey(name)], !other.hasSameBytes(as: stored) { throw Self.taken(name, by: other) }
+        if let former = publicClasses.updateValue(name, forKey: NameKey(stored)) { classes[NameKey(former)] = nil }
         classes[NameKey(name)] = stored
-        publicClasses[NameKey(stored)] = name
     }
 
-    mutating func name(property stored: String, of className: String, _ name: String) {
-        properties[NameKey(className), default: [:]][NameKey(name)] = stored
-        publicProperties[NameKey(className), default: [:]][NameKey(stored)] = name
+    mutating func name(property stored: String, of className: String, _ name: String) throws(DatabaseError) {
+        let key = NameKey(className)
+        if let other = properties[key]?[NameKey(name)], !other.hasSameBytes(as: stored) {
+            throw Self.taken(name, by: "\(className).\(other)")
+        }
+        if let former = publicProperties[key, default: [:]].updateValue(name, forKey: NameKey(stored)) {
+            properties[key]?[NameKey(former)] = nil
+        }
+        properties[key, default: [:]][NameKey(name)] = stored
+    }
+
+    private static func taken(_ name: String, by stored: String) -> DatabaseError {
+        DatabaseError(.invalidArgument, "'\(name)' is the public name of \(stored) already; choose another one")
     }
 
     func storedClass(_ name: String) -> String { classes[NameKey(name)] ?? name }
@@ -45,84 +57,18 @@ struct PublicNames: Sendable {
     /// `owner.firstName` as `owner.first_name`.
     func path(_ path: String, of table: TableKey?, in schema: Schema) -> String {
         guard !isEmpty, let type = table.flatMap({ schema[$0] }) else { return path }
-        let names = path.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        return stored(names.map { String(decoding: $0, as: UTF8.self) }, type, schema).names.joined(separator: ".")
+        return renaming(schema).path(path, of: type)
     }
 
     func query(_ query: ParsedQuery, of table: TableKey?, in schema: Schema) -> ParsedQuery {
         guard !isEmpty, let type = table.flatMap({ schema[$0] }) else { return query }
-        let walk = QueryNames(names: self, schema: schema)
-        var ordering = query.ordering
-        ordering.clauses = ordering.clauses.map { clause in
-            switch clause {
-            case .sort(let keys):
-                .sort(keys.map { Ordering.SortKey(walk.path($0.path, [:], type), isAscending: $0.isAscending) })
-            case .distinct(let paths): .distinct(paths.map { walk.path($0, [:], type) })
-            case .limit: clause
-            }
-        }
-        return ParsedQuery(
-            predicate: walk.predicate(query.predicate, [:], type), ordering: ordering, source: query.source,
-            argumentCount: query.argumentCount)
+        return renaming(schema).query(query, of: type)
     }
 
-    /// And the class that the path leads to; nil where it leads to none.
-    fileprivate func stored(
-        _ names: [String], _ type: ObjectType, _ schema: Schema
-    ) -> (names: [String], type: ObjectType?) {
-        var current: ObjectType? = type
-        let stored = names.map { name -> String in
-            guard let type = current else { return name }
+    private func renaming(_ schema: Schema) -> PathRenaming<ObjectType> {
+        PathRenaming { name, type in
             let stored = storedProperty(name, of: type.name)
-            current = type.property(named: stored)?.target.flatMap { schema[$0] }
-            return stored
-        }
-        return (stored, current)
-    }
-}
-
-/// One walk through a query.
-private struct QueryNames {
-    let names: PublicNames
-    let schema: Schema
-
-    typealias Variables = [String: ObjectType]
-
-    func path(_ path: Predicate.Path, _ variables: Variables, _ type: ObjectType) -> Predicate.Path {
-        guard let root = path.variable.map({ variables[$0] }) ?? type else { return path }
-        var renamed = path
-        let stored = names.stored(path.names.map(\.text), root, schema).names
-        renamed.names = zip(path.names, stored).map { Predicate.Name($1, position: $0.position) }
-        return renamed
-    }
-
-    func predicate(_ predicate: Predicate, _ variables: Variables, _ type: ObjectType) -> Predicate {
-        switch predicate {
-        case .not(let inner): return .not(self.predicate(inner, variables, type))
-        case .and(let parts): return .and(parts.map { self.predicate($0, variables, type) })
-        case .or(let parts): return .or(parts.map { self.predicate($0, variables, type) })
-        case .comparison(var comparison):
-            comparison.left = operand(comparison.left, variables, type)
-            comparison.right = operand(comparison.right, variables, type)
-            return .comparison(comparison)
-        default: return predicate
-        }
-    }
-
-    private func operand(
-        _ operand: Predicate.Operand, _ variables: Variables, _ type: ObjectType
-    ) -> Predicate.Operand {
-        switch operand {
-        case .path(let path): return .path(self.path(path, variables, type))
-        case .subquery(var subquery):
-            let root = subquery.collection.variable.flatMap { variables[$0] } ?? type
-            let target = names.stored(subquery.collection.names.map(\.text), root, schema).type
-            subquery.collection = path(subquery.collection, variables, type)
-            var inner = variables
-            inner[subquery.variable] = target
-            subquery.predicate = predicate(subquery.predicate, inner, type)
-            return .subquery(subquery)
-        default: return operand
+            return (stored, type.property(named: stored)?.target.flatMap { schema[$0] })
         }
     }
 }
