@@ -52,6 +52,40 @@ import Testing
         #expect(try back.committedSnapshot().verify().problems == [])
     }
 
+    /// Whether their class goes, only the property, or the property for another one of its name; what they hold too.
+    @Test(arguments: [false, true])
+    func embeddedObjectsGoWithWhatHeldThem(hasMixed: Bool) throws {
+        let parts = """
+            embedded Place { street: string, room: link<Room> }
+            embedded Room { number: int }
+            Other { any: \(hasMixed ? "mixed" : "int?") }
+            """
+        let person = "Person { name: string, home: link<Place>, spare: link<Place>, both: link<Place> }\n"
+        let store = try EvolvingStore(.file, person + "Club { place: link<Place> }\n" + parts) { session in
+            for number in 0 ..< 5 {
+                for (name, properties) in [("Person", ["home", "spare", "both"]), ("Club", ["place"])] {
+                    let owner = try session.add(name)
+                    for property in properties {
+                        let place = try owner.embeddedPut(owner.column(named: property))
+                        try place.set("street", to: .string("\(property) \(number)"))
+                        _ = try place.embeddedPut(place.column(named: "room"))
+                    }
+                }
+            }
+        }
+        let fewer = "Person { name: string, spare: link<Place>, both: list<Place> }\n"
+        let session = try store.open(fewer + parts, version: 1) { $0.migration.deletedTypes = ["Club"] }
+        #expect(try session.objects("Place").count() == 5)
+        #expect(try session.objects("Room").count() == 5)
+        #expect(try session.objects("Place").filter("street BEGINSWITH 'spare'").count() == 5)
+        #expect(try session.committedSnapshot().verify().problems == [])
+        // The same of a class that goes while the file is open.
+        #expect(try session.deleteType("Person"))
+        #expect(try session.objects("Place").count() == 0)
+        #expect(try session.objects("Room").count() == 0)
+        #expect(try session.committedSnapshot().verify().problems == [])
+    }
+
     @Test func circlesCannotBecomeEmbedded() throws {
         let ordinary = "Root { first: link<Node>, second: link<Node> } Node { next: link<Node> }"
         let store = try EvolvingStore(.memory, ordinary) { session in

@@ -17,18 +17,7 @@ extension Session {
 
     /// Deletes a class with its objects; false if there is none. Refused while another class has a property for it.
     package func deleteType(_ name: String) throws(DatabaseError) -> Bool {
-        try changingSchema { snapshot throws(DatabaseError) in
-            guard let table = snapshot.schema[name]?.tableKey else { return false }
-            // Of this session: it does not rely on the class any more.
-            let before = snapshot.reliance
-            snapshot.reliance = before?.removing(table, in: snapshot.schema)
-            do throws(DatabaseError) {
-                return try database.deleteType(name, on: snapshot)
-            } catch {
-                snapshot.reliance = before
-                throw error
-            }
-        }
+        try changingSchema { snapshot throws(DatabaseError) in try database.deleteType(name, on: snapshot) }
     }
 
     private func changingSchema<Result>(

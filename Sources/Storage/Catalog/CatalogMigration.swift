@@ -19,6 +19,8 @@ struct CatalogMigration {
     let relaxed: [(table: TableKey, column: ColumnKey)]
     /// Ordinary classes until their objects have one parent each.
     let becomingEmbedded: [TableKey]
+    /// Classes of whose objects some may have lost the property that held them: if they are embedded, these go too.
+    let orphaned: Set<TableKey>
     /// Classes that can only go when nothing links to their objects any more: mixed values may.
     let deletedLate: [String]
     let obsoletePages: [[UInt8]]
@@ -61,8 +63,8 @@ struct CatalogMigration {
                 builder.tables.contains { $0.key == entry.table && $0.hasIndex(entry.index) }
             },
             newPrimaryKeys: work.newPrimaryKeys, relaxed: work.relaxed,
-            becomingEmbedded: work.becomingEmbedded, deletedLate: hasMixed ? doomed : [], obsoletePages: work.obsolete,
-            shortened: work.shortened)
+            becomingEmbedded: work.becomingEmbedded, orphaned: work.orphaned, deletedLate: hasMixed ? doomed : [],
+            obsoletePages: work.obsolete, shortened: work.shortened)
     }
 }
 
@@ -72,6 +74,7 @@ private struct MigrationWork {
     var newPrimaryKeys: [(table: TableKey, column: ColumnKey)] = []
     var relaxed: [(table: TableKey, column: ColumnKey)] = []
     var becomingEmbedded: [TableKey] = []
+    var orphaned: Set<TableKey> = []
     var obsolete: [[UInt8]] = []
     var shortened: Set<TableKey> = []
 
@@ -143,6 +146,7 @@ private struct MigrationWork {
     private mutating func forget(_ column: StoredColumn, of table: TableKey) {
         obsolete += PageKeys.everything(of: table, column)
         for index in column.indexes { obsolete += IndexSpace.everything(of: index) }
+        if let target = column.target { orphaned.insert(target) }
     }
 
     /// Indexes that are declared with a class.

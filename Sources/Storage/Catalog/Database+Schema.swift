@@ -115,8 +115,9 @@ extension Database {
     /// Deletes a class with its objects, in a commit of its own; the schema version stays. False if there is none.
     package func deleteType(_ name: String, on snapshot: Snapshot) throws(DatabaseError) -> Bool {
         let write = try beginWrite(on: snapshot, timeoutMilliseconds: -1, as: .callingThread, changesSchema: true)
+        let reliance = snapshot.reliance
         do throws(DatabaseError) {
-            guard snapshot.schema[name] != nil else {
+            guard let table = snapshot.schema[name]?.tableKey else {
                 write.cancel()
                 return false
             }
@@ -134,10 +135,13 @@ extension Database {
                 deleting: [name], progress: nil)
             try write.catalog.requireKnownIndexes()
             try migration.finish()
+            // Who deletes it does not rely on it any more. Not earlier: others may have changed it until the lock came.
+            snapshot.reliance = reliance?.removing(table, in: snapshot.schema)
             try write.commit()
             return true
         } catch {
             write.cancel()
+            snapshot.reliance = reliance
             throw error
         }
     }

@@ -75,6 +75,29 @@ extension SchemaMigration {
         return changed
     }
 
+    // MARK: Orphans
+
+    /// Embedded objects go with the property that held them, unless the step gave them to another one.
+    func deleteOrphans(of tables: Set<TableKey>) throws(DatabaseError) {
+        for table in tables.sorted() where write.catalog.table(table)?.isEmbedded ?? false {
+            let view = try write.table(table)
+            let incoming = write.catalog.incomingLinks(to: table).compactMap { $0.column.index }
+            var keys: [Int64] = []
+            for rowGroup in 0 ..< view.rowGroupCount { keys += try view.rowGroup(rowGroup).liveKeys }
+            for key in keys.map({ ObjectKey($0) }) where try view.locate(key) != nil {
+                if try !hasParent(key, incoming) { try write.delete(table, key) }
+            }
+        }
+    }
+
+    private func hasParent(_ key: ObjectKey, _ indexes: [IndexKey]) throws(DatabaseError) -> Bool {
+        var parents: [Int64] = []
+        for index in indexes where parents.isEmpty {
+            try write.indexView(index).keys(IndexValue.link(to: key), into: &parents)
+        }
+        return !parents.isEmpty
+    }
+
     // MARK: Copying
 
     private func duplicate(_ table: TableKey, _ key: ObjectKey) throws(DatabaseError) -> ObjectKey {

@@ -187,6 +187,7 @@ package final class SchemaMigration {
         guard let state = write.migration else { return }
         for name in current.deletedLate { try write.dropTable(named: name) }
         try embed(current.becomingEmbedded)
+        try deleteOrphans(of: current.orphaned)
         for table in current.shortened { try write.rewriteOpenGroup(table) }
         try buildIndexes(state)
         for (table, column) in current.newPrimaryKeys { try write.checkDistinct(table, column) }
