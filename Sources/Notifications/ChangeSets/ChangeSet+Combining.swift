@@ -33,24 +33,10 @@ extension ChangeSet {
             sum.modificationsNew.append(pair.new)
         }
         sum.hasNewSchema = hasNewSchema || next.hasNewSchema
-        sum.moves = moves(followedBy: next, first, second)
+        sum.moveSource = moves(followedBy: next, first, second)
         sum.properties = Self.merged(properties, next.properties)
         if hasKeys || next.hasKeys { sum.addKeys(from: self, next, first, second) }
         return sum
-    }
-
-    /// What moved in either or in both, as far as it is there before and after.
-    private func moves(followedBy next: ChangeSet, _ first: PositionMap, _ second: PositionMap) -> [Move] {
-        if moves.isEmpty, next.moves.isEmpty { return [] }
-        var later: [Int: Int] = [:]
-        for move in next.moves { later[move.old] = move.new }
-        var all = moves.compactMap { move in
-            (later.removeValue(forKey: move.new) ?? second.new(ofOld: move.new)).map { Move(old: move.old, new: $0) }
-        }
-        for (middle, new) in later {
-            if let old = first.old(ofNew: middle) { all.append(Move(old: old, new: new)) }
-        }
-        return all.sorted { $0.old < $1.old }
     }
 
     /// Of two ascending lists without common elements, one.
@@ -82,6 +68,7 @@ extension ChangeSet {
     package func knowing(_ next: ChangeSet) -> ChangeSet {
         var rest = ChangeSet(kind, from: fromVersion, to: next.toVersion)
         rest.isInitial = isInitial
+        rest.hasNewSchema = hasNewSchema
         if isInitial { return rest }
         // Sections before and after do not say what they were in between: these are reported together.
         if sectioned != nil { return followed(by: next) }
@@ -137,7 +124,10 @@ extension ChangeSet {
             window.insertions = Self.merged(
                 window.insertions, (oldStaying ..< newStaying).map { map.new(ofStaying: $0) })
         }
-        window.moves = moves.filter { $0.old < limit && $0.new < limit }
+        // Of keys, those at the deletions and insertions of the window are meant.
+        if case .listed(let moves) = moveSource {
+            window.moveSource = .listed(moves.filter { $0.old < limit && $0.new < limit })
+        }
         window.modificationsOld = []
         window.modificationsNew = []
         for (old, new) in zip(modificationsOld, modificationsNew) where old < limit && new < limit {

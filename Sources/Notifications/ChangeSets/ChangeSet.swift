@@ -38,17 +38,6 @@ package struct ChangeSet: Sendable {
         }
     }
 
-    /// From a position in the old collection to one in the new.
-    package struct Move: Sendable, Equatable {
-        package let old: Int
-        package let new: Int
-
-        package init(old: Int, new: Int) {
-            self.old = old
-            self.new = new
-        }
-    }
-
     package var kind: Kind
     /// Nothing changed yet: the state that observation starts from.
     package var isInitial = false
@@ -60,9 +49,8 @@ package struct ChangeSet: Sendable {
     package var insertions: [Int] = []
     package var modificationsOld: [Int] = []
     package var modificationsNew: [Int] = []
-    /// Elements that are both, a deletion and an insertion, because they changed their place: old and new position,
-    /// paired, by old ones. Only of one move of the session.
-    package var moves: [Move] = []
+    /// For `moves`.
+    var moveSource = MoveSource.listed([])
     package var properties: [PropertyChange] = []
     /// Of a session: its schema is another one.
     package var hasNewSchema = false

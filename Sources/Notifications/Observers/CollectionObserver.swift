@@ -99,7 +99,7 @@ final class ListObserver: ElementsObserver {
         let modified = try context.changedPositions(elements, filter)
         if edits.isEmpty, modified.isEmpty { return nil }
         var changes = changeSet(replay.difference(modified: modified), context)
-        changes?.moves = replay.moves()
+        changes?.moveSource = .edits(replay)
         return changes
     }
 }

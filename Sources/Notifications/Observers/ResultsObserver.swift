@@ -96,24 +96,15 @@ final class ResultsObserver: CollectionObserver {
         }
         show()
         guard let difference, var changes = changeSet(difference, context) else { return nil }
-        if mayMove { changes.moves = moves(in: changes, from: old) }
+        if mayMove, !changes.deletions.isEmpty, !changes.insertions.isEmpty {
+            changes.moveSource = .keys(old: old, new: keys)
+        }
         if let limit = query?.limit { changes = changes.limited(to: limit, oldCount: old.count, newCount: keys.count) }
         return changes.isEmpty ? nil : changes
     }
 
     /// Objects in the order of their keys never change their places.
     private var mayMove: Bool { query == nil || results.stages.contains(where: \.isSorted) }
-
-    /// Objects that are among the deletions and among the insertions.
-    private func moves(in changes: ChangeSet, from old: KeyBlocks) -> [ChangeSet.Move] {
-        guard !changes.deletions.isEmpty, !changes.insertions.isEmpty else { return [] }
-        var places: [Int64: Int] = [:]
-        for position in changes.insertions { places[keys[position]] = position }
-        // An object may be in a list twice: each of its places is taken once.
-        return changes.deletions.compactMap { position in
-            places.removeValue(forKey: old[position]).map { ChangeSet.Move(old: position, new: $0) }
-        }
-    }
 
     /// As somebody else has worked it out, or for others to take. nil when the log does not reach back.
     private func move(_ query: ObservedQuery, _ context: DeliveryContext) throws(DatabaseError) -> SharedKeys.Move? {

@@ -1,0 +1,58 @@
+/// Which elements of a change set have changed their place. Few ask, so that of results it is worked out when somebody
+/// does, from the keys before and after or from the edits of the list, which cost nothing to keep.
+import MotteLiveObjects
+
+extension ChangeSet {
+    /// From a position in the old collection to one in the new.
+    package struct Move: Sendable, Equatable {
+        package let old: Int
+        package let new: Int
+
+        package init(old: Int, new: Int) {
+            self.old = old
+            self.new = new
+        }
+    }
+
+    enum MoveSource: Sendable {
+        case listed([Move])
+        /// What was moved in a list.
+        case edits(ListReplay)
+        /// An object that is at a deletion of the old keys and at an insertion of the new ones.
+        case keys(old: KeyBlocks, new: KeyBlocks)
+    }
+
+    /// Elements that are both, a deletion and an insertion, because they changed their place: old and new position,
+    /// paired, by old ones. None of change sets that leave out commits.
+    package var moves: [Move] {
+        switch moveSource {
+        case .listed(let moves): return moves
+        case .edits(let replay): return replay.moves()
+        case .keys(let old, let new):
+            var places: [Int64: Int] = [:]
+            places.reserveCapacity(insertions.count)
+            for position in insertions { places[new[position]] = position }
+            // An object may be in a list twice: each of its places is taken once.
+            return deletions.compactMap { position in
+                places.removeValue(forKey: old[position]).map { Move(old: position, new: $0) }
+            }
+        }
+    }
+
+    /// What moved in this one, in `next` or in both, as far as it is there before and after.
+    func moves(followedBy next: ChangeSet, _ first: PositionMap, _ second: PositionMap) -> MoveSource {
+        if case .keys(let old, _) = moveSource, case .keys(_, let new) = next.moveSource {
+            return .keys(old: old, new: new)
+        }
+        let earlier = moves
+        var later: [Int: Int] = [:]
+        for move in next.moves { later[move.old] = move.new }
+        var all = earlier.compactMap { move in
+            (later.removeValue(forKey: move.new) ?? second.new(ofOld: move.new)).map { Move(old: move.old, new: $0) }
+        }
+        for (middle, new) in later {
+            if let old = first.old(ofNew: middle) { all.append(Move(old: old, new: new)) }
+        }
+        return .listed(all.sorted { $0.old < $1.old })
+    }
+}
