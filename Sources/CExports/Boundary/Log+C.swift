@@ -42,8 +42,16 @@ enum Log {
     private static func pass(_ level: Level, _ category: StaticString, _ message: String) {
         let state = ThreadState.current
         guard !state.isLogging, let sink = sink.withLock({ $0 }) else { return }
+        // What the function calls may fail as well, and is not to take the place of the failure that is logged.
+        let (announced, pendingDetails) = (state.announced, state.pendingDetails)
         state.isLogging = true
-        defer { state.isLogging = false }
+        state.announced = nil
+        state.pendingDetails = nil
+        defer {
+            state.isLogging = false
+            state.announced = announced
+            state.pendingDetails = pendingDetails
+        }
         let name = UnsafeRawPointer(category.utf8Start).assumingMemoryBound(to: CChar.self)
         message.withCString { text in
             sink.bridge.pass { sink.callback($0, level.rawValue, name, text) }

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "check.h"
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static motte_realm *open_again(const char *identifier) {
@@ -33,6 +35,16 @@ static uint32_t flags_of_next(motte_token *token) {
 static void commit_something(motte_realm *realm) {
     MUST(motte_realm_begin_write(realm, -1));
     MUST(motte_realm_commit(realm, 0, NULL));
+}
+
+static int is_sound(motte_realm *realm) {
+    motte_report *report;
+    motte_report_details details;
+    details.struct_size = sizeof details;
+    MUST(motte_realm_verify(realm, NULL, NULL, NULL, &report));
+    MUST(motte_report_info(report, &details));
+    motte_release(report);
+    return (details.flags & MOTTE_REPORT_SOUND) != 0;
 }
 
 static void additions(void) {
@@ -96,15 +108,93 @@ static void removals(void) {
     STATUS(MOTTE_OK, motte_realm_add_schema(realm, again));
     MUST(motte_class_count(realm, motte_class_named(realm, "Cat"), &count));
     CHECK(count == 0);
-    motte_report *report;
-    motte_report_details details;
-    details.struct_size = sizeof details;
-    MUST(motte_realm_verify(realm, NULL, NULL, NULL, &report));
-    MUST(motte_report_info(report, &details));
-    CHECK(details.flags & MOTTE_REPORT_SOUND);
-    motte_release(report), motte_release(again), motte_release(ada), motte_release(tom);
+    CHECK(is_sound(realm));
+    motte_release(again), motte_release(ada), motte_release(tom);
     MUST(motte_realm_close(realm));
     motte_release(realm);
+}
+
+/* A change that cannot be written leaves all as it was, and can be tried again. */
+static void half_way(void) {
+    char path[] = "/tmp/motte-half-way-XXXXXX", name[32];
+    motte_realm *realm;
+    motte_class person, bird, home;
+    motte_object *owner = NULL, *part = NULL;
+    motte_value key;
+    motte_prop age;
+    uint64_t count = 0;
+    struct rlimit before, now;
+    int fd = mkstemp(path);
+    if (fd < 0 || close(fd) != 0 || unlink(path) != 0) exit(2);
+    MUST(motte_open(path, "Person { id: int key, name: string, home: link<Home> }  embedded Home { city: string }",
+                    &realm));
+    person = motte_class_named(realm, "Person"), home = motte_class_named(realm, "Home");
+    MUST(motte_realm_begin_write(realm, -1));
+    for (int id = 0; id < 3000; id++) {
+        key = motte_int(id);
+        MUST(motte_object_create(realm, person, &key, 0, &owner, NULL));
+        snprintf(name, sizeof name, "%d and %d", id * 7919, id * 31);
+        MUST(motte_object_set_string(owner, motte_prop_named(realm, person, "name"), name, MOTTE_NTS));
+        MUST(motte_embedded_create(owner, motte_prop_named(realm, person, "home"), &part));
+        motte_release(owner), motte_release(part);
+    }
+    MUST(motte_realm_commit(realm, 0, NULL));
+    motte_schema *more = parsed("Person { id: int key, name: string indexed, home: link<Home>, age: int }  "
+                                "embedded Home { city: string }  Bird { name: string }");
+    if (getrlimit(RLIMIT_FSIZE, &before) != 0 || signal(SIGXFSZ, SIG_IGN) == SIG_ERR) exit(2);
+    now = before;
+    now.rlim_cur = 4 * 4096;
+    if (setrlimit(RLIMIT_FSIZE, &now) != 0) exit(2);
+    STATUS(MOTTE_E_DISK_FULL, motte_realm_add_schema(realm, more));
+    STATUS(MOTTE_NOT_FOUND, motte_class_find(realm, "Bird", MOTTE_NTS, &bird));
+    STATUS(MOTTE_NOT_FOUND, motte_prop_find(realm, person, "age", MOTTE_NTS, &age));
+    STATUS(MOTTE_E_DISK_FULL, motte_realm_delete_class(realm, "Person", MOTTE_NTS));
+    if (setrlimit(RLIMIT_FSIZE, &before) != 0) exit(2);
+    MUST(motte_class_count(realm, person, &count));
+    CHECK(count == 3000 && is_sound(realm));
+    STATUS(MOTTE_OK, motte_realm_add_schema(realm, more));
+    STATUS(MOTTE_OK, motte_prop_find(realm, person, "age", MOTTE_NTS, &age));
+    /* What its objects own goes with them. */
+    STATUS(MOTTE_OK, motte_realm_delete_class(realm, "Person", MOTTE_NTS));
+    MUST(motte_class_count(realm, home, &count));
+    CHECK(count == 0 && is_sound(realm));
+    MUST(motte_realm_close(realm));
+    motte_config *config;
+    MUST(motte_config_new(&config));
+    MUST(motte_config_set_path(config, path, MOTTE_NTS));
+    STATUS(MOTTE_OK, motte_file_delete(config));
+    motte_release(config), motte_release(realm), motte_release(more);
+}
+
+/* What calls have looked up is not taken for that of a class that came in place of the old one. */
+static void replacements(void) {
+    motte_realm *realm = check_realm("replacements", "Person { id: int key }"), *other;
+    motte_schema *first = parsed("Dog { name: string, age: int }"), *second = parsed("Dog { age: int, name: string }");
+    motte_prop props[2];
+    motte_value values[2] = {motte_string("Rex"), motte_int(3)};
+    motte_key row;
+    motte_class dog, newer;
+    STATUS(MOTTE_OK, motte_realm_add_schema(realm, first));
+    dog = motte_class_named(realm, "Dog");
+    props[0] = motte_prop_named(realm, dog, "name"), props[1] = motte_prop_named(realm, dog, "age");
+    MUST(motte_realm_begin_write(realm, -1));
+    STATUS(MOTTE_OK, motte_row_create(realm, dog, props, values, 2, 0, &row, NULL));
+    MUST(motte_realm_commit(realm, 0, NULL));
+    STATUS(MOTTE_OK, motte_realm_delete_class(realm, "Dog", MOTTE_NTS));
+    other = open_again("replacements");
+    STATUS(MOTTE_OK, motte_realm_add_schema(other, second));
+    MUST(motte_realm_begin_write(realm, -1));
+    newer = motte_class_named(realm, "Dog");
+    CHECK(newer != 0 && newer != dog && motte_prop_named(realm, newer, "name") != props[0]);
+    STATUS(MOTTE_E_UNKNOWN_CLASS, motte_row_create(realm, dog, props, values, 2, 0, &row, NULL));
+    STATUS(MOTTE_E_UNKNOWN_CLASS, motte_row_set_many(realm, dog, 0, props, values, 2));
+    STATUS(MOTTE_E_UNKNOWN_PROPERTY, motte_row_create(realm, newer, props, values, 2, 0, &row, NULL));
+    props[0] = motte_prop_named(realm, newer, "name"), props[1] = motte_prop_named(realm, newer, "age");
+    STATUS(MOTTE_OK, motte_row_create(realm, newer, props, values, 2, 0, &row, NULL));
+    MUST(motte_realm_commit(realm, 0, NULL));
+    MUST(motte_realm_close(realm));
+    MUST(motte_realm_close(other));
+    motte_release(realm), motte_release(other), motte_release(first), motte_release(second);
 }
 
 typedef struct received {
@@ -156,6 +246,37 @@ static void messages(void) {
     commit_something(realm);
     CHECK(second.counts[MOTTE_LOG_DEBUG] == 2);
     motte_release(query), motte_release(coll);
+    MUST(motte_realm_close(realm));
+    motte_release(realm);
+}
+
+static motte_status explain(void *userdata, const motte_changes *changes) {
+    motte_class cls;
+    (void)changes;
+    MUST(motte_callback_fail(MOTTE_LIT("why"), userdata, count_freed));
+    /* Is logged, by a function that fails itself. */
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_class_find(NULL, "x", 1, &cls));
+    return 7;
+}
+
+/* What a callback says of its failure arrives, whatever is logged and called in between. */
+static void failures_of_callbacks(void) {
+    received log, reason;
+    motte_token *token;
+    memset(&log, 0, sizeof log);
+    memset(&reason, 0, sizeof reason);
+    motte_realm *realm = check_realm("failures of callbacks", "Person { id: int key }");
+    MUST(motte_observe_realm(realm, 0, explain, &reason, NULL, &token));
+    STATUS(MOTTE_OK, motte_log_set(MOTTE_LOG_DEBUG, listen, &log, count_freed));
+    MUST(motte_realm_begin_write(realm, -1));
+    STATUS(MOTTE_E_CALLBACK, motte_realm_commit(realm, 0, NULL));
+    motte_error_details error = check_error();
+    CHECK(error.user_code == 7 && error.user_pointer == &reason && strcmp(error.message, "why") == 0);
+    CHECK(reason.freed == 0 && strcmp(log.last, "call: why") == 0);
+    STATUS(MOTTE_OK, motte_log_set(MOTTE_LOG_OFF, NULL, NULL, NULL));
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_realm_commit(NULL, 0, NULL));
+    CHECK(reason.freed == 1);
+    motte_release(token);
     MUST(motte_realm_close(realm));
     motte_release(realm);
 }
@@ -239,6 +360,9 @@ int main(void) {
     additions();
     refusals();
     removals();
+    half_way();
+    replacements();
     messages();
+    failures_of_callbacks();
     return check_summary();
 }
