@@ -110,6 +110,32 @@ def test_lists_are_observed(db: motte.Database) -> None:
     del observation
 
 
+def test_moves_are_deletions_that_are_insertions(db: motte.Database) -> None:
+    with db.write():
+        people = db.add_all([Person(name=name, age=age) for name, age in (("Ada", 1), ("Bob", 2), ("Eve", 3))])
+    received: list[motte.Changes] = []
+    listed: list[motte.Changes] = []
+    by_age = db.objects(Person).sorted("age")
+    with by_age.observe(received.append), people[0].dogs.observe(listed.append):
+        with db.write():
+            people[0].dogs.extend([Dog(name="Rex"), Dog(name="Tom"), Dog(name="Ben")])
+        with db.write():
+            people[0].age = 9
+            db.add(Person(name="Mia", age=0))
+            people[0].dogs.move(0, 2)
+    assert [each.name for each in by_age] == ["Mia", "Bob", "Eve", "Ada"]
+    assert (received[-1].deletions, received[-1].insertions, received[-1].moves) == ([0], [0, 3], [(0, 3)])
+    assert received[0].moves == []
+    assert listed[-1].moves == [(0, 2)]
+    # Without moves.
+    with by_age.observe(received.append):
+        db.dispatch()
+        with db.write():
+            db.delete(people[1])
+            db.add(Person(name="Zoe", age=99))
+    assert (received[-1].deletions, received[-1].insertions, received[-1].moves) == ([1], [3], [])
+
+
 def test_the_database_is_observed(db: motte.Database) -> None:
     received: list[motte.DatabaseChange] = []
     observation = db.observe(received.append)
@@ -122,6 +148,18 @@ def test_the_database_is_observed(db: motte.Database) -> None:
 
 class Own(Exception):
     pass
+
+
+def test_another_schema_is_a_change_of_the_database() -> None:
+    received: list[motte.DatabaseChange] = []
+    with motte.open(in_memory="schemas", schema=[Person, Dog]) as db, db.observe(received.append):
+        with motte.open(in_memory="schemas", schema="Cat { name: string }"):
+            db.refresh()
+        assert [each.has_new_schema for each in received] == [True]
+        assert repr(received[0]).endswith(" with another schema>")
+        with db.write():
+            db.add(Dog(name="Rex"))
+        assert [each.has_new_schema for each in received] == [True, False]
 
 
 def test_what_a_callback_raises_comes_out(db: motte.Database) -> None:

@@ -14,6 +14,7 @@
 """
 from . import errors
 from ._ffi import version as library_version
+from ._logs import set_log_level
 from .backlinks import Backlinks
 from .converters import Converter, converter
 from .database import Database
@@ -55,5 +56,5 @@ __all__ = [
     "Reference", "Report", "Results", "Section", "SectionChanges", "Sections", "Set", "Space", "Write", "backlinks",
     "compact", "convert", "converter", "csv_schema", "delete", "dump_schema", "errors", "exists", "field",
     "library_version", "open", "plan", "projected", "realm_file_schema", "salvage", "salvaged", "schema_version",
-    "sqlite_notes", "sqlite_schema", "verify",
+    "set_log_level", "sqlite_notes", "sqlite_schema", "verify",
 ]

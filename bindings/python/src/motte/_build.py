@@ -27,6 +27,8 @@ extern "Python" motte_status motte_python_section_key(void *userdata, const mott
                                                       motte_value *out_key);
 extern "Python" motte_status motte_python_work(void *userdata, motte_realm *realm);
 extern "Python" motte_status motte_python_done(void *userdata, motte_status status, uint64_t version);
+extern "Python" void motte_python_log(void *userdata, motte_log_level level, const char *category,
+                                      const char *message);
 extern "Python" void motte_python_free(void *userdata);
 """
 

@@ -66,6 +66,7 @@ class Token:
 class ChangesInfo(NamedTuple):
     is_initial: bool
     is_deleted: bool
+    is_schema: bool
     from_version: int
     to_version: int
     deletion_count: int
@@ -85,10 +86,12 @@ class NativeChanges:
     def info(self) -> ChangesInfo:
         details = sized("motte_changes_details")
         errors.check(lib.motte_changes_info(self.handle, details))
+        flags = details.flags
         return ChangesInfo(
-            bool(details.flags & lib.MOTTE_CHANGES_INITIAL), bool(details.flags & lib.MOTTE_CHANGES_DELETED),
-            int(details.from_version), int(details.to_version), int(details.deletion_count),
-            int(details.insertion_count), int(details.modification_count), int(details.prop_count))
+            bool(flags & lib.MOTTE_CHANGES_INITIAL), bool(flags & lib.MOTTE_CHANGES_DELETED),
+            bool(flags & lib.MOTTE_CHANGES_SCHEMA), int(details.from_version), int(details.to_version),
+            int(details.deletion_count), int(details.insertion_count), int(details.modification_count),
+            int(details.prop_count))
 
     def deletions(self, count: int) -> list[int]:
         return self._indexes(lib.motte_changes_deletions, count)
@@ -120,6 +123,15 @@ class NativeChanges:
         old, new, total = ffi.new("size_t[]", count), ffi.new("size_t[]", count), ffi.new("size_t *")
         errors.check(lib.motte_changes_modifications(self.handle, old, new, count, total))
         return list(ffi.unpack(old, count)), list(ffi.unpack(new, count))
+
+    def moves(self, most: int) -> list[tuple[int, int]]:
+        """(old position, new position); of no more elements than that."""
+        if not most:
+            return []
+        old, new, total = ffi.new("size_t[]", most), ffi.new("size_t[]", most), ffi.new("size_t *")
+        errors.check(lib.motte_changes_moves(self.handle, old, new, most, total))
+        count = int(total[0])
+        return list(zip(ffi.unpack(old, count), ffi.unpack(new, count)))
 
     def keys(self, part: int, count: int) -> list[str]:
         """Keys of a map that were deleted (1), inserted (2) or modified (3)."""

@@ -44,6 +44,9 @@ class Changes:
         self.modifications_old: list[int]
         self.modifications: list[int]
         self.modifications_old, self.modifications = native.modifications(info.modification_count)
+        #: Elements that changed their place, and are among the deletions and the insertions: where they were, and where
+        #: they are. None where a write skipped the observation.
+        self.moves: list[tuple[int, int]] = native.moves(min(info.deletion_count, info.insertion_count))
         #: Of a map: the keys that went away, came, or have another value.
         self.deleted_keys: list[str] = native.keys(DELETIONS, info.deletion_count)
         self.inserted_keys: list[str] = native.keys(INSERTIONS, info.insertion_count)
@@ -133,9 +136,12 @@ class DatabaseChange:
     def __init__(self, native: NativeChanges) -> None:
         info = native.info()
         self.from_version, self.to_version = info.from_version, info.to_version
+        #: Classes, properties or indexes came or went.
+        self.has_new_schema = info.is_schema
 
     def __repr__(self) -> str:
-        return f"<DatabaseChange version {self.from_version} to {self.to_version}>"
+        schema = " with another schema" if self.has_new_schema else ""
+        return f"<DatabaseChange version {self.from_version} to {self.to_version}{schema}>"
 
 
 def _short(values: list[int]) -> str:

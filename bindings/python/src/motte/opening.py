@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from ._config import NO_CREATE, READ_ONLY, Config, Progress, Steps
+from ._logs import warns
 from ._queue import Queue
 from ._realm import Realm
 from ._waiting import opening_ms
@@ -88,7 +89,7 @@ def open(
         encryption_key))
     try:
         info = realm.info()
-        if info.warning is not None:
+        if info.warning is not None and not warns():
             import logging
 
             logging.getLogger("motte").warning("%s: %s", info.path, info.warning)
