@@ -126,7 +126,8 @@ MOTTE_LIBRARY=$source/build/library .venv/bin/python -m pip wheel --quiet --disa
     --no-build-isolation --no-deps --wheel-dir "$output" "$source/bindings/python"
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install --quiet --disable-pip-version-check "$output"/motte-*.whl
-(cd "$work" && env -i PATH=/usr/bin:/bin HOME="$work" "$work/venv/bin/python" "$root/Tests/Consumers/wheel.py" "$work")
+(cd "$work" && env -i PATH=/usr/bin:/bin HOME="$work" "$work/venv/bin/python" "$root/Tests/Consumers/wheel.py" \
+    "$(mktemp -d "$work/wheel-XXXX")")
 say "wheel, installed where nothing else is"
 
 # The sources of the package, built with the library of the archive above, which pkg-config finds.
@@ -137,8 +138,27 @@ PKG_CONFIG_PATH=$prefix/lib/pkgconfig .venv/bin/python -m pip wheel --quiet --di
 python3 -m venv "$work/venv-sources"
 "$work/venv-sources/bin/pip" install --quiet --disable-pip-version-check "$work"/from-sources/motte-*.whl
 (cd "$work" && env -i PATH=/usr/bin:/bin HOME="$work" LD_LIBRARY_PATH="$prefix/lib" \
-    "$work/venv-sources/bin/python" "$root/Tests/Consumers/wheel.py" "$work")
+    "$work/venv-sources/bin/python" "$root/Tests/Consumers/wheel.py" "$(mktemp -d "$work/wheel-XXXX")")
 say "source distribution of the Python package, with an installed library"
+
+# ------------------------------------------------------------------------------------------------ notices
+# Where each of them is for who unpacks or installs it, and whole.
+unpacked=$work/notices
+mkdir -p "$unpacked"
+.venv/bin/python -m zipfile -e "$output"/motte-*.whl "$unpacked/wheel"
+tar -xzf "$output/python/motte-$version.tar.gz" -C "$unpacked"
+for notices in "$prefix/share/doc/motte" "$unpacked/wheel/motte" "$unpacked/motte-$version"; do
+    cmp "$notices/THIRD-PARTY-NOTICES.md" THIRD-PARTY-NOTICES.md || fail "no notices in $notices"
+    cmp "$notices/LICENSE" LICENSE || fail "no licence in $notices"
+done
+for package in "$output"/*.deb; do
+    [ -e "$package" ] || continue
+    dpkg-deb --fsys-tarfile "$package" |
+        tar -xO --wildcards './usr/share/doc/*/copyright' > "$unpacked/copyright"
+    left=$(sed -e 's/^$/./' -e 's/^/ /' THIRD-PARTY-NOTICES.md | grep -vxF -f "$unpacked/copyright" || true)
+    [ -z "$left" ] || fail "$package does not have all notices: $left"
+done
+say "notices in the archive, the packages, the wheel and its sources"
 
 (cd "$output" && find . -type f -printf '%P\n' | sort | xargs sha256sum > "$work/sums" &&
     mv "$work/sums" SHA256SUMS && sha256sum --quiet --check SHA256SUMS)
