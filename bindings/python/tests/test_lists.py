@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import Dog, Person
+from conftest import Dog, Everything, Person
 
 import motte
 from motte import errors
@@ -117,6 +118,29 @@ def test_lists_of_values_can_be_sorted(db: motte.Database) -> None:
         ada = db.add(Person(name="Ada", scores=[3, None, 1, 2]))
 
     assert list(ada.scores.sorted()) == [None, 1, 2, 3]
+
+
+def test_a_list_that_is_changed_while_it_is_sorted_loses_nothing(db: motte.Database) -> None:
+    def changing(change: Callable[[], Any]) -> Callable[[Any], Any]:
+        def key(value: Any) -> Any:
+            if len(ada.scores) < 5:
+                change()
+            return -1 if value is None else value
+        return key
+
+    with db.write():
+        ada = db.add(Person(name="Ada", scores=[3, None, 1, 2]))
+        for change in (lambda: ada.scores.append(9), lambda: ada.scores.pop(), lambda: ada.scores.__setitem__(0, 7)):
+            ada.scores = [3, None, 1, 2]
+            with pytest.raises(ValueError, match="modified during sort"):
+                ada.scores.sort(key=changing(change))
+            assert set(ada.scores) <= {3, None, 1, 2, 9, 7}
+        ada.scores = [3, None, 1, 2, 9]
+        ada.scores.sort(key=changing(ada.scores.clear))
+        assert ada.scores == [None, 1, 2, 3, 9]
+        reals = db.add(Everything(id=1, reals=[2.0, float("nan"), 1.0])).reals
+        reals.sort(key=lambda value: (value != value, value))
+        assert reals[:2] == [1.0, 2.0] and reals[2] != reals[2]
 
 
 def test_wrong_elements(db: motte.Database) -> None:

@@ -175,7 +175,11 @@ class List(InPlace[T], MutableSequence[T]):
         results in the order of properties, and leaves the list as it is."""
         elements: Any = self[:]
         keys = elements if key is None else [*map(key, elements)]
-        self._arrange(sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse))
+        order = sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)
+        # What was compared may have come to change it.
+        if not is_same(elements, self[:]):
+            raise ValueError("list modified during sort")
+        self._arrange(order)
 
     def _arrange(self, order: Sequence[int]) -> None:
         """Brings the element that stood at `order[i]` to i."""
