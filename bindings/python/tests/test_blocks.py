@@ -349,3 +349,36 @@ def test_an_async_block_does_not_wait_for_its_own_task(opened: Opener) -> None:
                 async with other.write():
                     raise AssertionError("it began")
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+@pytest.mark.parametrize("waits", [False, True], ids=["at once", "async"])
+def test_an_interrupt_while_a_block_begins_leaves_no_write(
+    db: motte.Database, monkeypatch: pytest.MonkeyPatch, waits: bool, calls: int
+) -> None:
+    class Interrupt(BaseException):
+        pass
+
+    def interrupted() -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Interrupt
+        return real()
+
+    async def later() -> None:
+        async with db.write():
+            pass
+
+    real, left = motte.write.current_task, calls + waits
+    monkeypatch.setattr(motte.write, "current_task", interrupted)
+    with pytest.raises(Interrupt):
+        if waits:
+            asyncio.run(later())
+        else:
+            db.write().__enter__()
+    monkeypatch.undo()
+    assert not db.in_write
+    with db.write():
+        db.add(Dog(name="Rex"))
+    assert db.count(Dog) == 1

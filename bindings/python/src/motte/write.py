@@ -46,7 +46,6 @@ class Write(_objects.Write):
     def __enter__(self) -> Write:
         if self._begins_inside():
             return self
-        database = self._database
         deadline = deadline_of(self._timeout)
         while True:
             left = left_ms(deadline)
@@ -62,9 +61,7 @@ class Write(_objects.Write):
                 if deadline is not None and left <= SLICE_MS:
                     raise
             except BaseException:
-                # A callback failed while changes were delivered: the write itself may have begun.
-                if database._realm.in_write():
-                    database._realm.cancel()
+                self._give_up()
                 raise
 
     def _begin(self, timeout_ms: int) -> None:
@@ -132,7 +129,6 @@ class Write(_objects.Write):
 
     def _has_begun(self) -> bool:
         """Tries it once."""
-        database = self._database
         try:
             self._begin(0)
         except errors.WriteTimeoutError as error:
@@ -141,10 +137,17 @@ class Write(_objects.Write):
                 raise errors.ReentrantError(error.message) from None
             return False
         except BaseException:
-            if database._realm.in_write():
-                database._realm.cancel()
+            self._give_up()
             raise
         return True
+
+    def _give_up(self) -> None:
+        """A callback failed while changes were delivered, or an interrupt came: the write itself may have begun."""
+        database = self._database
+        if database._write is self:
+            self._end(cancelled=True)
+        if database._realm.in_write():
+            database._realm.cancel()
 
     # -------------------------------------------------------------------------------------------- ending
 
