@@ -266,6 +266,23 @@ def test_rows_that_do_not_fit(db: motte.Database, rows: Any, error: Any, message
     assert db.count(Item) == 0
 
 
+def test_rows_that_bring_others_along_are_counted_once(db: motte.Database) -> None:
+    class Node(motte.Model):
+        name: str = motte.field(primary_key=True)
+        next: Optional[Node] = None
+        anything: motte.Mixed = None
+
+    Node.__module__ = __name__
+    globals()["Node"] = Node
+    with motte.open(in_memory="nodes", schema=[Node]) as nodes:
+        assert nodes.import_data(Node, [Node(name="a", next=Node(name="b"))]) == (2, 0)
+        assert nodes.import_data(Node, [{"name": "c", "next": Node(name="d")}]) == (2, 0)
+        assert nodes.import_data(Node, {"name": ["e"], "anything": [Node(name="f")]}) == (2, 0)
+        rows = [{"name": "a", "next": Node(name="g")}, {"name": "h", "next": None}, {"name": "h", "next": None}]
+        assert nodes.import_data(Node, rows, policy="all") == (2, 2)
+        assert nodes.count(Node) == 8
+
+
 def test_a_row_far_in_names_its_number(db: motte.Database) -> None:
     rows = ({"id": number, "text": "x" if number < 15_000 else 5} for number in range(15_001))
     with pytest.raises(motte.errors.WrongTypeError) as caught:

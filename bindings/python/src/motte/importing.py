@@ -86,10 +86,23 @@ def _import_columns(
 ) -> ImportCounts:
     if ignore_unknown:
         columns = {name: values for name, values in columns.items() if name in row.properties}
-    before = database._realm.class_count(row.class_id)
-    count = len(storing.insert_columns(database, row.model, columns, policy))
-    created = database._realm.class_count(row.class_id) - before
-    return ImportCounts(created, count - created)
+    counts = _Counting(database, row)
+    return counts.of(storing.insert_columns(database, row.model, columns, policy))
+
+
+class _Counting:
+    """What becomes of rows: other objects of the class may come with them."""
+
+    def __init__(self, database: AnyDatabase, row: Row) -> None:
+        self._database, self._row = database, row
+        self._before = database._realm.class_count(row.class_id)
+        self._first_new = storing._first_unused(database, row.class_id)
+
+    def of(self, keys: Iterable[int]) -> ImportCounts:
+        """Keys of the objects of the rows, of which several may be the same."""
+        keys = list(keys)
+        new = len({key for key in keys if key >= self._first_new})
+        return ImportCounts(self._database._realm.class_count(self._row.class_id) - self._before, len(keys) - new)
 
 
 # ------------------------------------------------------------------------------------------------ rows
@@ -120,10 +133,10 @@ def _import_rows(
 def _import_batch(
     database: AnyDatabase, row: Row, batch: Sequence[Any], policy: str, ignore_unknown: bool, done: int
 ) -> ImportCounts:
-    before = database._realm.class_count(row.class_id)
+    counts = _Counting(database, row)
     kinds = set(map(type, batch))
     if kinds == {row.model}:
-        _store(database, list(batch), policy)
+        keys: Iterable[int] = _stored(database, list(batch), policy)
     else:
         made = [_as_mapping(each, number + done) for number, each in enumerate(batch)]
         names = list(dict.fromkeys(name for values in made for name in values))
@@ -133,20 +146,22 @@ def _import_batch(
             row.bound(name)
         if all(row.bound(name).is_plain and not row.bound(name).may_hold for name in names) and all(
                 len(values) == len(made[0]) and values.keys() == made[0].keys() for values in made):
-            storing.insert_columns(
+            keys = storing.insert_columns(
                 database, row.model, {name: [values[name] for values in made] for name in names}, policy)
         else:
             known = set(names)
-            _store(database, [_object(row, values, known, number) for number, values in enumerate(made)], policy)
-    created = database._realm.class_count(row.class_id) - before
-    return ImportCounts(created, len(batch) - created)
+            objects = [_object(row, values, known, number) for number, values in enumerate(made)]
+            keys = _stored(database, objects, policy)
+    return counts.of(keys)
 
 
-def _store(database: AnyDatabase, objects: list[Model], policy: str) -> None:
+def _stored(database: AnyDatabase, objects: list[Model], policy: str) -> list[int]:
+    """Their keys."""
     if policy == "error":
         storing.add_all(database, objects, False)
     else:
         storing.upsert_all(database, objects, policy)
+    return [each._key for each in objects]
 
 
 def _as_mapping(each: Any, number: int) -> Mapping[str, Any]:
