@@ -1,6 +1,8 @@
 """Names: filters by name, named arguments of queries, and names that the file has for classes and properties."""
 from __future__ import annotations
 
+import pathlib
+import re
 from typing import Any, Optional
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 import motte
 from conftest import Dog, Person
 from motte import errors
-from motte._querytext import rewritten
+from motte._querytext import KEYWORDS, rewritten
 
 
 class Shop(motte.Model, stored_name="store"):
@@ -220,3 +222,11 @@ def test_properties_that_are_words_of_the_language() -> None:
             each.limit for each in words.sorted(-Words.limit)]
         assert len(words.distinct(Words.limit)) == 2 and words.sum(Words.limit) == 3
         assert words.sectioned(Words.sort).keys == ["b", "a"] and words.where(limit=2)[0].sort == "a"
+
+
+def test_each_word_of_the_language_is_known() -> None:
+    """Words that it reads as its own; a property of that name is written in backticks."""
+    source = (pathlib.Path(__file__).parents[3] / "Sources" / "QueryEngine" / "Syntax" / "Token.swift").read_text()
+    cases = re.findall(r"^    case (.+)$", source.split("enum Keyword:")[1].split("\n}\n")[0], re.MULTILINE)
+    words = {re.sub(r'.*= "(\w+)"', r"\1", each).strip("`") for line in cases for each in line.split(", ")}
+    assert len(words) > 25 and words - KEYWORDS == set()

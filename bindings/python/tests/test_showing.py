@@ -104,6 +104,15 @@ def test_objects_show_what_they_hold() -> None:
         assert repr(shelf.tins) == "<List: 1 Tin [Tin(label='x')]>"
 
 
+def test_what_holds_itself_is_shown_to_some_depth() -> None:
+    loop: list[Any] = [1]
+    loop.append(loop)
+    table: dict[str, Any] = {"a": 1}
+    table["b"] = table
+    assert "[1, [1, ...]]" in repr(Shelf(label="", extra=loop)) and "'b': ..." in repr(Shelf(label="", extra=[table]))
+    assert "..." in Shelf(label="", extra=loop)._repr_html_()
+
+
 def test_collections_show_the_first_few(people: motte.Database) -> None:
     everybody = people.objects(Person)
     assert repr(everybody.where("age > 100")) == "<Results: 0 Person>"

@@ -20,6 +20,8 @@ NAMES = {NULL: "None", BOOL: "bool", INT: "int", FLOAT: "Float32", DOUBLE: "floa
          TIMESTAMP: "datetime", DECIMAL: "Decimal", OBJECT_ID: "ObjectId", UUID: "UUID", MIXED: "Any", LINK: "object"}
 #: Elements of a collection inside of an object, objects of a collection, and characters of a value.
 FEW, SOME, WIDE = 5, 3, 60
+#: Levels of lists and dicts inside each other; one may hold itself.
+_DEEPEST = 5
 #: Rows of a table.
 ROWS = 20
 
@@ -56,19 +58,21 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[:width - 3] + "..."
 
 
-def value_text(value: Any, width: int = WIDE) -> str:
+def value_text(value: Any, width: int = WIDE, depth: int = 0) -> str:
     """A value inside of something else: objects by their key, a few elements of collections."""
     if hasattr(value, "_row") and hasattr(value, "_declared"):
         return object_name(value)
     if isinstance(value, (str, bytes)):
         return _cut(repr(value), width)
+    if depth == _DEEPEST and isinstance(value, (Mapping, list)):
+        return "..."
     if isinstance(value, Mapping):
-        return _several("{", _pairs(value, FEW), len(value), "}")
+        return _several("{", _pairs(value, FEW, depth + 1), len(value), "}")
     if isinstance(value, AbstractSet):
         texts = [value_text(each, 30) for each in _first(value, FEW)]
         return _several("{", texts, len(value), "}") if texts else "set()"
     if isinstance(value, (list, Sequence)) and not isinstance(value, tuple):
-        return _several("[", [value_text(each, 30) for each in value[:FEW]], len(value), "]")
+        return _several("[", [value_text(each, 30, depth + 1) for each in value[:FEW]], len(value), "]")
     return _cut(repr(value), width)
 
 
@@ -78,8 +82,8 @@ def _first(values: Iterable[Any], count: int) -> list[Any]:
     return [each for _, each in zip(range(count), values)]
 
 
-def _pairs(values: Mapping[Any, Any], count: int) -> list[str]:
-    return [f"{repr(key)[:WIDE]}: {value_text(values[key], 30)}" for key in _first(values, count)]
+def _pairs(values: Mapping[Any, Any], count: int, depth: int = 0) -> list[str]:
+    return [f"{repr(key)[:WIDE]}: {value_text(values[key], 30, depth)}" for key in _first(values, count)]
 
 
 def _several(opening: str, texts: list[str], count: int, closing: str) -> str:
