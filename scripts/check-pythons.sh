@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The wheel in every Python that it is for and that this machine has: bindings/python/tests/smoke.py in each.
+# The wheel in every Python that it is for and that this machine has: bindings/python/tests/smoke.py in each, and
+# reentrant_program.py, as each collects garbage in its own places.
 #
 #   scripts/check-pythons.sh         the wheel that scripts/install-python.sh has made
 #
@@ -10,6 +11,7 @@ cd "$(dirname "$0")/.."
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+[ -d build/wheel ] || scripts/install-python.sh
 wheel=$(ls build/wheel/motte-*.whl)
 # The pip of .venv for all of them: making an environment with one of its own takes longer than all else.
 pip() { .venv/bin/python -m pip --python "$1" install --quiet --disable-pip-version-check "${@:2}"; }
@@ -34,6 +36,7 @@ while read -r version python; do
     if "$python" -m venv --without-pip "$work/$version" > "$log" 2>&1 &&
         pip "$own" --require-hashes -r scripts/requirements/runtime.txt >> "$log" 2>&1 &&
         pip "$own" --no-deps --no-index "$wheel" >> "$log" 2>&1 &&
+        PYTHONMALLOC=debug "$own" -X dev -W ignore bindings/python/tests/reentrant_program.py >> "$log" 2>&1 &&
         "$own" bindings/python/tests/smoke.py >> "$log" 2>&1; then
         tail -1 "$log"
         passed=$((passed + 1))
