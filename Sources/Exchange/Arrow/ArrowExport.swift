@@ -266,12 +266,11 @@ package final class ArrowExport {
         func read(
             _ keys: UnsafeBufferPointer<Int64>, _ order: ArrowOrder, _ runs: RowRuns, _ finder: inout RowFinder
         ) throws(DatabaseError) -> ArrowData {
-            guard ArrowOrder.arranges(field.format) else { return try read(keys, try finder.runs(keys)) }
             do throws(DatabaseError) {
                 let data = try order.keys.withUnsafeBufferPointer { keys throws(DatabaseError) in
                     try read(keys, runs)
                 }
-                return try order.arranged(data, field.format)
+                return try order.arrangement.arranged(data, field)
             } catch {
                 guard error.code == .overflow else { throw error }
                 // It names a row of the other order.

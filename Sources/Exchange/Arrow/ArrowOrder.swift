@@ -1,6 +1,5 @@
 /// Batches whose rows jump from row group to row group, as those of sorted results do: read in the order of their keys,
 /// where the rows of a row group lie together, and put into the wanted order afterwards.
-import MotteColumns
 import MotteValues
 
 /// A batch in the order of its keys, and where each of its rows is there.
@@ -8,7 +7,7 @@ struct ArrowOrder {
     /// In ascending order.
     let keys: [Int64]
     /// By row of the batch: its position in `keys`.
-    private let sources: [UInt32]
+    let arrangement: ArrowArrangement
 
     private static let fewestRows = 256
     /// A key above and a position of so many bits share a word.
@@ -31,10 +30,11 @@ struct ArrowOrder {
         let positions: UInt64 = (1 << Self.positionBits) - 1
         keys = sorted.map { least + Int64($0 >> Self.positionBits) }
         // With room: a batch of fewer rows than 256 is not arranged.
-        sources = [UInt32](unsafeUninitializedCapacity: given.count) { sources, count in
+        let sources = [UInt32](unsafeUninitializedCapacity: given.count) { sources, count in
             for (index, word) in sorted.enumerated() { sources[Int(word & positions)] = UInt32(index) }
             count = given.count
         }
+        arrangement = ArrowArrangement(sources: sources)
     }
 
     /// Whether more than one key of eight is not shortly behind the one before. Keys that only ascend are not arranged:
@@ -71,113 +71,5 @@ struct ArrowOrder {
             shift += digitBits
         }
         return words
-    }
-
-    // MARK: Columns
-
-    /// Whether `arranged` knows the layout: one without children.
-    static func arranges(_ format: String) -> Bool { format == "b" || isText(format) || width(format) > 0 }
-
-    private static func isText(_ format: String) -> Bool { format == "u" || format == "z" }
-
-    private static func width(_ format: String) -> Int {
-        switch format {
-        case "c": 1
-        case "s": 2
-        case "i", "f": 4
-        case "l", "g": 8
-        case "w:12": 12
-        case "w:16", "vu": 16
-        default: format.hasPrefix("ts") ? 8 : 0
-        }
-    }
-
-    /// A column that was read in the order of the keys, in the order of the batch.
-    func arranged(_ data: ArrowData, _ format: String) throws(DatabaseError) -> ArrowData {
-        var buffers = data.buffers
-        if data.nullCount > 0 { buffers[0] = try bits(buffers[0]) }
-        if format == "b" {
-            buffers[1] = try bits(buffers[1])
-        } else if Self.isText(format) {
-            (buffers[1], buffers[2]) = try texts(buffers[1], buffers[2])
-        } else {
-            buffers[1] = try elements(buffers[1], Self.width(format))
-        }
-        return ArrowData(
-            length: data.length, nullCount: data.nullCount, buffers: buffers, children: data.children)
-    }
-
-    private func bits(_ source: ArrowBuffer) throws(DatabaseError) -> ArrowBuffer {
-        let target = ArrowBuffer()
-        let size = (sources.count + 7) / 8
-        let bytes = try target.reserve(size, of: UInt8.self)
-        bytes.initialize(repeating: 0, count: size)
-        target.count = size
-        guard let start = source.start else { return target }
-        for (row, source) in sources.enumerated() where BitRuns.bit(start, Int(source)) {
-            bytes[row >> 3] |= 1 << UInt8(truncatingIfNeeded: row & 7)
-        }
-        return target
-    }
-
-    private func elements(_ source: ArrowBuffer, _ width: Int) throws(DatabaseError) -> ArrowBuffer {
-        let target = ArrowBuffer()
-        let place = try target.reserve(sources.count * width)
-        target.count = sources.count * width
-        guard let start = source.start else { return target }
-        switch width {
-        case 1: gather(start, place, UInt8.self)
-        case 2: gather(start, place, UInt16.self)
-        case 4: gather(start, place, UInt32.self)
-        case 8: gather(start, place, UInt64.self)
-        case 16: gather(start, place, UInt128.self)
-        default:
-            for (row, source) in sources.enumerated() {
-                (place + row * width).copyMemory(from: start + Int(source) * width, byteCount: width)
-            }
-        }
-        return target
-    }
-
-    @inline(__always)
-    private func gather<Element: BitwiseCopyable>(
-        _ source: UnsafeMutableRawPointer, _ target: UnsafeMutableRawPointer, _ type: Element.Type
-    ) {
-        let from = source.assumingMemoryBound(to: type), to = target.assumingMemoryBound(to: type)
-        for (row, source) in sources.enumerated() { to[row] = from[Int(source)] }
-    }
-
-    /// Ends and bytes. Short texts are copied sixteen bytes at once: what is too much the next one covers.
-    private func texts(
-        _ offsets: ArrowBuffer, _ heap: ArrowBuffer
-    ) throws(DatabaseError) -> (ArrowBuffer, ArrowBuffer) {
-        let newOffsets = ArrowBuffer(), newHeap = ArrowBuffer()
-        let ends = try newOffsets.reserve(sources.count + 1, of: Int32.self)
-        newOffsets.count = (sources.count + 1) * MemoryLayout<Int32>.stride
-        let target = try newHeap.reserve(heap.count + ColumnChunk.textSlack)
-        newHeap.count = heap.count
-        // So that what is too much lies in the buffer.
-        _ = try heap.reserve(ColumnChunk.textSlack)
-        guard let old = offsets.start?.assumingMemoryBound(to: Int32.self), let bytes = heap.start else {
-            ends.initialize(repeating: 0, count: sources.count + 1)
-            return (newOffsets, newHeap)
-        }
-        var used = 0
-        ends[0] = 0
-        for (row, source) in sources.enumerated() {
-            let start = Int(old[Int(source)])
-            let size = Int(old[Int(source) &+ 1]) &- start
-            let from = bytes + start, to = target + used
-            if size <= ColumnChunk.textSlack {
-                to.storeBytes(of: from.loadUnaligned(as: UInt64.self), as: UInt64.self)
-                to.storeBytes(
-                    of: from.loadUnaligned(fromByteOffset: 8, as: UInt64.self), toByteOffset: 8, as: UInt64.self)
-            } else {
-                to.copyMemory(from: from, byteCount: size)
-            }
-            used &+= size
-            ends[row &+ 1] = Int32(truncatingIfNeeded: used)
-        }
-        return (newOffsets, newHeap)
     }
 }
