@@ -29,6 +29,7 @@ extension ChangeSet {
         case .listed(let moves): return moves
         case .edits(let replay): return replay.moves()
         case .keys(let old, let new):
+            guard !deletions.isEmpty, !insertions.isEmpty else { return [] }
             var places: [Int64: Int] = [:]
             places.reserveCapacity(insertions.count)
             for position in insertions { places[new[position]] = position }

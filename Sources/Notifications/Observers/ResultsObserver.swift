@@ -96,9 +96,7 @@ final class ResultsObserver: CollectionObserver {
         }
         show()
         guard let difference, var changes = changeSet(difference, context) else { return nil }
-        if mayMove, !changes.deletions.isEmpty, !changes.insertions.isEmpty {
-            changes.moveSource = .keys(old: old, new: keys)
-        }
+        if mayMove { changes.moveSource = .keys(old: old, new: keys) }
         if let limit = query?.limit { changes = changes.limited(to: limit, oldCount: old.count, newCount: keys.count) }
         return changes.isEmpty ? nil : changes
     }
