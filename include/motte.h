@@ -637,7 +637,8 @@ motte_status motte_config_delete_class(motte_config *config, const char *name, s
 
 /** A name by which the program calls a property, or with prop_name NULL a class, that has another name in the file.
  *  Nothing of it is stored. It stands beside the stored name in look-ups, queries, paths to sort, group and observe by;
- *  schemas, migrations, exports and queries as text have stored names. `class_name` and `prop_name` are stored ones.
+ *  schemas, migrations, exports and queries as text have stored names. `class_name` and `prop_name` are stored ones. It
+ *  takes the place of an earlier one; INVALID_ARGUMENT if it is the public name of something else.
  *  Thread: any. Result: -. */
 motte_status motte_config_set_public_name(motte_config *config, const char *class_name, size_t class_name_size,
                                           const char *prop_name, size_t prop_name_size, const char *name,

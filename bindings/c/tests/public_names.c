@@ -18,6 +18,14 @@ static motte_realm *open_named(const char *identifier) {
            motte_config_set_public_name(config, MOTTE_LIT("person"), MOTTE_LIT("first_name"), MOTTE_LIT("firstName")));
     STATUS(MOTTE_OK, motte_config_set_public_name(config, MOTTE_LIT("dog"), MOTTE_LIT("pet_name"), MOTTE_LIT("name")));
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_config_set_public_name(config, "", 0, NULL, 0, MOTTE_LIT("x")));
+    /* One name for each, and none for two. */
+    STATUS(MOTTE_OK, motte_config_set_public_name(config, MOTTE_LIT("dog"), NULL, 0, MOTTE_LIT("Hound")));
+    STATUS(MOTTE_OK, motte_config_set_public_name(config, MOTTE_LIT("dog"), NULL, 0, MOTTE_LIT("Dog")));
+    STATUS(MOTTE_OK, motte_config_set_public_name(config, MOTTE_LIT("dog"), NULL, 0, MOTTE_LIT("Dog")));
+    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_config_set_public_name(config, MOTTE_LIT("dog"), NULL, 0, "Person", 6));
+    STATUS(MOTTE_E_INVALID_ARGUMENT,
+           motte_config_set_public_name(config, MOTTE_LIT("person"), MOTTE_LIT("age"), MOTTE_LIT("firstName")));
+    CHECK(strstr(check_error().message, "person.first_name") != NULL);
     MUST(motte_realm_open(config, &realm));
     motte_release(config), motte_release(schema);
     return realm;
@@ -46,6 +54,8 @@ int main(void) {
     STATUS(MOTTE_OK, motte_class_find(realm, MOTTE_LIT("Person"), &person));
     STATUS(MOTTE_OK, motte_class_require(realm, MOTTE_LIT("person"), &stored));
     STATUS(MOTTE_OK, motte_class_require(realm, MOTTE_LIT("dog"), &dog));
+    STATUS(MOTTE_NOT_FOUND, motte_class_find(realm, MOTTE_LIT("Hound"), &dog));
+    STATUS(MOTTE_OK, motte_class_find(realm, MOTTE_LIT("Dog"), &dog));
     CHECK(person == stored);
     STATUS(MOTTE_OK, motte_prop_find(realm, person, MOTTE_LIT("firstName"), &first_name));
     STATUS(MOTTE_OK, motte_prop_require(realm, person, MOTTE_LIT("first_name"), &same));
@@ -56,7 +66,7 @@ int main(void) {
     MUST(motte_prop_info(realm, first_name, &prop_details));
     CHECK(strcmp(prop_details.name, "first_name") == 0 && strcmp(prop_details.public_name, "firstName") == 0);
     MUST(motte_class_info(realm, dog, &class_details));
-    CHECK(strcmp(class_details.public_name, "dog") == 0);
+    CHECK(strcmp(class_details.public_name, "Dog") == 0);
 
     MUST(motte_realm_begin_write(realm, -1));
     motte_object *people[3], *rex;
