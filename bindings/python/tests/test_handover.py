@@ -174,3 +174,19 @@ def test_writes_under_asyncio() -> None:
                 with pytest.raises(errors.ClosedError):
                     await waiting
     asyncio.run(run())
+
+
+def test_a_frozen_database_that_was_closed_says_so(db: motte.Database) -> None:
+    with db.write():
+        db.add(Dog(name="Rex", owner=Person(name="Ada")))
+    frozen = db.freeze()
+    dogs, again = frozen.objects(Dog), db.objects(Dog).freeze()
+    dog, loop = dogs[0], iter(dogs)
+    elsewhere(frozen.close)
+    for use in (lambda: dog.name, lambda: dog.owner, dog.to_dict, lambda: next(loop).name, lambda: len(dogs),
+                lambda: dogs[0], lambda: list(dogs), lambda: dogs.where(age=1), lambda: again[0].name,
+                lambda: frozen.get(Dog, "Rex"), lambda: frozen.objects(Dog), lambda: frozen.version):
+        with pytest.raises(errors.ClosedError):
+            use()
+    frozen.close()
+    assert not dog.is_valid and "gone" in repr(dog) and db.freeze().get(Dog, "Rex") is not None

@@ -19,7 +19,6 @@ from . import (
 )
 from ._config import Progress
 from ._core import Core
-from ._handles import give_up
 from ._queue import Queue
 from ._realm import Realm
 from ._waiting import SLICE_MS, deadline_of, left_ms
@@ -139,10 +138,7 @@ class Database(Core):
         """Ends it; an open write is cancelled. Closing twice is fine."""
         if self._closed:
             return
-        if self._live is None:
-            self._realm.close()
-        else:
-            give_up(self._realm.handle)
+        self._realm.close()
         self._closed = True
         if self._write is not None:
             self._write._end(cancelled=True)
