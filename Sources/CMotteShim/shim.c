@@ -241,6 +241,25 @@ uint32_t motte_shim_file_system_type(const char *path) {
     return statfs(path, &facts) == 0 ? (uint32_t)facts.f_type : 0;
 }
 
+static void path_of(int descriptor, char path[32]) { snprintf(path, 32, "/proc/self/fd/%d", descriptor); }
+
+int motte_shim_open_unnamed(const char *folder, unsigned mode) {
+    char path[32];
+    int descriptor = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+    if (descriptor < 0) return -1;
+    path_of(descriptor, path);
+    if (access(path, F_OK) == 0) return descriptor;
+    close(descriptor);
+    errno = ENOENT;
+    return -1;
+}
+
+int motte_shim_name_file(int descriptor, const char *path) {
+    char own[32];
+    path_of(descriptor, own);
+    return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
+
 int motte_shim_random(void *bytes, size_t count) {
     unsigned char *next = bytes;
     for (; repeated && count > 0; count--) *next++ = (unsigned char)((repeated++ * 0x9E3779B97F4A7C15u) >> 56);

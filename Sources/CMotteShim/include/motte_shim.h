@@ -106,6 +106,10 @@ uint32_t motte_shim_file_system_type(const char *path);
 
 /* A random number, the same for the life of this image of the library in this process. */
 uint64_t motte_shim_image_nonce(void);
+/* A file in a folder that has no name (O_TMPFILE), and a name for it, which nothing may have yet. -1 and errno; the
+ * first also where a name could not be given later. */
+int motte_shim_open_unnamed(const char *folder, unsigned mode);
+int motte_shim_name_file(int descriptor, const char *path);
 /* Fills the bytes from the system's random source. Returns 0 or an errno. */
 int motte_shim_random(void *bytes, size_t count);
 /* For fuzzing, in a process of one thread: from here on random bytes and the wall clock are the same as after every

@@ -22,13 +22,13 @@ enum NewSQLiteFile {
         guard lstat(path, &facts) != 0 else { throw exists(path) }
         let temporary = "\(path).writing-\(String(UInt64.random(in: .min ... .max), radix: 16))"
         let descriptor = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw failure(path) }
+        guard descriptor >= 0 else { throw OutputFile.failure(path) }
         defer {
             unlink(temporary)
             close(descriptor)
         }
         let rows = try fill(temporary, path, body)
-        guard fsync(descriptor) == 0 else { throw failure(path) }
+        guard fsync(descriptor) == 0 else { throw OutputFile.failure(path) }
         posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)
         try check(temporary, path, rows)
         try name(temporary, path)
@@ -80,20 +80,10 @@ enum NewSQLiteFile {
             guard number != EEXIST, lstat(path, &facts) != 0 else { throw exists(path) }
             // Not all file systems have second names.
             guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK].contains(number), rename(temporary, path) == 0 else {
-                throw failure(path)
+                throw OutputFile.failure(path)
             }
         }
-        try flushDirectory(of: path)
-    }
-
-    /// So that the name is there after a power cut. Directories that cannot be opened or flushed are let be.
-    private static func flushDirectory(of path: String) throws(DatabaseError) {
-        let end = path.utf8.lastIndex(of: UInt8(ascii: "/"))
-        let directory = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        let descriptor = open(directory, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
-        guard descriptor >= 0 else { return }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 || errno == EINVAL || errno == EOPNOTSUPP else { throw failure(path) }
+        try OutputFile.flushFolder(of: path)
     }
 
     private static func exists(_ path: String) -> DatabaseError {
@@ -101,19 +91,6 @@ enum NewSQLiteFile {
             .invalidArgument,
             "there is a file '\(path)' already; an export to SQLite replaces nothing: remove it or name another",
             path: path)
-    }
-
-    private static func failure(_ path: String) -> DatabaseError {
-        let number = errno
-        let code: ErrorCode =
-            switch number {
-            case ENOENT, ENOTDIR: .fileNotFound
-            case EACCES, EPERM, EROFS: .permissionDenied
-            case ENOSPC, EDQUOT, EFBIG: .diskFull
-            default: .inputOutput
-            }
-        return DatabaseError(
-            code, "cannot write '\(path)': \(String(cString: strerror(number)))", path: path, systemError: number)
     }
 }
 

@@ -81,6 +81,8 @@ package enum SourceText {
         var left = bytes.count
         var isAtEnd = false
         while left > 0 || !isAtEnd {
+            // What some programs fill up the last block of a file with.
+            if isAtEnd, isZeros(next, left) { return }
             var count = 0
             let before = left
             let status = motte_shim_unpack(unpacker, &next, &left, room.baseAddress, room.count, &count)
@@ -89,6 +91,10 @@ package enum SourceText {
             isAtEnd = status == 1
             guard count > 0 || left < before || isAtEnd else { throw damaged(name, "ends too early") }
         }
+    }
+
+    private static func isZeros(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Bool {
+        UnsafeBufferPointer(start: bytes, count: count).allSatisfy { $0 == 0 }
     }
 
     private static func damaged(_ name: String, _ how: String) -> DatabaseError {
@@ -155,49 +161,5 @@ package enum SourceText {
             for byte in UTF8.encode(character) ?? UTF8.encodedReplacementCharacter { sink.append(byte) }
         }
         return index > 0 ? index : nil
-    }
-}
-
-/// A file that has no name any more.
-private struct TemporaryText {
-    private let descriptor: Int32
-    private let name: String
-
-    init(_ name: String) throws(DatabaseError) {
-        self.name = name
-        let named = getenv("TMPDIR").map { String(cString: $0) } ?? ""
-        var template = Array(((named.isEmpty ? "/tmp" : named) + "/motte-XXXXXX").utf8CString)
-        descriptor = mkstemp(&template)
-        guard descriptor >= 0 else {
-            throw Self.failure("make a temporary file; name a folder that can be written with TMPDIR")
-        }
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        template.withUnsafeBufferPointer { path in if let start = path.baseAddress { _ = unlink(start) } }
-    }
-
-    func append(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) {
-        var rest = bytes
-        while !rest.isEmpty {
-            let written = write(descriptor, rest.baseAddress, rest.count)
-            if written < 0, errno == EINTR { continue }
-            guard written > 0 else {
-                let error = Self.failure("unpack '\(name)' into a temporary file; TMPDIR names where that is")
-                close(descriptor)
-                throw error
-            }
-            rest = UnsafeRawBufferPointer(rebasing: rest[written...])
-        }
-    }
-
-    func finish() throws(DatabaseError) -> InputFile {
-        defer { close(descriptor) }
-        return try InputFile(descriptor: descriptor, named: name)
-    }
-
-    private static func failure(_ what: String) -> DatabaseError {
-        let number = errno
-        return DatabaseError(
-            number == ENOSPC || number == EDQUOT ? .diskFull : .inputOutput,
-            "cannot \(what): \(String(cString: strerror(number)))", systemError: number)
     }
 }
