@@ -2,32 +2,51 @@
 #define _GNU_SOURCE
 #include "motte_shim_terminal.h"
 #include <dlfcn.h>
+#include <errno.h>
+#include <langinfo.h>
 #include <locale.h>
-#include <setjmp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* ------------------------------------------------------------------------------------------------ Ctrl-C */
 
-static volatile sig_atomic_t is_interrupted, is_reading;
-static sigjmp_buf at_the_prompt;
+static volatile sig_atomic_t is_interrupted, is_reading, is_given_up, is_patient;
 
+/* It only notes what came: whoever reads or writes meanwhile may hold locks. Reading ends by it, with EINTR. */
 static void interrupt(int number) {
     (void)number;
-    if (is_reading) siglongjmp(at_the_prompt, 1);
-    if (is_interrupted) _exit(130);
+    if (is_reading) {
+        is_given_up = 1;
+        return;
+    }
+    if (is_interrupted && !is_patient) _exit(130);
     is_interrupted = 1;
 }
 
-void motte_shim_catch_interruption(void) {
-    struct sigaction action = {.sa_handler = interrupt};
+static void handle(int number, void (*handler)(int)) {
+    struct sigaction action = {.sa_handler = handler};
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
+    sigaction(number, &action, NULL);
 }
 
+void motte_shim_catch_interruption(void) { handle(SIGINT, interrupt); }
+
+void motte_shim_catch_end(int isWanted) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct sigaction before;
+        /* What whoever began the program has it pass over, as nohup does, it goes on to pass over. */
+        if (sigaction(numbers[i], NULL, &before) != 0 || before.sa_handler == SIG_IGN) continue;
+        handle(numbers[i], isWanted ? interrupt : SIG_DFL);
+    }
+}
+
+void motte_shim_be_patient(int isPatient) { is_patient = isPatient; }
 int motte_shim_is_interrupted(void) { return is_interrupted; }
 void motte_shim_clear_interruption(void) { is_interrupted = 0; }
 
@@ -90,6 +109,13 @@ static char **complete(const char *word, int start, int end) {
     return edit.matches(word, each_candidate);
 }
 
+/* Letters beyond ASCII are edited as what they are. Where no locale is named, or one that is not installed, they would
+ * be lost; what terminals send is UTF-8 then. */
+static void set_locale(void) {
+    if (setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "ANSI_X3.4-1968") != 0) return;
+    setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 int motte_shim_edit_load(motte_shim_completer wanted) {
     static char breaks[] = " \t\n\"'`=<>!&|(){}[],;";
     const char *name = secure_getenv("MOTTE_LIBEDIT");
@@ -105,8 +131,7 @@ int motte_shim_edit_load(motte_shim_completer wanted) {
         }
         memcpy(names[i].target, &address, sizeof address);
     }
-    /* Letters beyond ASCII are edited as what they are. */
-    setlocale(LC_CTYPE, "");
+    set_locale();
     completer = wanted;
     *edit.attempted = complete;
     *edit.word_breaks = *edit.basic_word_breaks = breaks;
@@ -124,6 +149,8 @@ static char *plain_line(const char *prompt) {
     fflush(stdout);
     ssize_t length = getline(&line, &capacity, stdin);
     if (length < 0) {
+        /* After a signal there may be more to read. */
+        if (errno == EINTR) clearerr(stdin);
         free(line);
         return NULL;
     }
@@ -131,15 +158,30 @@ static char *plain_line(const char *prompt) {
     return line;
 }
 
+/* Ctrl-D while a statement ran, when the terminal put lines together itself: the end, which the editor would take for
+ * another key. There is something to read and it has no bytes. */
+static int has_ended(void) {
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    int count;
+    char byte;
+    return poll(&input, 1, 0) > 0 && ioctl(STDIN_FILENO, FIONREAD, &count) == 0 && count == 0 &&
+           read(STDIN_FILENO, &byte, 1) == 0;
+}
+
 char *motte_shim_read_line(const char *prompt, int *out_interrupted) {
+    char *line;
     *out_interrupted = 0;
-    if (sigsetjmp(at_the_prompt, 1)) {
-        is_reading = 0;
-        *out_interrupted = 1;
-        return NULL;
-    }
+    if (edit.readline && has_ended()) return NULL;
+    is_given_up = 0;
     is_reading = 1;
-    char *line = edit.readline ? edit.readline(prompt) : plain_line(prompt);
+    do {
+        errno = 0;
+        line = edit.readline ? edit.readline(prompt) : plain_line(prompt);
+        /* Other signals than Ctrl-C, of a program that was stopped and goes on, end nothing. */
+    } while (!line && errno == EINTR && !is_given_up);
     is_reading = 0;
-    return line;
+    *out_interrupted = is_given_up;
+    if (!is_given_up) return line;
+    free(line);
+    return NULL;
 }

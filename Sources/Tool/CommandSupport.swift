@@ -12,9 +12,11 @@ import Glibc
 import Musl
 #endif
 
-/// Runs a command's work on a file; an engine error ends the command with exit code 1 and names the file.
+/// Runs a command's work on a file; an engine error ends the command with exit code 1 and names the file,
+/// Ctrl-C with 130.
 func reportingErrors<T>(_ file: String, _ body: () throws -> T) throws -> T {
     do { return try body() } catch let error as DatabaseError {
+        if error.message == Console.interruption.message { throw ExitCode(130) }
         printError("motte: \(error.message.contains(file) ? "" : file + ": ")\(error.message)")
         throw ExitCode(1)
     }

@@ -4,6 +4,12 @@
 /// Exit codes: 0 done, 1 the command failed (one sentence on stderr), 2 wrong arguments.
 import ArgumentParser
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 struct MotteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "motte", abstract: "Look into Motte files, query, import, export, watch and mend them.",
@@ -22,6 +28,8 @@ struct MotteCommand: ParsableCommand {
 enum Main {
     static func main() {
         occupyStandardDescriptors()
+        // A file that may not grow further is an error of the call that writes, like a full disk.
+        signal(SIGXFSZ, SIG_IGN)
         do {
             var command = try MotteCommand.parseAsRoot()
             try command.run()

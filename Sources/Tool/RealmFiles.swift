@@ -31,6 +31,8 @@ func openReadable(_ path: String, _ reading: ReadOptions) throws -> Session {
 /// The objects of a Realm file in a database that nobody else sees and that is gone when the command ends. What cannot
 /// be shown as it is in the file is said on standard error.
 private func openTemporarily(_ file: RealmFile, _ key: [UInt8]?) throws(DatabaseError) -> Session {
+    Console.catchEnd(true)
+    defer { Console.catchEnd(false) }
     let folder = try TemporaryFolder()
     defer { folder.remove() }
     let schema = try RealmSchema(file)
@@ -44,7 +46,7 @@ private func openTemporarily(_ file: RealmFile, _ key: [UInt8]?) throws(Database
     defer { progress.finish() }
     var importing = RealmImport.Options()
     importing.commitEvery = 1_000_000
-    importing.progress = { (done, total) throws(DatabaseError) in progress.show(done, fraction(done, total)) }
+    importing.progress = { (done, total) throws(DatabaseError) in try progress.show(done, fraction(done, total)) }
     try session.beginWrite()
     let summary = try RealmImport(file, schema, into: session, importing).run()
     try session.commit()
@@ -117,7 +119,7 @@ struct RealmFileImport {
         options.key = try opening.key.bytes()
         options.schema = schema
         options.isStrict = isStrict
-        options.progress = { (done, total) throws(DatabaseError) in progress.show(done, fraction(done, total)) }
+        options.progress = { (done, total) throws(DatabaseError) in try progress.show(done, fraction(done, total)) }
         return try RealmConversion.convert(source, to: file, options)
     }
 
@@ -135,7 +137,7 @@ struct RealmFileImport {
         importing.commitEvery = commitEvery
         importing.resumes = resumes
         importing.isStrict = isStrict
-        importing.progress = { (done, total) throws(DatabaseError) in progress.show(done, fraction(done, total)) }
+        importing.progress = { (done, total) throws(DatabaseError) in try progress.show(done, fraction(done, total)) }
         try session.beginWrite()
         do {
             let summary = try RealmImport(realm, wanted, into: session, importing).run()

@@ -6,8 +6,10 @@ import ctypes.util
 import gzip
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
+from collections.abc import Callable
 
 import pytest
 
@@ -43,15 +45,53 @@ def test_zstd(tmp_path: pathlib.Path) -> None:
     assert imported(tmp_path, tmp_path / "rows.csv.zst") == lines
 
 
+def limited(bytes_of_files: int, bytes_of_memory: int) -> Callable[[], None]:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_of_files, bytes_of_files))
+        resource.setrlimit(resource.RLIMIT_DATA, (bytes_of_memory, bytes_of_memory))
+
+    return limit
+
+
+def test_packed_files_that_become_large(tmp_path: pathlib.Path) -> None:
+    # A thousandth of what is in it: memory does not grow with that, and a disk that is full is an error.
+    source = tmp_path / "rows.csv.gz"
+    source.write_bytes(gzip.compress(b"id\n1,2\n" + b"3\n" * (60 << 20), 1))
+    assert source.stat().st_size < 1 << 20
+    for most, said in [(16 << 20, "File too large"), (1 << 30, "rows.csv.gz:2:")]:
+        done = subprocess.run([str(TOOL), "import", str(tmp_path / "t.motte"), "T", str(source), "--schema",
+                               "T { id: int }"], capture_output=True, text=True, timeout=120,
+                              preexec_fn=limited(most, 80 << 20))
+        assert done.returncode == 1 and said in done.stderr, done.stderr
+        assert os.listdir(tmp_path) == ["rows.csv.gz"]
+
+
+def test_a_pipe_takes_no_memory_for_what_comes_through(tmp_path: pathlib.Path) -> None:
+    command = [str(TOOL), "import", str(tmp_path / "t.motte"), "T", "-", "--format", "csv"]
+    done = subprocess.run([*command, "--schema", "T { id: int }"], input=b"id\n1,2\n" + b"3\n" * (40 << 20),
+                          capture_output=True, timeout=60, preexec_fn=limited(1 << 30, 64 << 20))
+    assert done.returncode == 1 and b"-:2:" in done.stderr, done.stderr
+    # Also what stands in a file behind where somebody has read to.
+    (tmp_path / "rows.csv").write_text("what is not read\n" + ROWS)
+    with open(tmp_path / "rows.csv", "rb", buffering=0) as file:
+        file.seek(17)
+        done = subprocess.run(command, stdin=file, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "imported 2 objects of T\n", done.stderr
+
+
 def test_packed_files_that_are_damaged(tmp_path: pathlib.Path) -> None:
     packed = gzip.compress(ROWS.encode() * 100)
-    for name, data, said in [("cut", packed[:-20], "ends too early"),
+    for name, data, said in [("cut", packed[:-20], "ends too early"), ("begun", packed[:5], "ends too early"),
+                             ("next", packed + packed[:5], "ends too early"),
                              ("bad", packed[:40] + b"\xff\xff" + packed[42:], "is damaged"),
                              ("tail", packed + b"nonsense", "is damaged")]:
         source = tmp_path / f"{name}.csv.gz"
         source.write_bytes(data)
         assert said in motte("import", tmp_path / "new.motte", "T", source, expect=1)
         assert not (tmp_path / "new.motte").exists()
+    # Zeros behind it are what fills up a block of a tape.
+    (tmp_path / "block.csv.gz").write_bytes(gzip.compress(ROWS.encode()) + bytes(500))
+    assert imported(tmp_path, tmp_path / "block.csv.gz") == ROWS
 
 
 @pytest.mark.parametrize(("variable", "data", "package"), [

@@ -301,6 +301,25 @@ def test_ctrl_c_gives_a_line_up_and_not_the_shell(terminal: Terminal) -> None:
     assert terminal.end() == 0
 
 
+def test_ctrl_c_ends_an_import_and_not_the_shell(
+        people: pathlib.Path, terminal: Terminal, tmp_path: pathlib.Path) -> None:
+    source = tmp_path / "many.fifo"
+    os.mkfifo(source)
+    terminal.send(f".import Many {source} --format csv --batch 10 --commit-every 10\r")
+    with open(source, "w") as pipe:
+        pipe.write("id\n" + "".join(f"{n}\n" for n in range(300_000)))
+        # The source is read before its first row is written.
+    until = time.monotonic() + 20
+    while not re.search(r"class +Many: [1-9]", motte("info", people)):
+        assert time.monotonic() < until
+    terminal.send("\x03")
+    terminal.expect("interrupted\r\n.*motte> ")
+    assert 0 < int(motte("query", people, "Many", "--count")) < 300_000
+    terminal.send("count Person;\r")
+    terminal.expect("\n2\r\n.*motte> ")
+    assert terminal.end() == 0
+
+
 def test_a_watch_ends_with_ctrl_c(people: pathlib.Path, terminal: Terminal) -> None:
     terminal.send(".watch Person\r")
     terminal.expect("watching 2 objects")
@@ -336,3 +355,84 @@ def test_long_output_goes_through_the_pager(people: pathlib.Path, tmp_path: path
     shell.send(".pager off\rcount Person;\r")
     shell.expect("\n2\r\n.*motte> ")
     assert shell.end() == 0
+
+
+def test_ctrl_c_is_the_pagers_while_it_shows_something(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    # It answers Ctrl-C itself, as less does, and SIGPIPE ends what it runs, as anywhere.
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/bash\ntrap 'echo caught' INT\ncat > /dev/null\n(yes; echo $? >&2) | head -1 > /dev/null\n"
+                     "echo shown; for n in 1 2 3; do sleep 60; done; echo over\n")
+    pager.chmod(0o755)
+    shell = Terminal(people, tmp_path, PAGER=str(pager))
+    shell.expect("motte> ")
+    shell.send("Person;\r")
+    shell.expect("141\r\n")
+    shell.expect("shown\r\n")
+    for _ in range(3):
+        shell.send("\x03")
+        shell.expect("caught\r\n")
+    shell.expect("over\r\n.*motte> ")
+    assert shell.end() == 0
+
+
+@needs_editing
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C", "", "xx_YY.UTF-8"])
+def test_letters_beyond_ascii_are_edited(people: pathlib.Path, tmp_path: pathlib.Path, locale: str) -> None:
+    motte("insert", people, "Person", "id=3", "name=äö日")
+    shell = Terminal(people, tmp_path, LC_ALL=locale)
+    shell.expect("motte> ")
+    shell.send("select id from Person where name == 'äöü\x7f日';\r")
+    assert "│  3 │" in shell.expect("motte> $")
+    assert shell.end() == 0
+
+
+@needs_editing
+def test_ctrl_d_ends_the_shell_also_when_it_comes_early(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    shell = Terminal(people, tmp_path, PAGER="sleep 1; cat")
+    shell.expect("motte> ")
+    shell.send("Person;\r")
+    shell.expect("Person;\r\n")
+    time.sleep(0.5)
+    # Lines come first that were typed before it.
+    shell.send("count Dog;\n\x04")
+    until = time.monotonic() + 20
+    while shell.process.poll() is None and time.monotonic() < until:
+        shell.read()
+    assert shell.process.poll() == 0 and re.search(r"Ada(.|\n)*\n0\r\n", shell.screen), shell.screen
+    shell.close()
+
+
+def test_a_file_gets_what_is_printed_and_no_prompts(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    for environment in ({}, {"MOTTE_LIBEDIT": "none.so"}):
+        shell = Terminal(people, tmp_path, **environment)
+        shell.expect("motte> ")
+        shell.send(f".output {tmp_path}/out.txt\r")
+        shell.expect("motte> ")
+        shell.send("count Person;\r")
+        shell.expect("motte> ")
+        shell.send(".stats Person\r")
+        shell.expect("motte> ")
+        assert shell.end() == 0
+        text = (tmp_path / "out.txt").read_text()
+        assert text.startswith("2\ncolumn") and "motte>" not in text
+
+
+def test_a_history_that_cannot_be_written_is_none(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "no-folder").write_text("")
+    shell = Terminal(people, tmp_path, XDG_STATE_HOME=str(tmp_path / "no-folder"))
+    shell.expect("motte> ")
+    shell.send("count Person;\r")
+    shell.expect("\n2\r\n.*motte> ")
+    assert shell.end() == 0
+
+
+@needs_editing
+def test_other_signals_end_nothing(terminal: Terminal) -> None:
+    # Nobody can bring back what Ctrl-Z would stop here, so that it is passed over.
+    terminal.send("count \x1a")
+    time.sleep(0.3)
+    fcntl.ioctl(terminal.parent, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    time.sleep(0.3)
+    terminal.send("\x15count Person name == '" + "x" * 10_000 + "';\r")
+    terminal.expect("\n0\r\n.*motte> ")
+    assert terminal.end() == 0

@@ -6,6 +6,10 @@
 /* From here on Ctrl-C gives up the line that is read, or notes that the statement that runs is to end; one that comes
  * while another is noted ends the program. */
 void motte_shim_catch_interruption(void);
+/* The same of a program that has to clear up before it ends, also by SIGTERM and SIGHUP; 0: not any more. */
+void motte_shim_catch_end(int isWanted);
+/* While another program, which Ctrl-C is meant for as well, is waited for, it never ends this one. */
+void motte_shim_be_patient(int isPatient);
 int motte_shim_is_interrupted(void);
 void motte_shim_clear_interruption(void);
 

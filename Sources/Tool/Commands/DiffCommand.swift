@@ -36,6 +36,7 @@ struct DiffCommand: ParsableCommand {
         do throws(DatabaseError) {
             differs = try compare()
         } catch {
+            if error.message == Console.interruption.message { throw ExitCode(130) }
             let names = error.message.contains(first) || error.message.contains(second)
             printError("motte: \(names ? "" : "\(first), \(second): ")\(error.message)")
             throw ExitCode(2)
@@ -147,6 +148,7 @@ private struct ClassComparison {
         guard let key else { return }
         let mine = try left.objects(leftTable)
         for index in 0 ..< (try mine.count()) {
+            try Console.checkInterruption()
             let object = try mine.key(at: index)
             // A text of the key lives as long as nothing of its file is read.
             let value = try left.value(leftTable, key.left, object).owned
@@ -158,6 +160,7 @@ private struct ClassComparison {
         }
         let others = try right.objects(rightTable)
         for index in 0 ..< (try others.count()) {
+            try Console.checkInterruption()
             let value = try right.value(rightTable, key.right, try others.key(at: index)).owned
             let isKnown = try value.withView { view throws(DatabaseError) in
                 try left.findKey(leftTable, primaryKey: view) != nil
@@ -170,6 +173,7 @@ private struct ClassComparison {
         let (mine, others) = (try left.objects(leftTable), try right.objects(rightTable))
         let (count, otherCount) = (try mine.count(), try others.count())
         for index in 0 ..< min(count, otherCount) {
+            try Console.checkInterruption()
             try compare(try mine.key(at: index), try others.key(at: index), "at \(index)")
         }
         for index in min(count, otherCount) ..< max(count, otherCount) {

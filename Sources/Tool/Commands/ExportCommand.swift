@@ -81,15 +81,22 @@ struct ExportCommand: ParsableCommand {
         if let className { return try export(try objectType(className, in: session), session, &sink) }
         let progress = ProgressReport("objects", isSilent: quiet || output == nil)
         var export = try JSONExport(session)
-        try export.store(as: format == .json ? .array : .lines, to: &sink) { progress.show($0, nil) }
+        try export.store(as: format == .json ? .array : .lines, to: &sink) { (count) throws(DatabaseError) in
+            try progress.show(count, nil)
+        }
         progress.finish()
     }
 
     private func writeSQLite(_ session: Session, _ path: String) throws(DatabaseError) {
+        // The new file has a name of its own until it is whole, which is not to be left behind.
+        Console.catchEnd(true)
+        defer { Console.catchEnd(false) }
         let total = try session.storedObjectCount()
         let progress = ProgressReport("objects", isSilent: quiet)
         defer { progress.finish() }
-        try SQLiteExport.write(session, to: path) { progress.show($0, total > 0 ? Double($0) / Double(total) : nil) }
+        try SQLiteExport.write(session, to: path) { (count) throws(DatabaseError) in
+            try progress.show(count, fraction(count, total))
+        }
     }
 
     private func export(

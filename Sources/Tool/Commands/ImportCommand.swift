@@ -348,7 +348,7 @@ struct ImportCommand: ParsableCommand {
         options.batchRows = batch
         options.commitEvery = commitEvery
         options.ignoresUnknownProperties = ignoreUnknown
-        options.progress = { count throws(DatabaseError) in progress.show(count, nil) }
+        options.progress = { count throws(DatabaseError) in try progress.show(count, nil) }
         return options
     }
 
@@ -370,7 +370,7 @@ struct ImportCommand: ParsableCommand {
         if let progress {
             let size = bytes.count
             options.progress = { count, position throws(DatabaseError) in
-                progress.show(count, size > 0 ? Double(position) / Double(size) : nil)
+                try progress.show(count, size > 0 ? Double(position) / Double(size) : nil)
             }
         }
         return options

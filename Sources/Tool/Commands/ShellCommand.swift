@@ -33,6 +33,7 @@ struct ShellCommand: ParsableCommand {
         try reportingErrors(file) {
             let shell = try Shell(file, opening)
             let isDone = statements.map(shell.run(text:)) ?? shell.run()
+            if isDone { try shell.output.redirect(to: nil) }
             // A write that is still open is undone.
             try shell.session.close()
             if !isDone { throw ExitCode(1) }

@@ -17,6 +17,8 @@ enum Console {
         var isShell = false
         /// Why the present statement's output cannot be written; 0: it can.
         var outputError: Int32 = 0
+        /// Which stands behind standard output while a statement runs.
+        var file: OutputFile?
     }
 
     private static let state = Locked(ofProcess: State())
@@ -45,7 +47,17 @@ enum Console {
 
     fileprivate static func noteFailure() {
         let number = errno
-        state.withLock { $0.outputError = number }
+        state.withLock {
+            $0.outputError = number
+            $0.file?.noteFailure()
+        }
+    }
+
+    /// A statement of a shell writes to a file, until nil comes.
+    static func setFile(_ file: OutputFile?) { state.withLock { $0.file = file } }
+
+    fileprivate static func noteWritten(_ bytes: UnsafeRawBufferPointer) {
+        state.withLock { $0.file?.noteWritten(bytes) }
     }
 
     /// Thrown where a statement of a shell is to end early; not worth a word.
@@ -55,7 +67,14 @@ enum Console {
         if motte_shim_is_interrupted() != 0 { throw interruption }
     }
 
+    /// While there is something that a command has to clear up, it is not to be ended; `checkInterruption` throws. A
+    /// shell is never ended.
+    static func catchEnd(_ isWanted: Bool) {
+        if !isShell { motte_shim_catch_end(isWanted ? 1 : 0) }
+    }
+
     static func write(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) {
+        if isShell { try checkInterruption() }
         if writeAll(bytes, to: 1) { return }
         guard isShell else { endWithoutOutput() }
         noteFailure()
@@ -105,5 +124,6 @@ func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Bool {
         guard written > 0 else { return false }
         rest = UnsafeRawBufferPointer(rebasing: rest[written...])
     }
+    if descriptor == 1 { Console.noteWritten(bytes) }
     return true
 }

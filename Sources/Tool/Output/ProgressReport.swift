@@ -1,4 +1,6 @@
 /// How far long work is, on stderr: a bar on a terminal, else a line every few seconds.
+import MotteValues
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -23,7 +25,9 @@ final class ProgressReport {
     }
 
     /// `fraction` is nil where the end is not known.
-    func show(_ count: Int, _ fraction: Double?) {
+    /// Where Ctrl-C is caught, the work ends here.
+    func show(_ count: Int, _ fraction: Double?) throws(DatabaseError) {
+        try Console.checkInterruption()
         guard !isSilent else { return }
         let now = Self.now()
         guard now - last >= (isTerminal ? 100 : 2_000) else { return }

@@ -100,6 +100,7 @@ extension Shell {
             var command = try MotteCommand.parseAsRoot(all)
             try command.run()
         } catch let error as ExitCode {
+            try Console.checkInterruption()
             // What went wrong was said, and one is also the answer of a comparison.
             if error != .success, name != "diff" || error.rawValue > 1 { throw DatabaseError(.callback, "") }
         } catch {

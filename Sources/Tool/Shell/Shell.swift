@@ -43,8 +43,8 @@ final class Shell {
         format = output.isTerminal ? .box : .table
         limit = output.isTerminal ? 100 : 0
         Console.isShell = true
-        // Who leaves a pager early does not leave the shell.
-        signal(SIGPIPE, SIG_IGN)
+        // Who leaves a pager early does not leave the shell; programs that it runs end by it as ever.
+        signal(SIGPIPE) { _ in }
     }
 
     // MARK: Reading
@@ -125,7 +125,9 @@ final class Shell {
             if command.hasPrefix(".") {
                 let words = StatementText.arguments(String(command.dropFirst()))
                 if words.first == "quit" || words.first == "exit" { return .quit }
-                return attempt { () throws(DatabaseError) in try self.command(words) } ? .done : .failed
+                let isWhole = words.first != "read" && words.first != "output"
+                return attempt(isWhole: isWhole) { () throws(DatabaseError) in try self.command(words) }
+                    ? .done : .failed
             }
         }
         pending += pending.isEmpty ? text : "\n" + text
@@ -143,14 +145,16 @@ final class Shell {
     }
 
     /// Says what went wrong.
-    private func attempt(_ body: () throws(DatabaseError) -> Void) -> Bool {
+    private func attempt(isWhole: Bool = true, _ body: () throws(DatabaseError) -> Void) -> Bool {
         Console.beginStatement()
         let start = Self.now()
         let isTimed = isTimed
         defer { if isTimed { printError(Self.seconds(Self.now() - start)) } }
         do throws(DatabaseError) {
             if !session.isInWrite { _ = try session.refresh() }
-            try body()
+            // Of a file of statements, each has its own.
+            let output = output
+            try isWhole ? output.run(body) : body()
             try Console.checkOutput()
             return true
         } catch {
@@ -225,7 +229,7 @@ final class Shell {
         let type = try objectType(name, in: session)
         let results = try prepared(name, query).results()
         var writer = ResultWriter(rows: try RowText(type, columns: columns, session), format: format, limit: limit)
-        writer.isColoured = output.isColoured && output.path == nil
+        writer.isColoured = output.isColoured && output.file == nil
         try output.paged { () throws(DatabaseError) in
             var sink = ByteSink { piece throws(DatabaseError) in try Console.write(piece) }
             let (shown, total) = try writer.write(results, to: &sink)

@@ -1,5 +1,7 @@
 /// Where a shell's output goes: the terminal, a pager when it is longer than that, or a file. Each takes the place of
-/// standard output while it is in use, so that every command writes there.
+/// standard output while a statement runs, so that every command writes there, and prompts do not.
+import CMotteShim
+import MotteExchange
 import MotteValues
 
 #if canImport(Glibc)
@@ -13,7 +15,7 @@ struct ShellOutput {
     let isColoured = Colour.isWanted(on: 1)
     /// nil: none.
     var pager = ShellOutput.usualPager
-    private var file: (path: String, terminal: Int32)?
+    private(set) var file: OutputFile?
 
     /// `less` leaves what fits on the screen where it is (F, X) and shows colours (R).
     private static var usualPager: String? {
@@ -23,8 +25,6 @@ struct ShellOutput {
         return folders.contains { access("\($0)/less", X_OK) == 0 } ? "less" : nil
     }
 
-    var path: String? { file?.path }
-
     // MARK: A pager
 
     /// Runs `body` with its output in the pager.
@@ -32,33 +32,44 @@ struct ShellOutput {
         guard isTerminal, file == nil, let pager else { return try body() }
         setenv("LESS", "FRX", 0)
         guard let pipe = popen(pager, "w") else { return try body() }
-        let terminal = dup(1)
-        dup2(fileno(pipe), 1)
-        var failure: DatabaseError?
-        do throws(DatabaseError) { try body() } catch { failure = error }
-        dup2(terminal, 1)
-        close(terminal)
+        let result = Self.captured(fileno(pipe), body)
+        // Ctrl-C is the pager's now.
+        motte_shim_be_patient(1)
         pclose(pipe)
-        if let failure { throw failure }
+        motte_shim_be_patient(0)
+        try result.get()
+    }
+
+    /// Runs `body` with another standard output.
+    private static func captured(
+        _ descriptor: Int32, _ body: () throws(DatabaseError) -> Void
+    ) -> Result<Void, DatabaseError> {
+        // Not for programs that the body runs, whose output would never end.
+        let before = fcntl(1, F_DUPFD_CLOEXEC, 3)
+        dup2(descriptor, 1)
+        defer {
+            dup2(before, 1)
+            close(before)
+        }
+        do throws(DatabaseError) { return .success(try body()) } catch { return .failure(error) }
     }
 
     // MARK: A file
 
-    /// From here on output goes to a file; nil: to standard output again.
+    /// From here on output goes to a file, which has it when the next `.output` comes or the shell ends well; nil: to
+    /// standard output again.
     mutating func redirect(to path: String?) throws(DatabaseError) {
-        if let file {
-            dup2(file.terminal, 1)
-            close(file.terminal)
-            self.file = nil
-        }
-        guard let path else { return }
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else {
-            throw DatabaseError(
-                .inputOutput, "cannot write '\(path)': \(String(cString: strerror(errno)))", systemError: errno)
-        }
-        file = (path, dup(1))
-        dup2(descriptor, 1)
-        close(descriptor)
+        let before = file
+        file = nil
+        try before?.finish()
+        if let path { file = try OutputFile(path) }
+    }
+
+    /// Runs a statement with its output in the file, if there is one.
+    func run(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
+        guard let file else { return try body() }
+        Console.setFile(file)
+        defer { Console.setFile(nil) }
+        try Self.captured(file.descriptor, body).get()
     }
 }
