@@ -66,6 +66,10 @@ enum QueryTextFuzz {
             "subquery(friends, $x, $x.id > 3).@count > 1", "lovers.@count == 0", "home.city like 'R*e?'",
             "oid == oid(507f1f77bcf86cd799439011) or uuid == uuid(00112233-4455-6677-8899-aabbccddeeff)",
             "when > 2024-01-01@00:00:00:0 and data == X'00ff' or decimal > 1.25e3", "friends.@sum.id >= 2.5",
+            "id * 2 + 1 > friend.id - $0 and -(d / f) != decimal * 1.5",
+            "when - now() > -7d and when < 2024-02-29T23:59:59.5+01:30 offset(1) limit($n)",
+            "now() - 2h between {when, 2013-12-31@1:2:3:4} or id in {1 + 2, (3)}",
+            "id > $low and id < $low + $1",
             "truepredicate", "self == $2", "d == +inf || f == nan && !flag", "any.@type == 'list'",
         ].map { Array($0.utf8) }
     }

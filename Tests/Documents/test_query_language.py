@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -68,6 +68,9 @@ PARTS = {
     "decimal(1.50)",
     "oid(507f1f77bcf86cd799439011)": "oid == oid(507f1f77bcf86cd799439011)",
     "uuid(123e4567-e89b-12d3-a456-426614174000)": "uuid == uuid(123e4567-e89b-12d3-a456-426614174000)",
+    "2013-12-31T10:00:00Z": "when > 2013-12-31T10:00:00Z", "now()": "when > now()",
+    "2013-12-31 11:00:00.25+01:00": "when > 2013-12-31 11:00:00.25+01:00", "2013-12-31": "when > 2013-12-31",
+    "30s": "real > 30s", "5m": "real > 5m", "1.5h": "real > 1.5h", "7d": "real > 7d", "2w": "real > 2w",
     "{1, 2, $0}": "age IN {1, 2, $0}", "$0": "age == $0", "$1": "age IN {$0, $1}", "%@": "age == %@", "%d": "age == %d",
     "%lu": "age == %lu", "%f": "real == %f", "friends.@sum.age": "friends.@sum.age > 3",
     "friends.age.@sum": "friends.age.@sum > 3", "place GEOWITHIN ...": "",
@@ -76,7 +79,7 @@ PARTS = {
     "geoPolygon({[0, 0], [9, 0], [0, 9], [0, 0]}, {...})":
         "place GEOWITHIN geoPolygon({[0, 0], [9, 0], [0, 9], [0, 0]}, {[1, 1], [2, 1], [1, 2], [1, 1]})",
 }
-SECTIONS = ["Operators", "Paths", "Sets, maps and mixed values", "Points", "Order"]
+SECTIONS = ["Operators", "Arithmetic", "Paths", "Sets, maps and mixed values", "Points", "Order"]
 SHOWN = [*code_of_tables(DOCUMENT, "Values", 1),
          *(cell for section in SECTIONS for cell in code_of_tables(DOCUMENT, section))]
 
@@ -162,6 +165,70 @@ def test_numbers(db: motte.Database) -> None:
     assert ids(db, "real > price") == [1, 2]
 
 
+@promises(DOCUMENT, "Times are written as in RFC 3339, with a `T` or a space, and name their zone: `Z`, or an offset "
+          "such as `+01:00`.", "A date alone is its midnight in UTC.",
+          "Realm's form `2013-12-31@10:00:00` is in UTC, and `T1388484000:500` is seconds and nanoseconds since 1970.",
+          "Four, two and two digits joined by hyphens are "
+          "always a date; a difference of such numbers is written with spaces.")
+def test_times(db: motte.Database) -> None:
+    moment = datetime(2013, 12, 31, 10, tzinfo=timezone.utc)
+    add(db, when=moment, age=1970)
+    for text in ("2013-12-31T10:00:00Z", "2013-12-31 10:00:00Z", "2013-12-31T11:00:00+01:00", "2013-12-31@10:00:00",
+                 "T1388484000:0", "2013-12-31 + 10h"):
+        assert ids(db, f"when == {text}") == [1], text
+    assert ids(db, "when == 2013-12-31") == []
+    assert ids(db, "when > 2013-12-31") == ids(db, "age == 2013 - 12 - 31") == [1]
+    for text in ("2013-12-31T10:00:00", "2013-13-31", "2013-12-31T24:00:00Z"):
+        with pytest.raises(errors.QuerySyntaxError):
+            ids(db, f"when == {text}")
+
+
+@promises(DOCUMENT, "`now()` is when the query is made, one time wherever it stands in it.", "Results keep that time "
+          "however long they live and are observed; a query that was compiled takes the time of each run.")
+def test_now(db: motte.Database) -> None:
+    add(db, when=datetime.now(timezone.utc))
+    add(db, when=datetime.now(timezone.utc) + timedelta(hours=1))
+    past = db.objects("P").where("when <= now() AND when > now() - 1h AND now() - when < 3600")
+    assert [person.id for person in past] == [1]
+    with db.write():
+        past[0].when = datetime.now(timezone.utc)  # after the results were made
+    assert len(past) == 0
+    assert ids(db, "when <= now()") == [1]
+
+
+@promises(DOCUMENT, "ints give an int, whose quotient drops its fraction; with a double they give a double",
+          "floats and doubles give a double, by IEEE 754: what is divided by zero is infinite",
+          "with a decimal everything is decimal", "the difference of two times is a double, in seconds",
+          "seconds are added to times, and subtracted from them, to the nearest nanosecond",
+          "`*` and `/` come before `+` and `-`.", "Null with anything is null.",
+          "An int that does not fit into 64 bits has no value, which is null, and neither has a division of ints by "
+          "zero, as in SQLite.", "A mixed value is computed with as what it holds; a text or whatever else does not go "
+          "together has no value.", "A sign directly before a number belongs to the number, except behind a value: "
+          "`age -1` is a difference.", "A comparison has at most 200 arithmetic operators.", "properties of list "
+          "elements are computed with inside [SUBQUERY](#paths), and totals such as `@sum` are not.")
+def test_arithmetic(db: motte.Database) -> None:
+    moment = datetime(2020, 1, 1, tzinfo=timezone.utc)
+    boss = add(db, age=7, real=1.5, price=Decimal("0.1"), when=moment, any=3)
+    add(db, age=2**63 - 1, real=0.0, any="x", boss=boss, when=moment + timedelta(minutes=90), friends=[boss])
+    assert ids(db, "age / 2 == 3") == ids(db, "age / 2.0 == 3.5") == ids(db, "real / 0 == inf") == [1]
+    assert ids(db, "1 + age * 2 == 15") == ids(db, "(1 + age) * 2 == 16") == ids(db, "age -1 == 6") == [1]
+    assert ids(db, "price * 3 == decimal(0.3)") == ids(db, "any + 1 == 4") == [1]
+    assert ids(db, "when - boss.when == 5400") == ids(db, "when - 1.5h == boss.when") == [2]
+    assert ids(db, "age + 1 == null") == ids(db, "price + 1 == null") == ids(db, "any + 1 == null") == [2]
+    assert ids(db, "age / 0 == null") == [1, 2]
+    assert ids(db, "SUBQUERY(friends, $f, $f.age * 2 == 14).@count == 1") == [2]
+    for text in ("friends.age + 1 > 2", "friends.@sum.age + 1 > 2", "name + 1 > 2", "when + when > 2"):
+        with pytest.raises(errors.QueryInvalidError):
+            ids(db, text)
+    with pytest.raises(errors.QuerySyntaxError):
+        ids(db, "age" + " + 1" * 201 + " > 0")
+    person = db.model("P")
+    assert [p.id for p in db.objects("P").where(person.age * 2 + 1 == 15)] == [1]
+    assert [p.id for p in db.objects("P").where(person.when - person.boss.when > timedelta(hours=1))] == [2]
+    assert [p.id for p in db.objects("P").where(person.when - timedelta(hours=1) > moment)] == [2]
+    assert [p.id for p in db.objects("P").where((2 * person.age).in_([14, 15]))] == [1]
+
+
 @promises(DOCUMENT, "any type, objects too")
 def test_arguments(db: motte.Database) -> None:
     boss = add(db, name="12")
@@ -174,6 +241,20 @@ def test_arguments(db: motte.Database) -> None:
         assert ids(db, f"{name} == %@", value) == [2]
     assert ids(db, "boss == $0", boss) == [2]
     assert ids(db, "name == %@ && age == %d", "x", 5) == [2]
+
+
+@promises(DOCUMENT, "Arguments may have names: `age > $low AND age < $high`.",
+          "The variable of a `SUBQUERY` is none of them.")
+def test_named_arguments(db: motte.Database) -> None:
+    for age in (1, 5, 9):
+        add(db, age=age)
+    people = db.objects("P")
+    assert [p.id for p in people.where("age > $low AND age < $high", low=1, high=9)] == [2]
+    assert [p.id for p in people.where("age > $low AND age < $0", 9, {"low": 1})] == [2]
+    assert [p.id for p in people.where("age IN $ages", ages=[5, 9])] == [2, 3]
+    assert ids(db, "SUBQUERY(friends, $low, $low.age > $0).@count > 0", 3) == []
+    with pytest.raises(errors.QueryArgumentError):
+        ids(db, "age > $low", {"high": 1})
 
 
 @promises(DOCUMENT, "a and b included", "equal to one of them; nothing is in `{}`", "parts of text or data",

@@ -133,6 +133,47 @@ class Keeper: Object {
         expect("any['list'][0] == 'a' AND id < 4") { $0.any["list"][0] == "a" && $0.id < 4 }
     }
 
+    @Test func arithmetic() {
+        expect("price * 2 > 9") { $0.price * 2 > 9 }
+        expect("(price + 1) * id - 3 >= 20") { ($0.price + 1) * $0.id.double - 3 >= 20 }
+        expect("id / 2 == 3") { $0.id / 2 == 3 }
+        expect("10 - id < 4") { 10 - $0.id < 4 }
+        expect("owner.age + id == 26") { $0.owner.age + $0.id == 26 }
+        expect("id + 1 IN {3, 5}") { asset in (asset.id + 1).in([3, 5]) }
+        let start = Date(timeIntervalSince1970: 2)
+        expect("when - %@ > 4.5", start) { $0.when - start > 4.5 }
+        expect("when + 5 > %@", Date(timeIntervalSince1970: 10)) { $0.when + 5 > Date(timeIntervalSince1970: 10) }
+        expect("when - when == 0 AND id < 3") { $0.when - $0.when == 0 && $0.id < 3 }
+        let keepers = realm.objects(Keeper.self)
+        #expect(keepers.where { ($0.assets.price * 2 > 30).count == 1 }.map(\.name) == ["Bob"])
+        let text = Query<Asset>._constructForTesting()._constructPredicate2 { $0.price * 2 - 1 > 9 }.0
+        #expect(text == "(((price * %@) - %@) > %@)")
+        #expect(misuses { _ = realm.objects(Asset.self).where { $0.scores.count.double + 1 > 2 }.count }.count == 1)
+    }
+
+    /// Unmanaged collections answer like files.
+    @Test func arithmeticWithoutAFile() {
+        let list = List<Asset>()
+        for id in 0 ..< 4 { list.append(Asset(value: ["id": id, "price": Double(id) / 2])) }
+        let passes = { (text: String) in Array(list).filter { NSPredicate(format: text).evaluate(with: $0) }.map(\.id) }
+        #expect(passes("price * 2 == id AND id + 1 > 2") == [2, 3])
+        #expect(passes("id / (id - 1) == 2") == [2])
+        #expect(passes("owner.age + 1 == NULL") == [0, 1, 2, 3])
+    }
+
+    @Test func argumentsWithNames() {
+        let assets = realm.objects(Asset.self)
+        let some = assets.filter(
+            "id > $low AND id < $high AND price < %@", 8.0, ["low": 3, "high": 7] as [String: Any])
+        #expect(some.map(\.id) == [4, 5])
+        #expect(assets.filter("id IN $ids", ["ids": [2, 3]]).map(\.id) == [2, 3])
+        #expect(misuses { _ = assets.filter("id > $low", ["high": 3]).count }.first?.contains("$low") == true)
+        let tooMany = ["low": 1, "high": 3]
+        #expect(misuses { _ = assets.filter("id > $low", tooMany).count }.first?.contains("$high") == true)
+        #expect(misuses { _ = assets.filter("id > $low", 3).count }.first?.contains("dictionary") == true)
+        #expect(assets.filter("TRUEPREDICATE SORT(id DESC) OFFSET(2) LIMIT(3)").map(\.id) == [9, 8, 7])
+    }
+
     @Test func whatCannotBeAskedIsMisuse() {
         let assets = realm.objects(Asset.self)
         #expect(misuses { _ = assets.filter("nothing == 1").count }.first?.contains("nothing") == true)

@@ -92,6 +92,7 @@ struct NaiveEvaluator {
     // MARK: Comparisons
 
     private func passes(_ comparison: Predicate.Comparison, _ name: String, _ key: Int64) -> Bool {
+        if let holds = arithmeticHolds(comparison, name, key) { return holds }
         switch (comparison.left, comparison.right) {
         case (.path(let left), .path(let right)):
             let leftValue = reach(name, key, left.names[...]), rightValue = reach(name, key, right.names[...])
@@ -298,7 +299,7 @@ struct NaiveEvaluator {
 
     // MARK: One value
 
-    private func single(_ operand: Predicate.Operand) -> Value {
+    func single(_ operand: Predicate.Operand) -> Value {
         switch operand {
         case .constant(let value, _): return value
         case .argument(let number, _):
@@ -308,7 +309,7 @@ struct NaiveEvaluator {
         }
     }
 
-    private func several(_ operand: Predicate.Operand) -> [Value] {
+    func several(_ operand: Predicate.Operand) -> [Value] {
         switch operand {
         case .list(let elements, _): return elements.map(single)
         case .argument(let number, _):
@@ -445,7 +446,8 @@ struct NaiveEvaluator {
             switch clause {
             case .sort(let sort): keys = sorted(keys, name, sort)
             case .limit(.count(let limit)): keys = Array(keys.prefix(limit))
-            case .limit(.argument): break
+            case .offset(.count(let offset)): keys = Array(keys.dropFirst(offset))
+            case .limit(.argument), .offset(.argument): break
             case .distinct(let paths):
                 var kept: [[Value]] = []
                 keys = keys.filter { key in

@@ -30,6 +30,8 @@ import Testing
         ("a == +inf OR a == -infinity OR a == nan", "a == +inf OR a == -inf OR a == +nan"),
         ("%@ == a AND b == %@", "$0 == a AND b == $1"), ("größe == 1", "größe == 1"),
         ("a == 1 SORT(b ASC, c.d desc, e) LIMIT(3)", "a == 1 SORT(b ASC, c.d DESC, e ASC) LIMIT(3)"),
+        ("a SORT(b) offset(20) LIMIT(10)", "a == true SORT(b ASC) OFFSET(20) LIMIT(10)"),
+        ("OFFSET($0)", "OFFSET($0)"), ("offset == 3", "`offset` == 3"),
         ("sort(b)", "SORT(b ASC)"), ("LIMIT($0)", "LIMIT($0)"),
         ("a DISTINCT(b, c.d) SORT(b) LIMIT(2)", "a == true DISTINCT(b, c.d) SORT(b ASC) LIMIT(2)"),
         (
@@ -56,6 +58,30 @@ import Testing
         ("o == oid(507F1f77bcf86cd799439011)", "o == oid(507f1f77bcf86cd799439011)"),
         ("u == uuid(123E4567-e89b-12d3-a456-426614174000)", "u == uuid(123e4567-e89b-12d3-a456-426614174000)"),
         ("uuid == oid AND decimal", "uuid == oid AND decimal == true"),
+        ("t > 2013-12-31", "t > T1388448000:0"), ("t == 2013-12-31T10:00:00Z", "t == T1388484000:0"),
+        ("t == 2013-12-31t10:00:00.25+01:00", "t == T1388480400:250000000"),
+        ("t == 2013-12-31 10:00:00-0100 AND b", "t == T1388487600:0 AND b == true"),
+        ("t == 2013-12-31@10:0:1", "t == T1388484001:0"), ("t == 2013-1-1@0:0:0:5", "t == T1356998400:5"),
+        ("2013-12-31>t", "T1388448000:0 > t"), ("t IN {2013-12-31, now()}", "t IN {T1388448000:0, now()}"),
+        ("t < NOW() - 7d", "t < now() - 604800"), ("t > now()-1.5h+2w", "t > now() - 5400.0 + 1209600"),
+        ("t BETWEEN now() - 5m AND now()", "t BETWEEN {now() - 300, now()}"),
+        ("t BETWEEN $0 AND now() AND b", "t BETWEEN {$0, now()} AND b == true"), ("now == -30s", "now == -30"),
+        ("a + 2 * b > 3", "a + 2 * b > 3"), ("(a + 2) * b > 3", "(a + 2) * b > 3"),
+        ("a ==[c] -1 AND b[1] -1 == -1", "a ==[c] -1 AND b[1] - 1 == -1"),
+        ("a - (b - c) == a - b - c", "a - (b - c) == a - b - c"), ("((a)) == (b)", "a == b"),
+        ("a / (b * c) != a / b * c", "a / (b * c) != a / b * c"), ("a -1 > b-1", "a - 1 > b - 1"),
+        ("a == -1 - -1", "a == -1 - -1"), ("-a < -(b + 1)", "0 - a < 0 - (b + 1)"),
+        ("3 > $0 * -a", "3 > $0 * (0 - a)"), ("a.and -1 > 0", "a.`and` - 1 > 0"),
+        ("a[0] -1 > l.@count", "a[0] - 1 > l.@count"), ("(a > 1) AND (a + 1 > 1)", "a > 1 AND a + 1 > 1"),
+        ("((a + 1) * 2 > 1 OR b)", "(a + 1) * 2 > 1 OR b == true"), ("a * 2 NOT IN {1 + 1}", "NOT a * 2 IN {1 + 1}"),
+        ("a BETWEEN (1 + 2) AND 4 * 2 AND b", "a BETWEEN {1 + 2, 4 * 2} AND b == true"),
+        ("2013 - 12 - 31 == a", "2013 - 12 - 31 == a"), ("10-5-2 == a", "10 - 5 - 2 == a"),
+        ("a == $age AND b == $age", "a == $0 AND b == $0"),
+        ("a == $x AND b == $2 AND c < $y", "a == $3 AND b == $2 AND c < $4"),
+        ("a == %@ AND b IN $list", "a == $0 AND b IN $1"), ("a[$key] == 1 LIMIT($n)", "a[$0] == 1 LIMIT($1)"),
+        ("a BETWEEN $low AND $high", "a BETWEEN {$0, $1}"), ("a IN {$one, 2}", "a IN {$0, 2}"),
+        ("SUBQUERY(a, $x, $x.p > $y AND $x == $z).@count > $x", "SUBQUERY(a, $x, $x.p > $0 AND $x == $1).@count > $2"),
+        ("SUBQUERY(a, $x, $x.p * $x.q > 1).@count > 0", "SUBQUERY(a, $x, $x.p * $x.q > 1).@count > 0"),
     ]
 
     @Test(arguments: forms) func readsAndPrints(text: String, canonical: String) throws {
@@ -83,7 +109,8 @@ import Testing
         ("a.@sum.@min == 1", .querySyntax, 7), ("a ==[x] 'x'", .querySyntax, 5),
         ("a <[c] 'x'", .queryInvalid, 3), ("a DISTINCT(b", .querySyntax, 12), ("DISTINCT()", .querySyntax, 9),
         ("a DISTINCT(b ASC)", .querySyntax, 13),
-        ("LIMIT(-1)", .querySyntax, 6), ("SORT(a b)", .querySyntax, 7), ("5", .querySyntax, 1), ("$0", .querySyntax, 2),
+        ("LIMIT(-1)", .querySyntax, 6), ("SORT(a b)", .querySyntax, 7), ("OFFSET(-1)", .querySyntax, 7),
+        ("5", .querySyntax, 1), ("$0", .querySyntax, 2),
         ("a == $", .querySyntax, 5), ("a == $0 AND b == %@", .querySyntax, 17), ("a == $99999", .querySyntax, 5),
         ("a == '\\q'", .querySyntax, 6), ("a == '\\ud800'", .querySyntax, 6), ("t == T1:1000000000", .querySyntax, 5),
         ("d == X'0'", .querySyntax, 6), ("a == %q", .querySyntax, 5), ("``", .querySyntax, 0),
@@ -92,7 +119,13 @@ import Testing
         ("SUBQUERY(a, x, $x.b == 1).@count > 0", .querySyntax, 12),
         ("SUBQUERY(a, $x).@count > 0", .querySyntax, 14), ("SUBQUERY(a, $x, $x.b == 1).@sum > 0", .querySyntax, 27),
         ("SUBQUERY(a, $x, $x.b == 1).@count", .querySyntax, 33), ("a BETWEEN[c] {1, 2}", .queryInvalid, 9),
-        ("a & b", .querySyntax, 2),
+        ("a & b", .querySyntax, 2), ("t == 2013-12-32", .querySyntax, 5), ("t == 2013-12-31x", .querySyntax, 5),
+        ("t == 2013-12-31T10:00:00", .querySyntax, 5), ("t == 2013-12-31T25:00:00Z", .querySyntax, 5),
+        ("t == 2013-12-31@10:00", .querySyntax, 5), ("t == 2013-12-31T10:00:00Zx", .querySyntax, 5),
+        ("t > now(", .querySyntax, 8), ("t > now() - 7y", .querySyntax, 12), ("a + ", .querySyntax, 4),
+        ("a + 1", .querySyntax, 5), ("(a + 1", .querySyntax, 6), ("a * (b > 1)", .querySyntax, 7),
+        ("a + b * == 1", .querySyntax, 8), ("now()", .querySyntax, 5), ("a == 99999999999999999w", .querySyntax, 5),
+        ("a == + 1", .querySyntax, 5),
     ]
 
     @Test(arguments: failures) func pointsAtTheMistake(text: String, code: ErrorCode, offset: Int) {
@@ -119,6 +152,10 @@ import Testing
             let deep = String(repeating: pair.0, count: 100_000) + "a" + String(repeating: pair.1, count: 100_000)
             #expect(throws: DatabaseError.self) { try ParsedQuery.parse(deep) }
         }
+        let sums = String(repeating: "a + ", count: 100_000) + "a > 0"
+        #expect(throws: DatabaseError.self) { try ParsedQuery.parse(sums) }
+        let signs = "a > " + String(repeating: "- ", count: 100_000) + "a"
+        #expect(throws: DatabaseError.self) { try ParsedQuery.parse(signs) }
         let near = String(repeating: "(", count: 200) + "a" + String(repeating: ")", count: 200)
         _ = try ParsedQuery.parse(near)
         let wide = try ParsedQuery.parse((0 ..< 20_000).map { "a == \($0)" }.joined(separator: " OR "))

@@ -84,10 +84,11 @@ enum RandomPredicate {
     private static func operand(_ random: inout SeededRandom) -> Predicate.Operand {
         if random.chance(8) {
             var inner = make(&random, depth: random.below(2))
-            if random.chance(50) { inner = inner.about("x") }
+            let variable = random.pick(["x", "_1", "größe"])
+            if random.chance(50) { inner = inner.about(variable) }
             var collection = path(&random)
             collection.quantifier = nil
-            return .subquery(.init(collection, random.pick(["x", "_1", "größe"]), inner))
+            return .subquery(.init(collection, variable, inner))
         }
         return random.chance(60) ? .path(path(&random)) : value(&random)
     }
@@ -100,7 +101,8 @@ enum RandomPredicate {
         var path = Predicate.Path((0 ..< random.below(4)).map { _ in random.pick(names) })
         if random.chance(20) { path.quantifier = random.pick(Predicate.Quantifier.allCases) }
         if random.chance(20) { path.collectionOperator = random.pick(Predicate.CollectionOperator.allCases) }
-        if random.chance(10) { path.variable = random.pick(["x", "dog"]) }
+        // By itself outside a SUBQUERY it would be an argument's name.
+        if random.chance(10), !path.names.isEmpty { path.variable = random.pick(["x", "dog"]) }
         guard !path.names.isEmpty else { return path }
         while random.chance(15) {
             switch random.below(4) {

@@ -138,7 +138,7 @@ package struct RandomQueries {
         package var arguments: [Argument]
     }
 
-    private struct State {
+    struct State {
         var arguments: [Argument] = []
         var subqueries = 0
     }
@@ -168,13 +168,13 @@ package struct RandomQueries {
         }
     }
 
-    private struct Walk {
+    struct Walk {
         var names: [String] = []
         var collections = 0
         var property: Property
     }
 
-    private func walk(
+    func walk(
         _ world: some QuerySubjects, _ name: String, _ random: inout SeededRandom, toOne: Bool = false
     ) throws -> Walk? {
         var type = try world.type(name)
@@ -213,7 +213,7 @@ package struct RandomQueries {
                 if let walk = try walk(world, name, &random, toOne: true) { paths.append(Predicate.Path(walk.names)) }
             }
             return paths.isEmpty ? nil : .distinct(paths)
-        default: return .limit(.count(random.below(14)))
+        default: return random.chance(40) ? .offset(.count(random.below(14))) : .limit(.count(random.below(14)))
         }
     }
 
@@ -231,6 +231,7 @@ package struct RandomQueries {
         var path = Predicate.Path(walk.names)
         let property = walk.property
         if random.chance(10), let pair = try pair(world, name, &random) { return pair }
+        if random.chance(10), let computed = try arithmetic(world, name, &random, &state) { return computed }
         if random.chance(12), let subquery = try subquery(world, name, &random, &state) { return subquery }
         if property.type == .mixed, walk.collections == 0 || random.chance(30), random.chance(40) {
             return inside(world, walk, path, &random, &state)
@@ -361,13 +362,13 @@ package struct RandomQueries {
         }
     }
 
-    private func operand(_ value: Value, _ random: inout SeededRandom, _ state: inout State) -> Predicate.Operand {
+    func operand(_ value: Value, _ random: inout SeededRandom, _ state: inout State) -> Predicate.Operand {
         if random.chance(50), value.kind != .list, value.kind != .map { return .constant(value) }
         state.arguments.append(.value(value))
         return .argument(state.arguments.count - 1)
     }
 
-    private func list(_ values: [Value], _ random: inout SeededRandom, _ state: inout State) -> Predicate.Operand {
+    func list(_ values: [Value], _ random: inout SeededRandom, _ state: inout State) -> Predicate.Operand {
         if random.chance(50), !values.contains(where: { $0.kind == .list || $0.kind == .map }) {
             return .list(values.map { .constant($0) })
         }
@@ -450,6 +451,10 @@ private extension Predicate.Operand {
         case .subquery(var subquery):
             subquery.collection.variable = variable
             return .subquery(subquery)
+        case .arithmetic(var arithmetic):
+            arithmetic.left = arithmetic.left.about(variable)
+            arithmetic.right = arithmetic.right.about(variable)
+            return .arithmetic(arithmetic)
         default: return self
         }
     }

@@ -246,9 +246,9 @@ public func motte_coll_filter(
         let arguments = try queryArguments(args, arg_count)
         if box.core.publicNames.isEmpty { return try box.collection.filter(text, arguments) }
         let query = try ParsedQuery.parse(text)
-        try arguments.checkNoSurplus(query.argumentCount)
+        let fitted = try arguments.fitted(to: query)
         let stored = box.core.publicNames.query(query, of: box.collection.target, in: try box.session.schema)
-        return try box.collection.narrowed(by: stored, arguments)
+        return try box.collection.narrowed(by: stored, fitted)
     }
 }
 

@@ -135,7 +135,7 @@ package class LiveCollection {
     /// Narrowed by query text, which may end in SORT, DISTINCT and LIMIT.
     package func filter(_ text: String, _ arguments: Arguments = Arguments()) throws(DatabaseError) -> LiveResults {
         let query = try ParsedQuery.parse(text)
-        try arguments.checkNoSurplus(query.argumentCount)
+        let arguments = try arguments.fitted(to: query)
         return try narrowed(by: query, arguments)
     }
 

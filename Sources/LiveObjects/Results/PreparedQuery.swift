@@ -1,6 +1,6 @@
 /// A query of one class, compiled once and run often, each time against what its session shows then.
 ///
-/// Binding another argument does not disturb results that were made before.
+/// Binding another argument does not disturb results that were made before. In each run now() is when it runs.
 import MotteQueryEngine
 import MotteSchemaModel
 import MotteValues
@@ -23,9 +23,9 @@ package final class PreparedQuery {
     ) throws(DatabaseError) {
         self.session = session
         self.table = table
-        self.arguments = arguments
         parsed = query
-        try arguments.checkNoSurplus(parsed.argumentCount)
+        let arguments = try arguments.fitted(to: query)
+        self.arguments = arguments
         stage = try ResultsStage(parsed, arguments, target: table, session: session)
     }
 
@@ -38,6 +38,11 @@ package final class PreparedQuery {
     }
 
     package var argumentCount: Int { parsed.argumentCount }
+
+    private func stageNow() throws(DatabaseError) -> ResultsStage {
+        if parsed.asksForNow { stage = try ResultsStage(parsed, arguments, target: table, session: session) }
+        return stage
+    }
 
     package func bind(_ position: Int, to value: Value) throws(DatabaseError) {
         try session.check()
@@ -53,15 +58,15 @@ package final class PreparedQuery {
     /// Canonical text with arguments filled in.
     package func describe() throws(DatabaseError) -> String {
         try session.check()
-        return stage.text
+        return try stageNow().text
     }
 
     /// How it would be evaluated now, in one line.
-    package func explain() throws(DatabaseError) -> String { try stage.explain(try session.source()) }
+    package func explain() throws(DatabaseError) -> String { try stageNow().explain(try session.source()) }
 
     package func results() throws(DatabaseError) -> LiveResults {
         try session.check()
-        return LiveResults(session, source: .table(table), stages: [stage])
+        return LiveResults(session, source: .table(table), stages: [try stageNow()])
     }
 
     /// Over the elements of a collection instead of all objects.
@@ -74,13 +79,13 @@ package final class PreparedQuery {
         guard target == table else {
             throw DatabaseError(.invalidArgument, "the query is of another class than the elements")
         }
-        return try collection.results().adding(stage)
+        return try collection.results().adding(try stageNow())
     }
 
-    package func count() throws(DatabaseError) -> Int { try stage.count(try session.source()) }
+    package func count() throws(DatabaseError) -> Int { try stageNow().count(try session.source()) }
 
     package func first() throws(DatabaseError) -> LiveObject? {
-        guard let key = try stage.first(try session.source()) else { return nil }
+        guard let key = try stageNow().first(try session.source()) else { return nil }
         return try session.handle(table, ObjectKey(key))
     }
 }

@@ -18,6 +18,8 @@ package struct ResultsStage: Sendable {
         _ query: ParsedQuery, _ arguments: Arguments, target: TableKey, session: Session
     ) throws(DatabaseError) {
         let schema = try session.schema
+        // What now() is stays what it was, however long the results live.
+        let arguments = arguments.timed
         // Bound with its own text first, so that errors point into it.
         bound = try BoundQuery.bind(query, table: target, schema: schema, arguments: arguments)
         predicate = query.predicate.filled(with: arguments)

@@ -44,6 +44,8 @@ public protocol RealmPropertyType {}
 public protocol RealmEnum: RealmOptionalType, _RealmSchemaDiscoverable {}
 public protocol _QueryOrdered {}
 public protocol _QueryNumeric: _QueryOrdered {}
+public protocol _QueryArithmetic: _QueryNumeric {}
+public protocol _QueryTime {}
 public protocol _QueryBinary: _QueryOrdered {}
 public protocol _QueryString: _QueryBinary {}
 /// Inverse links, for constraints.

@@ -33,7 +33,7 @@ extension Bool: _Basic, _PrimaryKey, _Indexable, RealmOptionalType {
 
 /// Integers of all widths are stored in 64 bits and declared with their own, so that nobody writes what does not fit.
 public protocol _StoredInteger: _Basic, FixedWidthInteger, _PrimaryKey, _Indexable, MinMaxType, AddableType,
-    SortableType, _QueryNumeric, RealmOptionalType
+    SortableType, _QueryArithmetic, RealmOptionalType
 {}
 
 extension _StoredInteger {
@@ -100,7 +100,7 @@ extension Int64: _StoredInteger {
     }
 }
 
-extension Float: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, RealmOptionalType {
+extension Float: _Basic, MinMaxType, AddableType, SortableType, _QueryArithmetic, RealmOptionalType {
     /// Stored as a float of 32 bits.
     public typealias PersistedType = Float
     public static var _shape: _Shape { _Shape(.float) }
@@ -118,7 +118,7 @@ extension Float: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, R
     }
 }
 
-extension Double: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, RealmOptionalType {
+extension Double: _Basic, MinMaxType, AddableType, SortableType, _QueryArithmetic, RealmOptionalType {
     /// Stored as a double of 64 bits.
     public typealias PersistedType = Double
     public static var _shape: _Shape { _Shape(.double) }
@@ -142,7 +142,7 @@ extension Double: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, 
 }
 
 /// Stored as a double; prefer `Double`, which is the same on every platform.
-extension CGFloat: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric, RealmOptionalType {
+extension CGFloat: _Basic, MinMaxType, AddableType, SortableType, _QueryArithmetic, RealmOptionalType {
     /// Stored as a double of 64 bits.
     public typealias PersistedType = CGFloat
     public static var _shape: _Shape { _Shape(.double) }
@@ -183,7 +183,7 @@ extension Data: _Basic, SortableType, _QueryBinary {
     public func _encode(_ encoder: _Encoder) { encoder.put(self, kind: .data) }
 }
 
-extension Date: _Basic, _Indexable, MinMaxType, SortableType, _QueryNumeric {
+extension Date: _Basic, _Indexable, MinMaxType, SortableType, _QueryNumeric, _QueryTime {
     /// Stored as a timestamp: seconds since 1970 and nanoseconds. A `Date` of this century survives a round trip
     /// exactly.
     public typealias PersistedType = Date
@@ -240,7 +240,7 @@ extension ObjectId: _Basic, _PrimaryKey, _Indexable {
     }
 }
 
-extension Decimal128: _Basic, MinMaxType, AddableType, SortableType, _QueryNumeric {
+extension Decimal128: _Basic, MinMaxType, AddableType, SortableType, _QueryArithmetic {
     /// Stored as a decimal128 of 16 bytes.
     public typealias PersistedType = Decimal128
     public static var _shape: _Shape { _Shape(.decimal) }
@@ -376,6 +376,8 @@ extension Optional: _Indexable where Wrapped: _Indexable {}
 extension Optional: _PrimaryKey where Wrapped: _PrimaryKey {}
 extension Optional: _QueryOrdered where Wrapped: _Persistable, Wrapped.PersistedType: _QueryOrdered {}
 extension Optional: _QueryNumeric where Wrapped: _Persistable, Wrapped.PersistedType: _QueryNumeric {}
+extension Optional: _QueryArithmetic where Wrapped: _Persistable, Wrapped.PersistedType: _QueryArithmetic {}
+extension Optional: _QueryTime where Wrapped == Date {}
 extension Optional: _QueryBinary where Wrapped: _Persistable, Wrapped.PersistedType: _QueryBinary {}
 extension Optional: _QueryString where Wrapped: _Persistable, Wrapped.PersistedType: _QueryString {}
 

@@ -58,6 +58,7 @@ package enum QueryNode {
     case condition(QueryPredicate, reaching: QueryReach)
     /// The count of elements that meet a condition.
     case subquery(QueryPredicate.Subquery)
+    case arithmetic(QueryPredicate.Arithmetic, reaching: QueryReach)
     /// What cannot be asked, with the reason.
     case invalid(String)
 }
@@ -80,6 +81,7 @@ public struct Query<T> {
         case .condition(let predicate, _): text.add(predicate)
         case .path(let path): text.add(Query.isTrue(path))
         case .subquery(let subquery): text.add(.subquery(subquery))
+        case .arithmetic(let arithmetic, _): text.add(.arithmetic(arithmetic))
         case .invalid(let message): misuse(message, .invalidInput)
         }
         return (text.format, text.values)
@@ -93,6 +95,7 @@ public struct Query<T> {
             return ParsedQuery(predicate)
         case .path(let path): return ParsedQuery(Query.isTrue(path))
         case .subquery: throw DatabaseError(.queryInvalid, "compare the count of the subquery with a number")
+        case .arithmetic: throw DatabaseError(.queryInvalid, "compare what is computed with a value")
         case .invalid(let message): throw DatabaseError(.queryInvalid, message)
         }
     }
@@ -118,7 +121,7 @@ public struct Query<T> {
             change(&path)
             return Query<V>(.path(path))
         case .invalid(let message): return Query<V>(.invalid(message))
-        case .condition, .subquery: return Query<V>(.invalid("this cannot be asked of a condition"))
+        case .condition, .subquery, .arithmetic: return Query<V>(.invalid("this can only be asked of a property"))
         }
     }
 
@@ -145,15 +148,16 @@ public struct Query<T> {
         switch node {
         case .path(let path): path.operand
         case .subquery(let subquery): .subquery(subquery)
+        case .arithmetic(let arithmetic, _): .arithmetic(arithmetic)
         case .condition, .invalid: nil
         }
     }
 
-    fileprivate var reach: QueryReach {
+    var reach: QueryReach {
         switch node {
         case .path(let path):
             QueryReach(collections: path.collectionDepth.map { [Array(path.names[..<$0])] } ?? [])
-        case .condition(_, let reach): reach
+        case .condition(_, let reach), .arithmetic(_, let reach): reach
         case .subquery, .invalid: QueryReach()
         }
     }
@@ -164,7 +168,7 @@ public struct Query<T> {
         return path.collectionDepth != nil && path.total == nil && path.subscripts.isEmpty
     }
 
-    private var reason: String {
+    var reason: String {
         if case .invalid(let message) = node { return message }
         return "a condition cannot be compared"
     }
@@ -281,7 +285,7 @@ extension Query where T == Bool {
         switch node {
         case .condition(let predicate, _): predicate
         case .path(let path): Query.isTrue(path)
-        case .subquery, .invalid: nil
+        case .subquery, .arithmetic, .invalid: nil
         }
     }
 
@@ -358,6 +362,12 @@ private struct SubqueryScope {
     }
 
     private func relative(_ operand: QueryPredicate.Operand) -> QueryPredicate.Operand? {
+        if case .arithmetic(var arithmetic) = operand {
+            guard let left = relative(arithmetic.left), let right = relative(arithmetic.right) else { return nil }
+            arithmetic.left = left
+            arithmetic.right = right
+            return .arithmetic(arithmetic)
+        }
         guard case .path(var path) = operand else { return operand }
         guard path.names.count >= collection.count,
             zip(path.names, collection).allSatisfy({ $0.text == $1 })

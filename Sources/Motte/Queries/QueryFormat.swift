@@ -102,6 +102,13 @@ struct QueryFormat {
             variables = outer
         case .shape(let shape, _):
             if let value = shape.value { add("%@", value) } else { format += shape.text }
+        case .now: format += "now()"
+        case .arithmetic(let arithmetic):
+            format += "("
+            add(arithmetic.left)
+            format += " \(arithmetic.operator.rawValue) "
+            add(arithmetic.right)
+            format += ")"
         // Conditions are built with their values in them.
         case .argument(let number, _): format += "$\(number)"
         }

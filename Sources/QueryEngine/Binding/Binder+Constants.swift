@@ -16,7 +16,8 @@ extension Binder {
                     "argument $\(number) is a list; a single value is needed here", at: position, .queryArgument)
             }
         case .list(_, let position): throw failure("a list in braces follows IN or BETWEEN only", at: position)
-        case .path, .subquery, .shape: throw failure("a value is needed here", at: operand.position)
+        case .path, .subquery, .shape, .arithmetic, .now:
+            throw failure("a value is needed here", at: operand.position)
         }
     }
 
@@ -38,7 +39,8 @@ extension Binder {
             }
         case .constant(.list(let values), _): return values.map { ($0, operand) }
         case .constant(_, let position): throw failure("a list is written in braces: {1, 2, 3}", at: position)
-        case .path, .subquery, .shape: throw failure("a list of values is needed here", at: operand.position)
+        case .path, .subquery, .shape, .arithmetic, .now:
+            throw failure("a list of values is needed here", at: operand.position)
         }
     }
 

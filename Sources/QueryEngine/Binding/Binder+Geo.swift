@@ -76,7 +76,7 @@ extension Binder {
             } catch {
                 throw failure(error.message, at: operand.position, .queryArgument)
             }
-        case .path, .subquery, .list:
+        case .path, .subquery, .list, .arithmetic, .now:
             throw failure("GEOWITHIN needs a shape on its right, such as geoBox([0, 0], [1, 1])", at: operand.position)
         }
     }

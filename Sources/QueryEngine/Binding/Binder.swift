@@ -73,7 +73,11 @@ struct Binder {
 
     // MARK: Sides
 
-    private func bind(_ comparison: Predicate.Comparison) throws(DatabaseError) -> BoundPredicate {
+    private func bind(_ written: Predicate.Comparison) throws(DatabaseError) -> BoundPredicate {
+        var comparison = written
+        comparison.left = try computed(written.left)
+        comparison.right = try computed(written.right)
+        if comparison.left.isArithmetic || comparison.right.isArithmetic { return try bindArithmetic(comparison) }
         let sign = comparison.operator
         if case .path(let path) = comparison.left, try asksWhere(path, comparison) {
             return try bindGeo(path, comparison.right, at: comparison.position)

@@ -27,6 +27,8 @@ package indirect enum BoundPredicate: Sendable {
     case geo(GeoTest)
     /// Two paths without collections, compared with each other.
     case paths(BoundPath, PairTest, BoundPath)
+    /// Arithmetic on one side or on both.
+    case arithmetic(BoundExpression, ComparisonOperator, BoundExpression)
     case not(BoundPredicate)
     case and([BoundPredicate])
     case or([BoundPredicate])

@@ -13,6 +13,7 @@ package struct BoundQuery: Sendable {
         case sort([SortKey])
         case distinct([BoundPath])
         case limit(Int)
+        case offset(Int)
     }
 
     /// The class the query is about.
@@ -27,6 +28,7 @@ package struct BoundQuery: Sendable {
     package static func bind(
         _ parsed: ParsedQuery, table: TableKey, schema: Schema, arguments: Arguments = Arguments()
     ) throws(DatabaseError) -> BoundQuery {
+        let arguments = arguments.timed
         let resolver = PathResolver(schema: schema, source: parsed.source, arguments: arguments)
         _ = try resolver.type(table)
         let binder = Binder(resolver: resolver, table: table, arguments: arguments)
@@ -62,6 +64,25 @@ package struct BoundQuery: Sendable {
         return rest.isEmpty
     }
 
+    /// How many elements are enough for these steps, where the first of them only cut: then the rest need not be found.
+    static func enough(for steps: ArraySlice<Step>) -> Int? {
+        var skipped = 0
+        for step in steps {
+            switch step {
+            case .offset(let offset): skipped = sum(skipped, offset)
+            case .limit(let limit): return sum(skipped, limit)
+            case .sort, .distinct: return nil
+            }
+        }
+        return nil
+    }
+
+    /// As large as there are numbers for it.
+    static func sum(_ left: Int, _ right: Int) -> Int {
+        let (sum, overflow) = left.addingReportingOverflow(right)
+        return overflow ? .max : sum
+    }
+
     /// Of a plain query.
     package var limit: Int? {
         guard isPlain, case .limit(let limit)? = steps.last else { return nil }
@@ -92,11 +113,18 @@ extension Binder {
                 for path in paths { bound.append(try distinctPath(path)) }
                 if !bound.isEmpty { steps.append(.distinct(bound)) }
             case (.limit(let written), let before):
-                let limit = try limit(written)
+                let limit = try count(written, "LIMIT")
                 if case .limit(let earlier)? = before {
                     steps[steps.count - 1] = .limit(min(earlier, limit))
                 } else {
                     steps.append(.limit(limit))
+                }
+            case (.offset(let written), let before):
+                let offset = try count(written, "OFFSET")
+                if case .offset(let earlier)? = before {
+                    steps[steps.count - 1] = .offset(BoundQuery.sum(earlier, offset))
+                } else {
+                    steps.append(.offset(offset))
                 }
             }
         }
@@ -129,13 +157,13 @@ extension Binder {
         return bound
     }
 
-    func limit(_ limit: Ordering.Limit) throws(DatabaseError) -> Int {
+    private func count(_ limit: Ordering.Limit, _ clause: String) throws(DatabaseError) -> Int {
         switch limit {
         case .count(let count): return max(0, count)
         case .argument(let number, let position):
             let argument = try arguments.argument(number, at: position, in: source)
             guard case .value(.int(let count)) = argument, count >= 0 else {
-                throw failure("LIMIT needs an int that is not negative", at: position, .queryArgument)
+                throw failure("\(clause) needs an int that is not negative", at: position, .queryArgument)
             }
             return Int(count)
         }

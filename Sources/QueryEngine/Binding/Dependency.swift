@@ -24,7 +24,7 @@ extension BoundQuery {
             switch step {
             case .sort(let keys): for key in keys { found.visit(key.path, [], table, isForOrder: isPlain) }
             case .distinct(let paths): for path in paths { found.visit(path, [], table) }
-            case .limit: break
+            case .limit, .offset: break
             }
         }
         return found.dependencies
@@ -56,11 +56,24 @@ private struct DependencyFinder {
         case .paths(let left, _, let right):
             visit(left, steps, table)
             visit(right, steps, table)
+        case .arithmetic(let left, _, let right):
+            visit(left, steps, table)
+            visit(right, steps, table)
         case .geo(let test):
             add(steps, table, test.type)
             add(steps, table, test.coordinates)
         case .not(let inner), .comparison(_, let inner): visit(inner, steps, table)
         case .and(let parts), .or(let parts): for part in parts { visit(part, steps, table) }
+        }
+    }
+
+    private mutating func visit(_ expression: BoundExpression, _ steps: [PathStep], _ table: TableKey) {
+        switch expression {
+        case .constant: break
+        case .path(let path, _): visit(path, steps, table)
+        case .arithmetic(let left, _, let right, _):
+            visit(left, steps, table)
+            visit(right, steps, table)
         }
     }
 

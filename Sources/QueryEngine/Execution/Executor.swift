@@ -38,8 +38,7 @@ package final class Executor {
     private func keys(atMost most: Int) throws(DatabaseError) -> [Int64] {
         defer { context.flushCounters() }
         let steps = query.steps + (most == .max ? [] : [.limit(most)])
-        var wanted: Int?
-        if case .limit(let limit)? = steps.first { wanted = limit }
+        let wanted = BoundQuery.enough(for: steps[...])
         if wanted == 0 { return [] }
         return try apply(steps, to: try selectedKeys(limit: wanted))
     }
@@ -50,10 +49,10 @@ package final class Executor {
         for (index, step) in steps.enumerated() {
             switch step {
             case .limit(let limit): if limit < keys.count { keys.removeLast(keys.count - limit) }
+            case .offset(let offset): keys.removeFirst(min(offset, keys.count))
             case .distinct(let paths): keys = try Distinct(context, query.table, paths).first(of: keys)
             case .sort(let sort):
-                var wanted: Int?
-                if index + 1 < steps.count, case .limit(let limit) = steps[index + 1] { wanted = limit }
+                let wanted = BoundQuery.enough(for: steps[(index + 1)...])
                 let order = index == 0 ? try sortOrder() : try SortOrder(context, query.table, sort)
                 keys = try order.sorted(keys, limit: wanted)
             }

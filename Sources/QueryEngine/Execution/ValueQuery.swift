@@ -17,6 +17,7 @@ package struct ValueQuery: Sendable {
         /// The first of equal values.
         case distinct
         case limit(Int)
+        case offset(Int)
     }
 
     /// `name` is what messages call a value, such as `Person.tags`. Not for lists of objects.
@@ -25,7 +26,7 @@ package struct ValueQuery: Sendable {
     ) throws(DatabaseError) -> ValueQuery {
         var resolver = PathResolver(schema: .empty, source: parsed.source)
         resolver.values = (type, name)
-        let binder = Binder(resolver: resolver, table: TableKey(0), arguments: arguments)
+        let binder = Binder(resolver: resolver, table: TableKey(0), arguments: arguments.timed)
         let predicate = try binder.bind(parsed.predicate)
         var steps: [Step] = []
         for step in try binder.steps(parsed.ordering) {
@@ -33,6 +34,7 @@ package struct ValueQuery: Sendable {
             case .sort(let keys): if let first = keys.first { steps.append(.sort(isAscending: first.isAscending)) }
             case .distinct: steps.append(.distinct)
             case .limit(let limit): steps.append(.limit(limit))
+            case .offset(let offset): steps.append(.offset(offset))
             }
         }
         return ValueQuery(
@@ -63,6 +65,7 @@ package struct ValueQuery: Sendable {
         for step in steps {
             switch step {
             case .limit(let limit): rows = Array(rows.prefix(limit))
+            case .offset(let offset): rows = Array(rows.dropFirst(offset))
             case .distinct:
                 var seen: Set<Value> = []
                 rows = rows.filter { seen.insert(chunk.view($0).owned).inserted }
@@ -96,6 +99,12 @@ package struct ValueQuery: Sendable {
             Selection.clear(words, rows: rows)
             for row in 0 ..< rows where test.holds(chunk.view(row), chunk.view(row)) {
                 Selection.insert(words, row)
+            }
+        case .arithmetic(let left, let test, let right):
+            Selection.clear(words, rows: rows)
+            for row in 0 ..< rows {
+                let one = left.value { _ in chunk.view(row) }, other = right.value { _ in chunk.view(row) }
+                if ValueComparison.holds(test, one.view, other.view) { Selection.insert(words, row) }
             }
         // Values have no identity and lead nowhere.
         case .constant(false), .object, .link, .anyElement, .anyKey, .access, .anyObject, .aggregate, .geo:

@@ -21,6 +21,7 @@ enum CostEstimate {
         case .aggregate(let aggregate): perRow(aggregate)
         case .geo: 100
         case .paths: 20
+        case .arithmetic(let left, _, let right): 2 * Double(1 + left.size + right.size)
         case .not(let inner), .comparison(_, let inner): perRow(inner)
         case .and(let parts), .or(let parts): parts.reduce(0) { $0 + perRow($1) }
         }

@@ -54,7 +54,9 @@ enum PlanText {
         case .and(let parts): parts.map(inParentheses).joined(separator: " AND ")
         case .or(let parts): parts.map(inParentheses).joined(separator: " OR ")
         // Always inside a comparison, which has a text.
-        case .column, .object, .link, .anyElement, .anyKey, .access, .anyObject, .aggregate, .geo, .paths: "..."
+        case .column, .object, .link, .anyElement, .anyKey, .access, .anyObject, .aggregate, .geo, .paths,
+            .arithmetic:
+            "..."
         }
     }
 

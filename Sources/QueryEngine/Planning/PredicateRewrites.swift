@@ -2,7 +2,7 @@
 enum PredicateRewrites {
     static func simplified(_ predicate: BoundPredicate) -> BoundPredicate {
         switch predicate {
-        case .constant, .object, .paths, .geo: return predicate
+        case .constant, .object, .paths, .arithmetic, .geo: return predicate
         case .aggregate(let aggregate): return existence(aggregate) ?? predicate
         case .column(_, _, .never), .anyElement(_, _, .never), .anyKey(_, _, .never), .access(_, .never):
             return .constant(false)

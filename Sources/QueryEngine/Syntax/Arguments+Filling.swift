@@ -22,6 +22,11 @@ extension Predicate.Operand {
     func filled(with arguments: Arguments) -> Predicate.Operand {
         switch self {
         case .constant, .shape: return self
+        case .now(let position): return arguments.now.map { .constant(.timestamp($0), position) } ?? self
+        case .arithmetic(var arithmetic):
+            arithmetic.left = arithmetic.left.filled(with: arguments)
+            arithmetic.right = arithmetic.right.filled(with: arguments)
+            return arithmetic.constant ?? .arithmetic(arithmetic)
         case .path(let path): return .path(path.filled(with: arguments))
         case .subquery(var subquery):
             subquery.collection = subquery.collection.filled(with: arguments)
@@ -62,12 +67,18 @@ extension Ordering {
                 case .sort(let keys):
                     return .sort(keys.map { SortKey($0.path.filled(with: arguments), isAscending: $0.isAscending) })
                 case .distinct(let paths): return .distinct(paths.map { $0.filled(with: arguments) })
-                case .limit(.argument(let number, _)):
-                    guard number < arguments.values.count, case .value(.int(let count)) = arguments.values[number]
-                    else { return clause }
-                    return .limit(.count(Int(count)))
-                case .limit(.count): return clause
+                case .limit(let limit): return .limit(limit.filled(with: arguments))
+                case .offset(let offset): return .offset(offset.filled(with: arguments))
                 }
             })
+    }
+}
+
+private extension Ordering.Limit {
+    func filled(with arguments: Arguments) -> Ordering.Limit {
+        guard case .argument(let number, _) = self, number < arguments.values.count,
+            case .value(.int(let count)) = arguments.values[number]
+        else { return self }
+        return .count(Int(count))
     }
 }

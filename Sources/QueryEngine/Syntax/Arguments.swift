@@ -10,9 +10,18 @@ package enum Argument: Sendable, Equatable {
 
 package struct Arguments: Sendable {
     package var values: [Argument]
+    /// What `now()` is; nil until the query is bound.
+    package private(set) var now: Timestamp?
 
     package init(_ values: [Argument] = []) { self.values = values }
     package init(_ values: [Value]) { self.values = values.map(Argument.value) }
+
+    /// With the time at which the query is made, unless they have one.
+    package var timed: Arguments {
+        var arguments = self
+        arguments.now = now ?? .now
+        return arguments
+    }
 
     /// A query has fewer arguments than this.
     package static let most = 1_000
@@ -27,8 +36,42 @@ package struct Arguments: Sendable {
         return values[number]
     }
 
-    /// More than a query asks for is a mistake of whoever gave them.
-    package func checkNoSurplus(_ wanted: Int) throws(DatabaseError) {
+    /// By number, as the query wants them. Those with names come as one map, behind the others; more than a query asks
+    /// for is a mistake of whoever gave them.
+    package func fitted(to query: ParsedQuery) throws(DatabaseError) -> Arguments {
+        let names = query.namedArguments
+        let numbered = query.argumentCount - names.count
+        guard !names.isEmpty, values.count <= numbered + 1 else {
+            try checkNoSurplus(query.argumentCount)
+            return self
+        }
+        var entries: [MapEntry] = []
+        if values.count > numbered {
+            guard case .value(.map(let given)) = values[numbered] else {
+                throw DatabaseError(
+                    .queryArgument,
+                    "the query has arguments with names, such as $\(names[0].text): their values come as one map")
+            }
+            entries = given
+        }
+        var all = Arguments(Array(values.prefix(numbered)))
+        all.now = now
+        // What is missing is found where it is used.
+        guard values.count >= numbered else { return all }
+        for name in names {
+            guard let entry = entries.first(where: { $0.key.utf8.elementsEqual(name.text.utf8) }) else {
+                throw query.source.error(
+                    .queryArgument, "no value was given for $\(name.text)", at: name.position)
+            }
+            all.values.append(.value(entry.value))
+        }
+        for entry in entries where !names.contains(where: { $0.text.utf8.elementsEqual(entry.key.utf8) }) {
+            throw DatabaseError(.queryArgument, "the query has no argument $\(entry.key), for which a value was given")
+        }
+        return all
+    }
+
+    private func checkNoSurplus(_ wanted: Int) throws(DatabaseError) {
         guard values.count > wanted else { return }
         throw DatabaseError(
             .queryArgument,
@@ -41,8 +84,8 @@ package struct Arguments: Sendable {
         var count = 0
         for clause in ordering.clauses {
             switch clause {
-            case .limit(.argument(let number, _)): count = max(count, number + 1)
-            case .limit(.count): break
+            case .limit(.argument(let number, _)), .offset(.argument(let number, _)): count = max(count, number + 1)
+            case .limit(.count), .offset(.count): break
             case .sort(let keys): for key in keys { count = max(count, Self.count(in: key.path)) }
             case .distinct(let paths): for path in paths { count = max(count, Self.count(in: path)) }
             }
@@ -63,7 +106,8 @@ package struct Arguments: Sendable {
         switch operand {
         case .path(let path): count(in: path)
         case .subquery(let subquery): max(count(in: subquery.collection), count(in: subquery.predicate))
-        case .constant, .shape: 0
+        case .constant, .shape, .now: 0
+        case .arithmetic(let arithmetic): max(count(in: arithmetic.left), count(in: arithmetic.right))
         case .argument(let number, _): number + 1
         case .list(let elements, _): elements.reduce(0) { max($0, count(in: $1)) }
         }

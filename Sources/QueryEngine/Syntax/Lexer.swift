@@ -1,9 +1,11 @@
 /// Query text to tokens.
 ///
 /// Works on UTF-8 bytes. Every byte beyond ASCII counts as a letter, so names and strings may hold any character.
-/// Literals: `12`, `-1.5e3`, `+inf`, `'text'`, `"text"`, `X'00ff'` (data), `T12:500` (timestamp), `decimal(1.50)`,
-/// `oid(507f...)`, `uuid(123e4567-...)`, `O3:17` (the object with key 17 of table 3, as it is printed; people pass
-/// objects as arguments).
+/// Literals: `12`, `-1.5e3`, `+inf`, `7d` (a week's seconds), `'text'`, `"text"`, `X'00ff'` (data), times (see
+/// `TimeLiteral`), `T12:500` (a timestamp as it is printed), `decimal(1.50)`, `oid(507f...)`, `uuid(123e4567-...)`,
+/// `O3:17` (the object with key 17 of table 3, as it is printed; people pass objects as arguments).
+///
+/// A sign belongs to the number behind it, except behind a value: `a -1` and `a - 1` are differences.
 import MotteValues
 
 struct Lexer {
@@ -13,6 +15,11 @@ struct Lexer {
     private var nextPlaceholder = 0
     private var usesNumbers = false
     private var usesPlaceholders = false
+    /// The kind of the token before.
+    private var before = Token.Kind.end
+    private var isBehindValue = false
+    /// Whether the last bracket opened behind a value, as subscripts do and options such as `[c]` do not.
+    private var isSubscript = false
 
     private init(_ source: QuerySource) {
         self.source = source
@@ -42,7 +49,21 @@ struct Lexer {
         while let byte = peek(), byte == 0x20 || (byte >= 0x09 && byte <= 0x0D) { position += 1 }
         let start = position
         let kind = try scan()
+        if kind == .openBracket { isSubscript = isBehindValue }
+        isBehindValue = endsValue(kind)
+        before = kind
         return Token(kind: kind, start: start, end: position)
+    }
+
+    /// Whether a sign behind the token is an operator.
+    private func endsValue(_ kind: Token.Kind) -> Bool {
+        switch kind {
+        case .constant, .argument, .variable, .collectionOperator, .closeParenthesis, .closeBrace: return true
+        case .closeBracket: return isSubscript
+        case .name(let word, let isQuoted): return isQuoted || before == .dot || Keyword.endsValue(word)
+        case .and, .or, .not: return before == .dot
+        default: return false
+        }
     }
 
     private mutating func scan() throws(DatabaseError) -> Token.Kind {
@@ -57,11 +78,14 @@ struct Lexer {
             return .name(name, isQuoted: true)
         case UInt8(ascii: "$"), UInt8(ascii: "%"): return try argument(byte)
         case UInt8(ascii: "@"): return try collectionOperator()
-        case UInt8(ascii: "+"), UInt8(ascii: "-"): return .constant(try number())
+        case UInt8(ascii: "+"), UInt8(ascii: "-"): return try sign(byte)
         case UInt8(ascii: "."): return try dot()
         default: break
         }
-        if Self.isDigit(byte) { return .constant(try number()) }
+        if Self.isDigit(byte) {
+            if let time = try time() { return .constant(time) }
+            return .constant(try number())
+        }
         if Self.isWordByte(byte) { return try word() }
         throw failure("this character means nothing here", at: position)
     }
@@ -96,6 +120,7 @@ struct Lexer {
         case UInt8(ascii: "]"): return take(1, .closeBracket)
         case UInt8(ascii: ","): return take(1, .comma)
         case UInt8(ascii: "*"): return take(1, .star)
+        case UInt8(ascii: "/"): return take(1, .slash)
         default: return nil
         }
     }
@@ -211,12 +236,31 @@ struct Lexer {
 
     // MARK: Numbers and arguments
 
+    private mutating func sign(_ byte: UInt8) throws(DatabaseError) -> Token.Kind {
+        let isMinus = byte == UInt8(ascii: "-")
+        if !isBehindValue {
+            if let next = peek(1), Self.isDigit(next) { return .constant(try number()) }
+            position += 1
+            if let special = specialNumber(isNegative: isMinus) { return .constant(special) }
+        } else {
+            position += 1
+        }
+        return isMinus ? .minus : .plus
+    }
+
+    private mutating func time() throws(DatabaseError) -> Value? {
+        switch TimeLiteral.read(bytes, at: position) {
+        case .nothing: return nil
+        case .mistake(let message): throw failure(message, at: position)
+        case .time(let time, let end):
+            position = end
+            return .timestamp(time)
+        }
+    }
+
     private mutating func number() throws(DatabaseError) -> Value {
         let start = position
-        if let sign = peek(), sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") {
-            position += 1
-            if let special = specialNumber(isNegative: sign == UInt8(ascii: "-")) { return special }
-        }
+        if let sign = peek(), sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") { position += 1 }
         var isFloating = false
         skipDigits()
         if peek() == UInt8(ascii: "."), let digit = peek(1), Self.isDigit(digit) {
@@ -232,17 +276,30 @@ struct Lexer {
                 skipDigits()
             }
         }
-        if let byte = peek(), Self.isWordByte(byte) { throw failure("a name cannot start with a digit", at: start) }
         let text = String(decoding: bytes[start ..< position], as: UTF8.self)
+        let unit = takeUnit() ?? 1
+        if let byte = peek(), Self.isWordByte(byte) {
+            throw failure(
+                "a name cannot start with a digit; lengths of time are written 30s, 5m, 12h, 7d and 2w", at: start)
+        }
         if isFloating {
-            if let value = Double(text), value.isFinite { return .double(value) }
+            if let value = Double(text), (value * Double(unit)).isFinite { return .double(value * Double(unit)) }
             throw failure("this number is too large for a double", at: start)
         }
-        if let value = Int64(text) { return .int(value) }
-        throw failure(
-            position - start <= 1 && !Self.isDigit(bytes[start])
-                ? "a sign must be followed by a number"
-                : "this number does not fit in 64 bits", at: start)
+        if let value = Int64(text) {
+            let (product, overflow) = value.multipliedReportingOverflow(by: unit)
+            if !overflow { return .int(product) }
+        }
+        throw failure("this number does not fit in 64 bits", at: start)
+    }
+
+    /// The seconds of the unit of time that a number ends with.
+    private mutating func takeUnit() -> Int64? {
+        guard let letter = peek(), let seconds = TimeLiteral.seconds(ofUnit: letter),
+            peek(1).map(Self.isWordByte) != true
+        else { return nil }
+        position += 1
+        return seconds
     }
 
     private mutating func specialNumber(isNegative: Bool) -> Value? {

@@ -3,6 +3,7 @@
 ///
 ///     age > 20 SORT(age DESC) DISTINCT(name) LIMIT(10)      the oldest of each name, ten of them
 ///     age > 20 LIMIT(10) SORT(name)                         the first ten that match, by name
+///     age > 20 SORT(name) OFFSET(20) LIMIT(10)              the third ten
 import MotteValues
 
 package struct Ordering: Sendable, Equatable {
@@ -12,6 +13,8 @@ package struct Ordering: Sendable, Equatable {
         /// The first of those that agree in all paths; nulls agree. `SELF` tells objects apart.
         case distinct([Predicate.Path])
         case limit(Limit)
+        /// Without the first so many.
+        case offset(Limit)
     }
 
     package var clauses: [Clause]
@@ -43,6 +46,7 @@ package struct Ordering: Sendable, Equatable {
         }
     }
 
+    /// A number of elements.
     package enum Limit: Sendable, Equatable {
         case count(Int)
         case argument(Int, SourcePosition = .none)
@@ -56,12 +60,28 @@ package struct ParsedQuery: Sendable {
     package let source: QuerySource
     /// The highest argument number + 1.
     package let argumentCount: Int
+    /// `$age`, by the order in which they come first; their numbers follow those that are written, and end the count.
+    package let namedArguments: [Predicate.Name]
 
-    package init(predicate: Predicate, ordering: Ordering, source: QuerySource, argumentCount: Int) {
+    /// Whether its matches depend on when it is made.
+    package var asksForNow: Bool { predicate.asksForNow }
+
+    package init(
+        predicate: Predicate, ordering: Ordering, source: QuerySource, argumentCount: Int,
+        namedArguments: [Predicate.Name] = []
+    ) {
         self.predicate = predicate
         self.ordering = ordering
         self.source = source
         self.argumentCount = argumentCount
+        self.namedArguments = namedArguments
+    }
+
+    /// The same text and arguments, read as something else.
+    package func replacing(predicate: Predicate, ordering: Ordering) -> ParsedQuery {
+        ParsedQuery(
+            predicate: predicate, ordering: ordering, source: source, argumentCount: argumentCount,
+            namedArguments: namedArguments)
     }
 
     /// A query that was built rather than written.

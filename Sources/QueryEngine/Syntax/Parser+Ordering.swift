@@ -1,5 +1,5 @@
-/// The clauses after a predicate: `SORT(path [ASC|DESC], ...)`, `DISTINCT(path, ...)` and `LIMIT(n)`, any number of
-/// them in any order.
+/// The clauses after a predicate: `SORT(path [ASC|DESC], ...)`, `DISTINCT(path, ...)`, `LIMIT(n)` and `OFFSET(n)`, any
+/// number of them in any order.
 import MotteValues
 
 extension Parser {
@@ -10,7 +10,8 @@ extension Parser {
             guard ordering.clauses.count < 16 else { throw failure("a query has at most 16 clauses") }
             switch keyword {
             case .sort: ordering.clauses.append(.sort(try sortClause()))
-            case .limit: ordering.clauses.append(.limit(try limitClause()))
+            case .limit: ordering.clauses.append(.limit(try countClause()))
+            case .offset: ordering.clauses.append(.offset(try countClause()))
             default: ordering.clauses.append(.distinct(try distinctClause()))
             }
         }
@@ -51,11 +52,11 @@ extension Parser {
         }
     }
 
-    private mutating func limitClause() throws(DatabaseError) -> Ordering.Limit {
+    private mutating func countClause() throws(DatabaseError) -> Ordering.Limit {
         advance()
         advance()
         let limit: Ordering.Limit
-        if let argument = limitArgument() {
+        if let argument = try limitArgument() {
             limit = .argument(argument.number, argument.position)
         } else if case .constant(.int(let count)) = token.kind, count >= 0 {
             advance()

@@ -3,8 +3,9 @@
 ///     query      := [disjunction] {clause}                     clauses: Parser+Ordering
 ///     or-, and-  := operand {OR operand}, {AND operand}        AND binds tighter
 ///     unary      := NOT unary | '(' disjunction ')' | TRUEPREDICATE | FALSEPREDICATE | comparison
-///     comparison := operand [operator operand]                 a path alone means == true
-///     operand    := [ANY | SOME | ALL | NONE] path | literal | argument | '{' operand, ... '}' | subquery
+///     comparison := sum [operator sum]                         a path alone means == true
+///     sum        := operands with + - * / and parentheses: Parser+Expressions
+///     operand    := [ANY | SOME | ALL | NONE] path | literal | argument | '{' sum, ... '}' | subquery
 ///     path       := SELF | (name | $x) {'.' name | '[' key, index, '*' ']' | '.@' operator}
 ///     subquery   := SUBQUERY '(' path ',' $x ',' disjunction ')' '.@count'
 import MotteColumns
@@ -13,13 +14,26 @@ import MotteValues
 struct Parser {
     let source: QuerySource
     private let tokens: [Token]
+    /// Of each parenthesis that opens, the one that closes it; of those that nothing closes, the end.
+    private let closing: [Int]
+    /// How many arguments are written as numbers; those with names come behind them.
+    let numberedCount: Int
+    var namedArguments: [Predicate.Name] = []
+    /// Of the SUBQUERYs around.
+    var variables: [String] = []
     private var index = 0
     private var depth = 0
-    private var argumentCount = 0
+    var argumentCount = 0
+    /// Of arithmetic, in the comparison that is being read.
+    var operatorCount = 0
 
     init(_ source: QuerySource) throws(DatabaseError) {
         self.source = source
         tokens = try Lexer.tokens(source)
+        closing = Self.closing(tokens)
+        numberedCount = tokens.reduce(0) { most, token in
+            if case .argument(let number) = token.kind { max(most, number + 1) } else { most }
+        }
     }
 
     static func parse(_ text: String) throws(DatabaseError) -> ParsedQuery {
@@ -31,15 +45,38 @@ struct Parser {
         let isBare = token.kind == .end || startsClause
         let predicate = isBare ? Predicate.constant(true) : try disjunction()
         let ordering = try clauses()
-        guard token.kind == .end else { throw unexpected("AND, OR, SORT, DISTINCT, LIMIT or the end of the query") }
-        return ParsedQuery(predicate: predicate, ordering: ordering, source: source, argumentCount: argumentCount)
+        guard token.kind == .end else {
+            throw unexpected("AND, OR, SORT, DISTINCT, LIMIT, OFFSET or the end of the query")
+        }
+        return ParsedQuery(
+            predicate: predicate, ordering: ordering, source: source,
+            argumentCount: namedArguments.isEmpty ? argumentCount : numberedCount + namedArguments.count,
+            namedArguments: namedArguments)
     }
 
     // MARK: Tokens
 
+    private static func closing(_ tokens: [Token]) -> [Int] {
+        var closing = [Int](repeating: tokens.count - 1, count: tokens.count)
+        var open: [Int] = []
+        for (index, token) in tokens.enumerated() {
+            if token.kind == .openParenthesis { open.append(index) }
+            if token.kind == .closeParenthesis, let start = open.popLast() { closing[start] = index }
+        }
+        return closing
+    }
+
+    /// What follows the parentheses that open here, and what follows that.
+    var behindParentheses: (Token, Token) {
+        let next = closing[index] + 1
+        return (tokens[min(next, tokens.count - 1)], tokens[min(next + 1, tokens.count - 1)])
+    }
+
     /// The last token is `.end` and is never passed.
     var token: Token { tokens[index] }
-    private var following: Token { tokens[min(index + 1, tokens.count - 1)] }
+    var following: Token { peek(1) }
+
+    func peek(_ ahead: Int) -> Token { tokens[min(index + ahead, tokens.count - 1)] }
 
     mutating func advance() {
         if index < tokens.count - 1 { index += 1 }
@@ -70,7 +107,7 @@ struct Parser {
     var startsClause: Bool {
         guard following.kind == .openParenthesis else { return false }
         switch keyword {
-        case .sort, .limit, .distinct: return true
+        case .sort, .limit, .offset, .distinct: return true
         default: return false
         }
     }
@@ -83,7 +120,7 @@ struct Parser {
         failure(token.kind == .end ? "the query ends where \(wanted) is expected" : "expected \(wanted) here")
     }
 
-    private mutating func nested<Result>(
+    mutating func nested<Result>(
         _ body: (inout Parser) throws(DatabaseError) -> Result
     ) throws(DatabaseError) -> Result {
         depth += 1
@@ -112,7 +149,8 @@ struct Parser {
 
     private mutating func unary() throws(DatabaseError) -> Predicate {
         if take(.not) { return .not(try nested { parser throws(DatabaseError) in try parser.unary() }) }
-        if take(.openParenthesis) {
+        if token.kind == .openParenthesis, !opensSum {
+            advance()
             let inner = try nested { parser throws(DatabaseError) in try parser.disjunction() }
             try expect(.closeParenthesis, "')'")
             return inner
@@ -125,7 +163,11 @@ struct Parser {
     // MARK: Comparisons
 
     private mutating func comparison() throws(DatabaseError) -> Predicate {
-        let left = try operand()
+        // Of this comparison; another one may be around its SUBQUERY.
+        let outerCount = operatorCount
+        operatorCount = 0
+        defer { operatorCount = outerCount }
+        let left = try sum()
         let position = token.position
         let isNegated = token.kind == .not && Self.isWordOperator(following)
         if isNegated { advance() }
@@ -140,7 +182,7 @@ struct Parser {
         case .geoWithin where startsShape:
             let position = token.position
             right = .shape(try shape(), position)
-        default: right = try operand()
+        default: right = try sum()
         }
         let comparison = Predicate.comparison(
             .init(left, sign, right, options: options, position: position))
@@ -153,11 +195,12 @@ struct Parser {
         case .path(let path):
             return .comparison(.init(operand, .equal, .constant(.bool(true)), position: path.position))
         case .constant(.bool(let value), _): return .constant(value)
-        case .constant, .argument, .list, .subquery, .shape: throw unexpected("a comparison such as == or CONTAINS")
+        case .constant, .argument, .list, .subquery, .shape, .arithmetic, .now:
+            throw unexpected("a comparison such as == or CONTAINS")
         }
     }
 
-    private static func isWordOperator(_ token: Token) -> Bool {
+    static func isWordOperator(_ token: Token) -> Bool {
         guard case .name(let word, isQuoted: false) = token.kind else { return false }
         return Keyword.named(word).flatMap(wordOperator) != nil
     }
@@ -207,88 +250,22 @@ struct Parser {
         }
     }
 
-    /// `{a, b}`, `a AND b`, or an argument that is a list.
-    private mutating func bounds() throws(DatabaseError) -> Predicate.Operand {
-        let start = token
-        let first = try operand()
-        switch first {
-        case .list(let elements, _):
-            guard elements.count == 2 else {
-                throw source.error(.querySyntax, "BETWEEN needs two bounds: {low, high}", at: start.position)
-            }
-            return first
-        case .constant, .argument:
-            if token.kind == .and, Self.isValue(following), !isListArgument(first) {
-                advance()
-                return .list([first, try operand()], start.position)
-            }
-            if case .argument = first { return first }
-            throw unexpected("AND and the upper bound")
-        case .path, .subquery, .shape:
-            throw source.error(.querySyntax, "BETWEEN needs two constants or arguments", at: start.position)
-        }
-    }
-
-    /// In `x BETWEEN $0 AND 1 == y` the comparison after AND is one of its own, so $0 must be a list.
-    private func isListArgument(_ first: Predicate.Operand) -> Bool {
-        guard case .argument = first else { return false }
-        let next = tokens[min(index + 2, tokens.count - 1)]
-        if case .comparison = next.kind { return true }
-        return next.kind == .not || Self.isWordOperator(next)
-    }
-
-    private static func isValue(_ token: Token) -> Bool {
-        switch token.kind {
-        case .constant, .argument: return true
-        case .name(let word, isQuoted: false):
-            switch Keyword.named(word) {
-            case .null, .nil, .nan, .inf, .infinity: return true
-            default: return false
-            }
-        default: return false
-        }
-    }
-
     // MARK: Operands
 
-    private mutating func operand() throws(DatabaseError) -> Predicate.Operand {
+    mutating func operand() throws(DatabaseError) -> Predicate.Operand {
         let start = token
         switch start.kind {
         case .constant(let value):
             advance()
             return .constant(value, start.position)
-        case .argument(let number):
+        case .argument,
+            .variable where following.kind != .dot && isArgument(start):
+            guard let number = try argument(start) else { throw unexpected("an argument") }
             advance()
-            argumentCount = max(argumentCount, number + 1)
             return .argument(number, start.position)
         case .openBrace: return .list(try elements(), start.position)
         case .name, .variable: return try wordOperand()
         default: throw unexpected("a property, a value or an argument")
-        }
-    }
-
-    mutating func limitArgument() -> (number: Int, position: SourcePosition)? {
-        guard case .argument(let number) = token.kind else { return nil }
-        let position = token.position
-        advance()
-        argumentCount = max(argumentCount, number + 1)
-        return (number, position)
-    }
-
-    private mutating func elements() throws(DatabaseError) -> [Predicate.Operand] {
-        advance()
-        var elements: [Predicate.Operand] = []
-        if take(.closeBrace) { return elements }
-        while true {
-            let start = token
-            let element = try nested { parser throws(DatabaseError) in try parser.operand() }
-            switch element {
-            case .constant, .argument: elements.append(element)
-            case .path, .list, .subquery, .shape:
-                throw source.error(.querySyntax, "a list in braces holds values and arguments only", at: start.position)
-            }
-            if take(.closeBrace) { return elements }
-            try expect(.comma, "',' or '}'")
         }
     }
 
@@ -368,7 +345,9 @@ struct Parser {
         guard case .variable(let variable) = token.kind else { throw unexpected("a variable such as $x") }
         advance()
         try expect(.comma, "',' and a condition")
+        variables.append(variable)
         let predicate = try nested { parser throws(DatabaseError) in try parser.disjunction() }
+        variables.removeLast()
         try expect(.closeParenthesis, "')'")
         guard take(.dot), take(.collectionOperator("count")) || take(.collectionOperator("size")) else {
             throw unexpected("'.@count', which is all that SUBQUERY gives,")
@@ -384,14 +363,15 @@ struct Parser {
         case .constant(.int(let index)):
             guard let index = Int(exactly: index) else { throw failure("this index does not fit") }
             return .index(index)
-        case .argument(let number):
-            argumentCount = max(argumentCount, number + 1)
+        case .argument, .variable:
+            guard let number = try argument(start) else { break }
             return .argument(number, start.position)
         case .star: return .all
         case .name(let word, isQuoted: false) where word.lowercased() == "first": return .index(0)
         case .name(let word, isQuoted: false) where word.lowercased() == "last": return .index(-1)
-        default: throw unexpected("a key in quotes, an index, FIRST, LAST, * or an argument")
+        default: break
         }
+        throw unexpected("a key in quotes, an index, FIRST, LAST, * or an argument")
     }
 
     private mutating func step(_ path: inout Predicate.Path) throws(DatabaseError) {

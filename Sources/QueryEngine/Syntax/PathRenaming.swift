@@ -24,12 +24,10 @@ package struct PathRenaming<Class> {
             case .sort(let keys):
                 .sort(keys.map { Ordering.SortKey(path($0.path, [:], type), isAscending: $0.isAscending) })
             case .distinct(let paths): .distinct(paths.map { path($0, [:], type) })
-            case .limit: clause
+            case .limit, .offset: clause
             }
         }
-        return ParsedQuery(
-            predicate: predicate(query.predicate, [:], type), ordering: ordering, source: query.source,
-            argumentCount: query.argumentCount)
+        return query.replacing(predicate: predicate(query.predicate, [:], type), ordering: ordering)
     }
 
     /// And the class that the path leads to.
@@ -80,7 +78,11 @@ package struct PathRenaming<Class> {
             return .subquery(subquery)
         case .list(let operands, let position):
             return .list(operands.map { self.operand($0, variables, type) }, position)
-        case .shape, .constant, .argument: return operand
+        case .arithmetic(var arithmetic):
+            arithmetic.left = self.operand(arithmetic.left, variables, type)
+            arithmetic.right = self.operand(arithmetic.right, variables, type)
+            return .arithmetic(arithmetic)
+        case .shape, .constant, .argument, .now: return operand
         }
     }
 }

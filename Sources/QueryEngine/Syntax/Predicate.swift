@@ -15,6 +15,7 @@
 ///     Path(["any"], quantifier: .any, subscripts: [.index(0), .all])           ANY any[0][*]
 ///     .subquery(Subquery(Path(["dogs"]), "x", inner))                          SUBQUERY(dogs, $x, inner).@count, where
 ///     Path(["age"], variable: "x")                                             $x.age is a path of inner
+///     .arithmetic(Arithmetic(.path(Path(["a"])), .add, .constant(.int(1))))    a + 1
 ///
 /// A bool property by itself is compared with `.constant(.bool(true))`. Clauses are `Ordering`, both are `ParsedQuery`.
 import MotteColumns
@@ -182,13 +183,19 @@ package indirect enum Predicate: Sendable, Equatable {
         case constant(Value, SourcePosition = .none)
         /// `$0`; `%@` has been numbered.
         case argument(Int, SourcePosition = .none)
-        /// `{1, 2, $0}`: constants and arguments.
+        /// `{1, 2, $0}`: constants and arguments, and what is computed from them.
         case list([Operand], SourcePosition = .none)
+        /// `price * quantity + 1`
+        indirect case arithmetic(Arithmetic)
+        /// `now()`: when the query is bound.
+        case now(SourcePosition = .none)
 
         package var position: SourcePosition {
             switch self {
             case .path(let path): path.position
             case .subquery(let subquery): subquery.position
+            case .arithmetic(let arithmetic): arithmetic.position
+            case .now(let position): position
             case .constant(_, let position), .argument(_, let position), .list(_, let position),
                 .shape(_, let position):
                 position

@@ -67,7 +67,7 @@ package struct PredicateText {
                 case .value(.list(let values)) = arguments.values[number]
             else { return nil }
             return values
-        case .constant, .path, .subquery, .shape, .list: return nil
+        case .constant, .path, .subquery, .shape, .list, .arithmetic, .now: return nil
         }
     }
 
@@ -89,7 +89,28 @@ package struct PredicateText {
         case .shape(let shape, _): shape.text
         case .argument(let number, _): argument(number)
         case .list(let elements, _): "{" + elements.map(text).joined(separator: ", ") + "}"
+        case .arithmetic(let arithmetic): computed(operand) ?? text(arithmetic)
+        case .now: arguments?.now.map { text(.timestamp($0)) } ?? "now()"
         }
+    }
+
+    /// Where arguments are given: what has no paths is one value.
+    private func computed(_ operand: Predicate.Operand) -> String? {
+        guard let arguments, case .constant(let value, _) = operand.filled(with: arguments) else { return nil }
+        return text(value)
+    }
+
+    /// With the parentheses that it takes, and no others.
+    private func text(_ arithmetic: Predicate.Arithmetic) -> String {
+        let sign = arithmetic.operator
+        func part(_ operand: Predicate.Operand, isRight: Bool) -> String {
+            guard case .arithmetic(let inner) = operand,
+                inner.operator.bindsTightly != sign.bindsTightly ? sign.bindsTightly : isRight
+            else { return text(operand) }
+            return "(" + text(operand) + ")"
+        }
+        return part(arithmetic.left, isRight: false) + " " + sign.rawValue + " "
+            + part(arithmetic.right, isRight: true)
     }
 
     private func argument(_ number: Int) -> String {
@@ -132,8 +153,15 @@ package struct PredicateText {
         case .sort(let keys):
             ("SORT", keys.map { text($0.path) + ($0.isAscending ? " ASC" : " DESC") }.joined(separator: ", "))
         case .distinct(let paths): ("DISTINCT", paths.map(text).joined(separator: ", "))
-        case .limit(.count(let count)): ("LIMIT", "\(count)")
-        case .limit(.argument(let number, _)): ("LIMIT", argument(number))
+        case .limit(let limit): ("LIMIT", text(limit))
+        case .offset(let offset): ("OFFSET", text(offset))
+        }
+    }
+
+    private func text(_ limit: Ordering.Limit) -> String {
+        switch limit {
+        case .count(let count): "\(count)"
+        case .argument(let number, _): argument(number)
         }
     }
 

@@ -15,7 +15,9 @@ struct Token: Sendable {
         case comparison(Predicate.Operator)
         case and, or, not
         case openParenthesis, closeParenthesis, openBrace, closeBrace, openBracket, closeBracket
-        case dot, comma, star
+        case dot, comma
+        /// `*` also stands for every element of a collection.
+        case star, slash, plus, minus
         case end
     }
 
@@ -35,11 +37,20 @@ enum Keyword: String, Sendable, CaseIterable {
     case anyOf = "any", someOf = "some", allOf = "all", noneOf = "none"
     case `true`, `false`, yes, no, null, `nil`
     case inf, infinity, nan
-    case sort, distinct, limit, subquery
+    case sort, distinct, limit, offset, subquery
     case `self`
 
     private static let byWord = Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, $0) })
     private static let longest = allCases.map(\.rawValue.utf8.count).max() ?? 0
+
+    /// Whether the word, as a name or a keyword, stands for a value.
+    static func endsValue(_ word: String) -> Bool {
+        switch named(word) {
+        case .true, .false, .yes, .no, .null, .nil, .inf, .infinity, .nan, .self, nil: true
+        case .sort, .distinct, .limit, .offset, .subquery: true
+        default: false
+        }
+    }
 
     static func named(_ word: String) -> Keyword? {
         guard word.utf8.count <= longest, word.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }

@@ -1,6 +1,7 @@
 """Operators to query text: what is sent to the library, without asking it. Running queries is in test_results.py."""
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, Optional
 
 import pytest
@@ -35,6 +36,13 @@ TEXTS: list[tuple[Any, str, list[Any]]] = [
     ((Person.age > 1) & (Person.age < 3) & (Person.name == "x"), "age > $0 AND age < $1 AND name == $2", [1, 3, "x"]),
     ((Person.age > 1) & ((Person.age < 3) | (Person.name == "x")), "age > $0 AND (age < $1 OR name == $2)",
      [1, 3, "x"]),
+    (Person.age * 2 + 1 > 7, "(age * $0) + $1 > $2", [2, 1, 7]),
+    (2 * Person.age <= Person.height - 1, "$0 * age <= height - $1", [2, 1]),
+    (1 - Person.age / 2.5 == 0, "$0 - (age / $1) == $2", [1, 2.5, 0]),
+    ((Person.age - timedelta(minutes=1)).between(1, timedelta(2)), "age - $0 BETWEEN {$1, $2}", [60.0, 1, 172800.0]),
+    ((Person.age + Dog.age).in_([3]), "age + age IN {$0}", [3]),
+    ((1 / Person.age).is_null(), "$0 / age == $1", [1, None]),
+    (Person.dogs.any(Dog.age * 2 > 3), "SUBQUERY(dogs, $x, $x.age * $0 > $1).@count > 0", [2, 3]),
     (~((Person.age > 1) | (Person.age < 0)), "NOT (age > $0 OR age < $1)", [1, 0]),
 ]
 

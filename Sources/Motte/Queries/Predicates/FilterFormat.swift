@@ -1,7 +1,8 @@
 /// Query text with its arguments as programs give them: what the engine's query language has no place for.
 ///
-/// `%K` stands for an argument that is a key path, or in brackets for the `#any` of collections in mixed values.
-/// `place IN %@` with a shape asks what `place GEOWITHIN %@` does.
+/// Arguments with names, `$age`, are in a dictionary behind the others. `%K` stands for an argument that is a key path,
+/// or in brackets for the `#any` of collections in mixed values. `place IN %@` with a shape asks what
+/// `place GEOWITHIN %@` does.
 import MotteLiveObjects
 import MotteQueryEngine
 import MotteValues
@@ -14,6 +15,7 @@ package struct FilterFormat {
     package init(_ format: String, _ args: [Any?]) throws(DatabaseError) {
         given = args
         query = try ParsedQuery.parse(try Self.inserting(keyPathsOf: format, &given))
+        try insertNamedArguments()
         guard query.argumentCount <= given.count else {
             throw DatabaseError(
                 .queryArgument,
@@ -25,9 +27,32 @@ package struct FilterFormat {
                 "the filter '\(format)' uses \(query.argumentCount) of \(given.count) arguments")
         }
         if given.contains(where: { $0 is any RLMGeospatial }) {
-            query = ParsedQuery(
-                predicate: withShapes(query.predicate), ordering: query.ordering, source: query.source,
-                argumentCount: query.argumentCount)
+            query = query.replacing(predicate: withShapes(query.predicate), ordering: query.ordering)
+        }
+    }
+
+    /// Puts the values of a dictionary in the place of their names' numbers.
+    private mutating func insertNamedArguments() throws(DatabaseError) {
+        let names = query.namedArguments.map(\.text)
+        let place = query.argumentCount - names.count
+        guard !names.isEmpty, given.count == place + 1, let values = Dynamic.flattened(given[place]) as? [String: Any]
+        else {
+            guard names.isEmpty else {
+                throw DatabaseError(
+                    .queryArgument,
+                    "$\(names[0]) and other arguments with names come in a dictionary, behind those without")
+            }
+            return
+        }
+        given.removeLast()
+        for name in query.namedArguments {
+            guard let value = values[name.text] else {
+                throw query.source.error(.queryArgument, "no value was given for $\(name.text)", at: name.position)
+            }
+            given.append(value)
+        }
+        if let unknown = values.keys.filter({ !names.contains($0) }).min() {
+            throw DatabaseError(.queryArgument, "the query has no argument $\(unknown), for which a value was given")
         }
     }
 

@@ -10,6 +10,7 @@ import MotteValues
 
 struct PredicateEvaluation {
     private let arguments: [Any?]
+    private let now = Timestamp.now
     /// What the variables of the subqueries around stand for.
     private var variables: [String: Any?] = [:]
 
@@ -63,6 +64,11 @@ struct PredicateEvaluation {
         case .list(let elements, _): return elements.flatMap { values($0, element) }
         case .shape(let shape, _): return [shape]
         case .path(let path): return values(path, element)
+        case .now: return [AnyRealmValue.dynamicValue(of: .timestamp(now))]
+        case .arithmetic(let arithmetic):
+            let result = Quantity.compute(
+                quantity(arithmetic.left, element), arithmetic.operator, quantity(arithmetic.right, element))
+            return [AnyRealmValue.dynamicValue(of: result.value)]
         case .subquery(let subquery):
             let candidates = values(subquery.collection, element)
             let count = candidates.count { candidate in
@@ -72,6 +78,11 @@ struct PredicateEvaluation {
             }
             return [count]
         }
+    }
+
+    /// Null for what is no number or time.
+    private func quantity(_ operand: QueryPredicate.Operand, _ element: Any?) -> Quantity {
+        values(operand, element).first.flatMap { Dynamic.storedValue($0) }.flatMap { Quantity($0) } ?? .null
     }
 
     private func values(_ path: QueryPredicate.Path, _ element: Any?) -> [Any?] {

@@ -71,6 +71,8 @@ struct OperatorBuilder {
             return try InverseOperator(context, step, isList: isList, inner, visits: visits)
         case .aggregate(let aggregate): return try AggregateOperator(context, reader, aggregate, visits: visits)
         case .geo(let test): return try GeoOperator(reader, test)
+        case .arithmetic(let left, let test, let right):
+            return try ExpressionOperator(context, table, left, test, right)
         case .paths(let left, let test, let right): return try PathsOperator(context, table, left, test, right)
         }
     }

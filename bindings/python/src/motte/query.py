@@ -3,7 +3,8 @@
     Flight.origin.name.contains("kennedy", ignore_case=True) & (Flight.dep_delay > 60)
 
 says `(origin.name CONTAINS[c] $0) AND (dep_delay > $1)`. A Path is what a class attribute gives: it grows by attributes
-and turns into a Predicate by comparing. Values always travel as arguments. Predicates combine with & | ~, because
+and turns into a Predicate by comparing, also after arithmetic: `Item.price * Item.count > 100`. Values always travel as
+arguments. Predicates combine with & | ~, because
 Python's own and, or, not cannot be given a meaning; using those is an error.
 
 Type checkers see `Flight.dep_delay` as the value it is on an object. Where they object, as to `.contains` of a str, the
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import timedelta
 from typing import Any, Callable, NamedTuple, NoReturn, Optional, Union
 
 from . import errors
@@ -116,14 +118,15 @@ class _Not(Predicate):
 class _Comparison(Predicate):
     __slots__ = ("path", "operation", "value")
 
-    def __init__(self, path: Path, operation: str, value: Any) -> None:
+    def __init__(self, path: _Side, operation: str, value: Any) -> None:
         self.path, self.operation, self.value = path, operation, value
 
     def _write(self, text: list[str], arguments: list[Any], variable: str = "") -> None:
-        text.append(f"{self.path._text(variable)} {self.operation} ")
+        self.path._write(text, arguments, variable)
+        text.append(f" {self.operation} ")
         convert = self.path._stored
-        if isinstance(self.value, Path):
-            text.append(self.value._text(variable))
+        if isinstance(self.value, _Side):
+            self.value._write(text, arguments, variable)
         elif isinstance(self.value, _Several) and len(self.value.values) > _MOST_IN_BRACES:
             # As one argument: a query has at most 1,000.
             text.append(f"${len(arguments)}")
@@ -161,16 +164,120 @@ class _Several:
         self.values = values
 
 
-# ------------------------------------------------------------------------------------------------ paths
+# ------------------------------------------------------------------------------------------------ sides of comparisons
 
 
-class Path:
+class _Side:
+    """What is compared: a property, or what is computed from properties."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def _write(self, text: list[str], arguments: list[Any], variable: str = "") -> None:
+        raise NotImplementedError
+
+    def _stored(self, value: Any) -> Any:
+        """A value that it is compared with, as it is stored."""
+        return value
+
+    def __eq__(self, other: Any) -> Predicate:  # type: ignore[override]
+        return _Comparison(self, "==", other)
+
+    def __ne__(self, other: Any) -> Predicate:  # type: ignore[override]
+        return _Comparison(self, "!=", other)
+
+    def __lt__(self, other: Any) -> Predicate:
+        return _Comparison(self, "<", other)
+
+    def __le__(self, other: Any) -> Predicate:
+        return _Comparison(self, "<=", other)
+
+    def __gt__(self, other: Any) -> Predicate:
+        return _Comparison(self, ">", other)
+
+    def __ge__(self, other: Any) -> Predicate:
+        return _Comparison(self, ">=", other)
+
+    def is_null(self) -> Predicate:
+        return _Comparison(self, "==", None)
+
+    def in_(self, values: Iterable[Any]) -> Predicate:
+        return _Comparison(self, "IN", _Several(list(values)))
+
+    def between(self, low: Any, high: Any) -> Predicate:
+        """Both bounds belong to it."""
+        return _Comparison(self, "BETWEEN", _Several([low, high]))
+
+    def __add__(self, other: Any) -> Computed:
+        return Computed(self, "+", other)
+
+    def __radd__(self, other: Any) -> Computed:
+        return Computed(other, "+", self)
+
+    def __sub__(self, other: Any) -> Computed:
+        return Computed(self, "-", other)
+
+    def __rsub__(self, other: Any) -> Computed:
+        return Computed(other, "-", self)
+
+    def __mul__(self, other: Any) -> Computed:
+        return Computed(self, "*", other)
+
+    def __rmul__(self, other: Any) -> Computed:
+        return Computed(other, "*", self)
+
+    def __truediv__(self, other: Any) -> Computed:
+        """A quotient of ints drops its fraction; `/ 2.0` keeps it."""
+        return Computed(self, "/", other)
+
+    def __rtruediv__(self, other: Any) -> Computed:
+        return Computed(other, "/", self)
+
+
+class Computed(_Side):
+    """Arithmetic on properties: `Item.price * Item.count`. A difference of times is a number of seconds, which is
+    compared with numbers and timedeltas; seconds and timedeltas are added to times."""
+
+    __slots__ = ("left", "sign", "right")
+
+    def __init__(self, left: Any, sign: str, right: Any) -> None:
+        self.left, self.sign, self.right = left, sign, right
+
+    def _write(self, text: list[str], arguments: list[Any], variable: str = "") -> None:
+        self._write_part(self.left, text, arguments, variable)
+        text.append(f" {self.sign} ")
+        self._write_part(self.right, text, arguments, variable)
+
+    def _write_part(self, part: Any, text: list[str], arguments: list[Any], variable: str) -> None:
+        if isinstance(part, Computed):
+            text.append("(")
+            part._write(text, arguments, variable)
+            text.append(")")
+        elif isinstance(part, _Side):
+            part._write(text, arguments, variable)
+        else:
+            text.append(f"${len(arguments)}")
+            arguments.append(self._stored(part))
+
+    def _stored(self, value: Any) -> Any:
+        return value.total_seconds() if isinstance(value, timedelta) else value
+
+    def __repr__(self) -> str:
+        text: list[str] = []
+        arguments: list[Any] = []
+        self._write(text, arguments)
+        return f"<Computed {''.join(text)}" + "".join(f", {argument!r}" for argument in arguments) + ">"
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("what a query computes has no truth value: compare it, as in Item.price * Item.count > 100")
+
+
+class Path(_Side):
     """A property, reached from a class through links: `Flight.origin.name`.
 
     Properties that are called like a method here are reached by index: `Person.dogs["count"]`."""
 
     __slots__ = ("_model", "_names", "_quantifier", "_target")
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, model: type[AnyModel], names: tuple[str, ...], quantifier: str = "") -> None:
         self._model, self._names, self._quantifier = model, names, quantifier
@@ -180,6 +287,9 @@ class Path:
         names = [name if name.startswith("@") else name_text(name) for name in self._names]
         text = ".".join([f"${variable}", *names] if variable else names)
         return f"{self._quantifier} {text}" if self._quantifier else text
+
+    def _write(self, text: list[str], arguments: list[Any], variable: str = "") -> None:
+        text.append(self._text(variable))
 
     def __str__(self) -> str:
         return self._text()
@@ -217,24 +327,6 @@ class Path:
 
     # -------------------------------------------------------------------------------------------- comparing
 
-    def __eq__(self, other: Any) -> Predicate:  # type: ignore[override]
-        return _Comparison(self, "==", other)
-
-    def __ne__(self, other: Any) -> Predicate:  # type: ignore[override]
-        return _Comparison(self, "!=", other)
-
-    def __lt__(self, other: Any) -> Predicate:
-        return _Comparison(self, "<", other)
-
-    def __le__(self, other: Any) -> Predicate:
-        return _Comparison(self, "<=", other)
-
-    def __gt__(self, other: Any) -> Predicate:
-        return _Comparison(self, ">", other)
-
-    def __ge__(self, other: Any) -> Predicate:
-        return _Comparison(self, ">=", other)
-
     def geo_within(self, shape: Shape) -> Predicate:
         """Places, which are embedded GeoJSON points, in a GeoBox, GeoCircle or GeoPolygon."""
         return _Comparison(self, "GEOWITHIN", str(shape))
@@ -242,16 +334,6 @@ class Path:
     def equals(self, value: Any, *, ignore_case: bool = False, ignore_accents: bool = False) -> Predicate:
         """`==`, for text also without regard to case and accents."""
         return _Comparison(self, "==" + _options(ignore_case, ignore_accents), value)
-
-    def is_null(self) -> Predicate:
-        return _Comparison(self, "==", None)
-
-    def in_(self, values: Iterable[Any]) -> Predicate:
-        return _Comparison(self, "IN", _Several(list(values)))
-
-    def between(self, low: Any, high: Any) -> Predicate:
-        """Both bounds belong to it."""
-        return _Comparison(self, "BETWEEN", _Several([low, high]))
 
     def contains(self, value: Any, *, ignore_case: bool = False, ignore_accents: bool = False) -> Predicate:
         """A text that contains another, or a list or inverse that contains a value or object."""
@@ -305,8 +387,8 @@ class Path:
         if predicate is None:
             return start
         predicate = _predicate(predicate)
-        if isinstance(predicate, _Comparison) and not predicate.path._quantifier and not isinstance(
-                predicate.value, Path):
+        if isinstance(predicate, _Comparison) and isinstance(
+                predicate.path, Path) and not predicate.path._quantifier and not isinstance(predicate.value, _Side):
             inner = predicate.path._names
             return _Comparison(Path(self._model, self._names + inner, word), predicate.operation, predicate.value)
         # A whole condition on one and the same element.

@@ -75,6 +75,12 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
             raise errors.InvalidArgumentError("a limit is not negative")
         return self._results(self._coll.limit(min(count, sys.maxsize)))
 
+    def offset(self, count: int) -> Results[T]:
+        """What comes behind the first `count` elements, live: `people.sorted("name").offset(20).limit(10)`."""
+        if count < 0:
+            raise errors.InvalidArgumentError("an offset is not negative")
+        return self._results(self._coll.filter("OFFSET($0)", self._database._arguments([min(count, sys.maxsize)])))
+
     def results(self) -> Results[T]:
         """The same elements as results."""
         return self._results(self._coll.to_results())
