@@ -78,12 +78,39 @@ extension Parser {
         }
     }
 
-    /// In `x BETWEEN $0 AND 1 == y` the comparison after AND is one of its own, so $0 must be a list.
+    /// In `x BETWEEN $0 AND 1 + 2 == y` the comparison after AND is one of its own, so $0 must be a list. So it is
+    /// where a property follows, which no bound has.
     private func isListArgument(_ first: Predicate.Operand) -> Bool {
         guard isArgument(first) else { return false }
-        let next = peek(2)
-        if case .comparison = next.kind { return true }
-        return next.kind == .not || Self.isWordOperator(next)
+        var depth = 0
+        var isOperand = true
+        var ahead = 1
+        while true {
+            let token = peek(ahead)
+            ahead += 1
+            switch token.kind {
+            case .constant, .argument: isOperand = false
+            case .plus, .minus, .star, .slash: isOperand = true
+            case .openParenthesis: depth += 1
+            case .closeParenthesis:
+                if depth == 0 { return false }
+                depth -= 1
+            case .comparison, .not: return true
+            case .variable where isArgument(token) && peek(ahead).kind != .dot: isOperand = false
+            case .name(let word, isQuoted: false) where isOperand && Self.isBoundWord(word, before: peek(ahead)):
+                isOperand = false
+            case .name, .variable: return isOperand || Self.isWordOperator(token)
+            default: return false
+            }
+        }
+    }
+
+    private static func isBoundWord(_ word: String, before next: Token) -> Bool {
+        if word.lowercased() == "now" { return next.kind == .openParenthesis }
+        switch Keyword.named(word) {
+        case .null, .nil, .nan, .inf, .infinity: return true
+        default: return false
+        }
     }
 
     private func isArgument(_ operand: Predicate.Operand) -> Bool {
@@ -96,12 +123,7 @@ extension Parser {
         case .constant: return true
         case .argument, .variable: return isArgument(following) && peek(2).kind != .dot
         case .openParenthesis, .minus: return isSurelyBound
-        case .name(let word, isQuoted: false):
-            if word.lowercased() == "now", peek(2).kind == .openParenthesis { return true }
-            switch Keyword.named(word) {
-            case .null, .nil, .nan, .inf, .infinity: return true
-            default: return false
-            }
+        case .name(let word, isQuoted: false): return Self.isBoundWord(word, before: peek(2))
         default: return false
         }
     }
