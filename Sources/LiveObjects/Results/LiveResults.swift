@@ -136,6 +136,22 @@ package final class LiveResults: LiveCollection {
         return keys
     }
 
+    /// Results that are one query are grouped where they are found, without making their keys.
+    func evaluate(_ grouping: BoundGrouping) throws(DatabaseError) -> GroupTable {
+        let rows = try session.source()
+        guard let target else { throw notObjects() }
+        if case .table(let table) = source, stages.count <= 1 {
+            return try Executor(stages.first?.bound ?? .all(table), rows).groups(grouping)
+        }
+        var keys = try keys()
+        if isSnapshot {
+            // Those of a snapshot may be gone.
+            let view = try rows.table(target)
+            keys = try keys.filtered { key throws(DatabaseError) in try view.locate(ObjectKey(key)) != nil }
+        }
+        return try Executor(.all(target), rows).groups(grouping, of: keys)
+    }
+
     /// As an observer of the same query has them.
     private func observedKeys(_ rows: RowSource) throws(DatabaseError) -> KeyBlocks? {
         guard case .table(let table) = source, !session.isInWrite, !session.isInGroup else { return nil }

@@ -107,7 +107,7 @@ struct Binder {
         }
     }
 
-    private static func mirrored(_ sign: Predicate.Operator) -> Predicate.Operator? {
+    static func mirrored(_ sign: Predicate.Operator) -> Predicate.Operator? {
         switch sign {
         case .equal, .notEqual: sign
         case .less: .greater
@@ -141,6 +141,16 @@ struct Binder {
         guard !leftPath.isToMany, !rightPath.isToMany, left.quantifier == nil, right.quantifier == nil else {
             throw failure("a path through a list is compared with a value", at: comparison.position)
         }
+        let test = try pairTest(comparison, leftPath, rightPath)
+        let bound = BoundPredicate.paths(leftPath, test, rightPath)
+        if case .text = test, comparison.operator == .notEqual { return .not(bound) }
+        return bound
+    }
+
+    /// For two values that fit each other; a text's `!=` is to be negated.
+    func pairTest(
+        _ comparison: Predicate.Comparison, _ leftPath: BoundPath, _ rightPath: BoundPath
+    ) throws(DatabaseError) -> PairTest {
         let test = try pairTest(comparison)
         let fits =
             switch test {
@@ -153,9 +163,7 @@ struct Binder {
                 "\(leftPath.name) is \(leftPath.type.name) and \(rightPath.name) is \(rightPath.type.name); "
                     + "they cannot be compared by \(comparison.operator.text)", at: comparison.position)
         }
-        let bound = BoundPredicate.paths(leftPath, test, rightPath)
-        if case .text = test, comparison.operator == .notEqual { return .not(bound) }
-        return bound
+        return test
     }
 
     private func pairTest(_ comparison: Predicate.Comparison) throws(DatabaseError) -> PairTest {

@@ -29,6 +29,7 @@ package struct BoundQuery: Sendable {
         _ parsed: ParsedQuery, table: TableKey, schema: Schema, arguments: Arguments = Arguments()
     ) throws(DatabaseError) -> BoundQuery {
         let arguments = arguments.timed
+        try parsed.requireObjects()
         let resolver = PathResolver(schema: schema, source: parsed.source, arguments: arguments)
         _ = try resolver.type(table)
         let binder = Binder(resolver: resolver, table: table, arguments: arguments)
@@ -149,7 +150,7 @@ extension Binder {
     }
 
     /// A path to one value per object.
-    private func singlePath(_ path: Predicate.Path, _ purpose: String) throws(DatabaseError) -> BoundPath {
+    func singlePath(_ path: Predicate.Path, _ purpose: String) throws(DatabaseError) -> BoundPath {
         if path.collectionOperator != nil { throw refused(path, purpose, "operators such as @count do not \(purpose)") }
         if path.quantifier != nil { throw refused(path, purpose, "ANY, ALL and NONE do not \(purpose)") }
         let bound = try resolve(path)

@@ -84,7 +84,7 @@ package final class Executor {
 
     package func first() throws(DatabaseError) -> Int64? { try keys(atMost: 1).first }
 
-    private func run(_ plan: Plan) throws(DatabaseError) -> SelectionRun {
+    func run(_ plan: Plan) throws(DatabaseError) -> SelectionRun {
         try SelectionRun(context, query.table, access: plan.access, rest: plan.filter, visits: plan.visits)
     }
 

@@ -24,6 +24,7 @@ package struct ValueQuery: Sendable {
     package static func bind(
         _ parsed: ParsedQuery, type: PropertyType, name: String, arguments: Arguments = Arguments()
     ) throws(DatabaseError) -> ValueQuery {
+        try parsed.requireObjects()
         var resolver = PathResolver(schema: .empty, source: parsed.source)
         resolver.values = (type, name)
         let binder = Binder(resolver: resolver, table: TableKey(0), arguments: arguments.timed)

@@ -57,6 +57,8 @@ package struct Ordering: Sendable, Equatable {
 package struct ParsedQuery: Sendable {
     package let predicate: Predicate
     package let ordering: Ordering
+    /// What the matches are put together to; nil where they are asked for themselves.
+    package let grouping: Grouping?
     package let source: QuerySource
     /// The highest argument number + 1.
     package let argumentCount: Int
@@ -67,11 +69,12 @@ package struct ParsedQuery: Sendable {
     package var asksForNow: Bool { predicate.asksForNow }
 
     package init(
-        predicate: Predicate, ordering: Ordering, source: QuerySource, argumentCount: Int,
+        predicate: Predicate, ordering: Ordering, grouping: Grouping? = nil, source: QuerySource, argumentCount: Int,
         namedArguments: [Predicate.Name] = []
     ) {
         self.predicate = predicate
         self.ordering = ordering
+        self.grouping = grouping
         self.source = source
         self.argumentCount = argumentCount
         self.namedArguments = namedArguments
@@ -80,15 +83,27 @@ package struct ParsedQuery: Sendable {
     /// The same text and arguments, read as something else.
     package func replacing(predicate: Predicate, ordering: Ordering) -> ParsedQuery {
         ParsedQuery(
-            predicate: predicate, ordering: ordering, source: source, argumentCount: argumentCount,
-            namedArguments: namedArguments)
+            predicate: predicate, ordering: ordering, grouping: grouping, source: source,
+            argumentCount: argumentCount, namedArguments: namedArguments)
     }
 
     /// A query that was built rather than written.
-    package init(_ predicate: Predicate, ordering: Ordering = .none) {
+    package init(_ predicate: Predicate, ordering: Ordering = .none, grouping: Grouping? = nil) {
         self.init(
-            predicate: predicate, ordering: ordering, source: .none,
+            predicate: predicate, ordering: ordering, grouping: grouping, source: .none,
             argumentCount: Arguments.count(in: predicate, ordering))
+    }
+
+    /// The objects alone that are grouped.
+    package var withoutGroups: ParsedQuery {
+        ParsedQuery(predicate: predicate, ordering: ordering, source: source, argumentCount: argumentCount)
+    }
+
+    /// Where objects are wanted.
+    package func requireObjects() throws(DatabaseError) {
+        guard grouping != nil else { return }
+        throw DatabaseError(
+            .queryInvalid, "GROUP gives groups, and objects are wanted here; ask for the groups of the query")
     }
 
     package static func parse(_ text: String) throws(DatabaseError) -> ParsedQuery { try Parser.parse(text) }

@@ -39,7 +39,7 @@ extension Parser {
         return paths
     }
 
-    private mutating func direction() throws(DatabaseError) -> Bool {
+    mutating func direction() throws(DatabaseError) -> Bool {
         guard case .name(let word, isQuoted: false) = token.kind else { return true }
         switch word.lowercased() {
         case "asc", "ascending":
@@ -52,7 +52,7 @@ extension Parser {
         }
     }
 
-    private mutating func countClause() throws(DatabaseError) -> Ordering.Limit {
+    mutating func countClause() throws(DatabaseError) -> Ordering.Limit {
         advance()
         advance()
         let limit: Ordering.Limit

@@ -1,6 +1,6 @@
 /// Tokens to a predicate, by precedence climbing.
 ///
-///     query      := [disjunction] {clause}                     clauses: Parser+Ordering
+///     query      := [disjunction] {clause} [groups]            clauses: Parser+Ordering, groups: GroupClause
 ///     or-, and-  := operand {OR operand}, {AND operand}        AND binds tighter
 ///     unary      := NOT unary | '(' disjunction ')' | TRUEPREDICATE | FALSEPREDICATE | comparison
 ///     comparison := sum [operator sum]                         a path alone means == true
@@ -42,14 +42,15 @@ struct Parser {
     }
 
     private mutating func query() throws(DatabaseError) -> ParsedQuery {
-        let isBare = token.kind == .end || startsClause
+        let isBare = token.kind == .end || startsClause || startsGroups
         let predicate = isBare ? Predicate.constant(true) : try disjunction()
         let ordering = try clauses()
+        let grouping = startsGroups ? try groupClause() : nil
         guard token.kind == .end else {
-            throw unexpected("AND, OR, SORT, DISTINCT, LIMIT, OFFSET or the end of the query")
+            throw unexpected("AND, OR, SORT, DISTINCT, LIMIT, OFFSET, GROUP or the end of the query")
         }
         return ParsedQuery(
-            predicate: predicate, ordering: ordering, source: source,
+            predicate: predicate, ordering: ordering, grouping: grouping, source: source,
             argumentCount: namedArguments.isEmpty ? argumentCount : numberedCount + namedArguments.count,
             namedArguments: namedArguments)
     }
@@ -218,7 +219,7 @@ struct Parser {
         }
     }
 
-    private mutating func takeOperator() -> Predicate.Operator? {
+    mutating func takeOperator() -> Predicate.Operator? {
         if case .comparison(let sign) = token.kind {
             advance()
             return sign
@@ -229,7 +230,7 @@ struct Parser {
     }
 
     /// `[c]`, `[d]` and `[cd]`.
-    private mutating func options(_ sign: Predicate.Operator) throws(DatabaseError) -> TextOptions {
+    mutating func options(_ sign: Predicate.Operator) throws(DatabaseError) -> TextOptions {
         guard token.kind == .openBracket else { return [] }
         let open = token
         advance()
@@ -294,7 +295,7 @@ struct Parser {
         return .path(try path(quantifier, position))
     }
 
-    private static func literal(_ keyword: Keyword?) -> Value? {
+    static func literal(_ keyword: Keyword?) -> Value? {
         switch keyword {
         case .true, .yes: .bool(true)
         case .false, .no: .bool(false)

@@ -11,7 +11,10 @@ package struct PredicateText {
 
     package static func describe(_ query: ParsedQuery, arguments: Arguments? = nil) -> String {
         let printer = PredicateText(arguments)
-        let clauses = printer.text(query.ordering)
+        var clauses = printer.text(query.ordering)
+        if let grouping = query.grouping {
+            clauses += (clauses.isEmpty ? "" : " ") + describe(grouping, arguments: arguments)
+        }
         if query.predicate == .constant(true), !clauses.isEmpty { return clauses }
         return printer.text(query.predicate) + (clauses.isEmpty ? "" : " " + clauses)
     }

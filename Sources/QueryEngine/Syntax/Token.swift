@@ -37,7 +37,7 @@ enum Keyword: String, Sendable, CaseIterable {
     case anyOf = "any", someOf = "some", allOf = "all", noneOf = "none"
     case `true`, `false`, yes, no, null, `nil`
     case inf, infinity, nan
-    case sort, distinct, limit, offset, subquery
+    case sort, distinct, limit, offset, group, subquery
     case `self`
 
     private static let byWord = Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, $0) })

@@ -1,0 +1,294 @@
+/// Puts rows into groups, a row group at a time, and makes a table of them.
+///
+/// Memory grows with the number of groups, and with that of different values or of all values where an aggregate needs
+/// those; behind links, with the objects they lead to. Rows are not kept.
+import MotteColumns
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+final class GroupRun {
+    private let grouping: BoundGrouping
+    private let coders: [GroupCoder]
+    private let feeds: [GroupFeed]
+    /// By aggregate: what keeps its values, or what counts its different ones.
+    private var sources: [Source] = []
+    private var totals: [(feed: Int, totals: GroupTotals)] = []
+    private var distincts: [DistinctCount] = []
+    /// Objects in each group.
+    private let counts = PerGroup<Int64>(0)
+    /// Of the first keys together with the next one: pairs of codes.
+    private let pairs: UnsafeMutablePointer<IntTable>
+    private let pairCount: Int
+    private let capacity: Int
+    private let groups: UnsafeMutablePointer<UInt32>
+    private let codes: UnsafeMutablePointer<UInt32>
+    private let joined: UnsafeMutablePointer<Int64>
+
+    private enum Source {
+        case objects
+        case totals(Int)
+        case distinct(Int)
+    }
+
+    init(_ context: RunContext, _ grouping: BoundGrouping, capacity: Int) throws(DatabaseError) {
+        self.grouping = grouping
+        self.capacity = capacity
+        var coders: [GroupCoder] = []
+        for key in grouping.keys {
+            coders.append(try .make(context, grouping.table, key.path, key.bucket, capacity: capacity))
+        }
+        self.coders = coders
+        var feeds: [GroupFeed] = []
+        var wanted: [[GroupTotals.Family: [Grouping.Function]]] = []
+        var families: [(aggregate: Int, feed: Int, family: GroupTotals.Family)] = []
+        for (index, aggregate) in grouping.aggregates.enumerated() {
+            guard let path = aggregate.path else {
+                sources.append(.objects)
+                continue
+            }
+            guard let family = GroupTotals.family(aggregate.function) else {
+                let coder = try GroupCoder.make(context, grouping.table, path, nil, capacity: capacity)
+                sources.append(.distinct(distincts.count))
+                distincts.append(DistinctCount(coder))
+                continue
+            }
+            var feed = feeds.firstIndex { $0.path.isSame(as: path) }
+            if feed == nil {
+                feed = feeds.count
+                feeds.append(try GroupFeed(context, grouping.table, path, capacity: capacity))
+                wanted.append([:])
+            }
+            let found = feed ?? 0
+            wanted[found][family, default: []].append(aggregate.function)
+            families.append((index, found, family))
+            // Known when all functions of the path are.
+            sources.append(.objects)
+        }
+        self.feeds = feeds
+        // Behind everything that throws, so that nothing of it is lost then.
+        pairCount = max(0, coders.count - 1)
+        pairs = .allocate(capacity: max(1, pairCount))
+        for index in 0 ..< pairCount { (pairs + index).initialize(to: IntTable()) }
+        groups = .allocate(capacity: capacity)
+        groups.initialize(repeating: 0, count: capacity)
+        codes = .allocate(capacity: capacity)
+        joined = .allocate(capacity: capacity)
+        var places: [String: Int] = [:]
+        for (index, feed, family) in families {
+            let name = "\(feed) \(family)"
+            if places[name] == nil {
+                places[name] = totals.count
+                totals.append((feed, .make(family, feeds[feed], wanted[feed][family] ?? [])))
+            }
+            sources[index] = .totals(places[name] ?? 0)
+        }
+    }
+
+    deinit {
+        for index in 0 ..< pairCount { pairs[index].deallocate() }
+        pairs.deallocate()
+        groups.deallocate()
+        codes.deallocate()
+        joined.deallocate()
+    }
+
+    // MARK: Rows
+
+    func add(_ batch: GroupBatch) throws(DatabaseError) {
+        let rows = batch.rows.count
+        try findGroups(batch)
+        let groupCount = groupCount
+        guard groupCount < Int(UInt32.max) - 1 else {
+            throw DatabaseError(.unsupported, "more than four billion groups cannot be distinguished")
+        }
+        counts.grow(groupCount)
+        let counts = counts.values
+        for index in 0 ..< rows { counts[Int(groups[index])] &+= 1 }
+        for feed in feeds { try feed.load(batch, UnsafePointer(groups)) }
+        for (feed, totals) in totals {
+            totals.grow(groupCount)
+            try totals.add(feeds[feed])
+        }
+        for distinct in distincts {
+            distinct.grow(groupCount)
+            try distinct.coder.codes(batch, into: codes)
+            distinct.add(groups, codes, rows)
+        }
+    }
+
+    /// Numbers of groups: of one key its codes, of several those of their pairs.
+    private func findGroups(_ batch: GroupBatch) throws(DatabaseError) {
+        guard let first = coders.first else { return }
+        try first.codes(batch, into: groups)
+        for index in 0 ..< pairCount {
+            try coders[index + 1].codes(batch, into: codes)
+            for row in 0 ..< batch.rows.count {
+                joined[row] = Int64(groups[row]) << 32 | Int64(codes[row])
+            }
+            pairs[index].codes(joined, batch.rows.count, into: groups)
+        }
+    }
+
+    /// Above all numbers of groups that were given out.
+    private var groupCount: Int {
+        if pairCount > 0 { return pairs[pairCount - 1].count + 1 }
+        return (coders.first?.count ?? 0) + 1
+    }
+
+    /// The codes of a group's keys.
+    private func keyCodes(_ group: UInt32, into output: UnsafeMutablePointer<UInt32>) {
+        var group = group
+        for index in stride(from: pairCount - 1, through: 0, by: -1) {
+            let pair = UInt64(bitPattern: pairs[index].key(group))
+            output[index + 1] = UInt32(truncatingIfNeeded: pair)
+            group = UInt32(truncatingIfNeeded: pair >> 32)
+        }
+        if !coders.isEmpty { output[0] = group }
+    }
+
+    // MARK: Table
+
+    func finish() throws(DatabaseError) -> GroupTable {
+        let groupCount = groupCount
+        counts.grow(groupCount)
+        for (_, totals) in totals {
+            totals.grow(groupCount)
+            totals.finish(groupCount)
+        }
+        for distinct in distincts { distinct.grow(groupCount) }
+        let order = sortedGroups(groupCount)
+        var builders: [ChunkBuilder] = []
+        let keyCount = coders.count
+        var keyBuilders: [ChunkBuilder] = []
+        for column in grouping.columns.prefix(keyCount) { keyBuilders.append(Self.builder(column, order.count)) }
+        withUnsafeTemporaryAllocation(of: UInt32.self, capacity: max(1, keyCount)) { codes in
+            guard let codes = codes.baseAddress else { return }
+            for group in order where keyCount > 0 {
+                keyCodes(group, into: codes)
+                for key in 0 ..< keyCount { keyBuilders[key].append(coders[key].view(codes[key])) }
+            }
+        }
+        builders += keyBuilders
+        for (index, aggregate) in grouping.aggregates.enumerated() {
+            let builder = Self.builder(grouping.columns[keyCount + index], order.count)
+            switch sources[index] {
+            case .objects: for group in order { builder.appendInt(counts.values[Int(group)]) }
+            case .distinct(let place):
+                for group in order { builder.appendInt(distincts[place].counts.values[Int(group)]) }
+            case .totals(let place):
+                let totals = totals[place].totals
+                for group in order {
+                    builder.append(try totals.value(aggregate.function, Int(group), aggregate))
+                }
+            }
+            builders.append(builder)
+        }
+        return arranged(GroupTable(grouping.columns, builders, count: order.count), builders)
+    }
+
+    private static func builder(_ column: BoundGrouping.Column, _ capacity: Int) -> ChunkBuilder {
+        let kind = ColumnKind(rawValue: UInt8(truncatingIfNeeded: column.type.rawValue)) ?? .mixed
+        return ChunkBuilder(kind: kind, nullable: true, capacity: max(1, capacity))
+    }
+
+    /// HAVING and what comes after it; columns that are not shown go.
+    private func arranged(_ all: GroupTable, _ builders: [ChunkBuilder]) -> GroupTable {
+        var rows = Array(0 ..< all.count)
+        if let having = grouping.having { rows = rows.filter { having.holds(all, $0) } }
+        for step in grouping.steps {
+            switch step {
+            case .limit(let limit): if limit < rows.count { rows.removeLast(rows.count - limit) }
+            case .sort(let keys): GroupOrder.sort(&rows, keys, all)
+            }
+        }
+        let shown = Array(grouping.shownColumns)
+        let isSame = rows.count == all.count && grouping.steps.isEmpty
+        guard !isSame else { return GroupTable(shown, Array(builders.prefix(shown.count)), count: all.count) }
+        var chosen: [ChunkBuilder] = []
+        for (index, column) in shown.enumerated() {
+            let builder = Self.builder(column, rows.count)
+            for row in rows { builder.append(builders[index].view(row)) }
+            chosen.append(builder)
+        }
+        return GroupTable(shown, chosen, count: rows.count)
+    }
+
+    /// Groups that have objects, in the order of their keys; without keys there is one, whatever there is.
+    private func sortedGroups(_ groupCount: Int) -> [UInt32] {
+        guard !coders.isEmpty else { return [0] }
+        var found: [UInt32] = []
+        for group in 0 ..< groupCount where counts.values[group] > 0 { found.append(UInt32(group)) }
+        let ranks = zip(coders, grouping.columns).map { GroupOrder.ranks($0, $1.type) }
+        var bits = 0
+        for coder in coders { bits += GroupOrder.bits(coder.count) }
+        let keyCount = coders.count
+        return withUnsafeTemporaryAllocation(of: UInt32.self, capacity: keyCount * 2) { room in
+            guard let codes = room.baseAddress else { return found }
+            if bits <= 64 {
+                var entries: [(key: UInt64, group: UInt32)] = []
+                entries.reserveCapacity(found.count)
+                for group in found {
+                    keyCodes(group, into: codes)
+                    var key: UInt64 = 0
+                    for index in 0 ..< keyCount {
+                        key <<= UInt64(GroupOrder.bits(coders[index].count))
+                        key |= UInt64(ranks[index][Int(codes[index])])
+                    }
+                    entries.append((key, group))
+                }
+                entries.sort { $0.key < $1.key }
+                return entries.map(\.group)
+            }
+            let others = codes + keyCount
+            found.sort { left, right in
+                keyCodes(left, into: codes)
+                keyCodes(right, into: others)
+                for index in 0 ..< keyCount where codes[index] != others[index] {
+                    return ranks[index][Int(codes[index])] < ranks[index][Int(others[index])]
+                }
+                return false
+            }
+            return found
+        }
+    }
+}
+
+/// How many different values each group has.
+private final class DistinctCount {
+    let coder: GroupCoder
+    let counts = PerGroup<Int64>(0)
+    /// Of groups with codes of values.
+    private let pairs: UnsafeMutablePointer<IntTable>
+
+    init(_ coder: GroupCoder) {
+        self.coder = coder
+        pairs = .allocate(capacity: 1)
+        pairs.initialize(to: IntTable())
+    }
+
+    deinit {
+        pairs.pointee.deallocate()
+        pairs.deallocate()
+    }
+
+    func grow(_ groups: Int) { counts.grow(groups) }
+
+    func add(_ groups: UnsafePointer<UInt32>, _ codes: UnsafePointer<UInt32>, _ number: Int) {
+        let counts = counts.values
+        for index in 0 ..< number where codes[index] != 0 {
+            let before = pairs.pointee.count
+            _ = pairs.pointee.code(Int64(groups[index]) << 32 | Int64(codes[index]))
+            counts[Int(groups[index])] &+= Int64(pairs.pointee.count &- before)
+        }
+    }
+}
+
+extension BoundPath {
+    /// Whether it reads the same.
+    func isSame(as other: BoundPath) -> Bool {
+        guard steps == other.steps else { return false }
+        if case .column(let one, _, _) = end, case .column(let two, _, _) = other.end { return one == two }
+        return false
+    }
+}

@@ -1,0 +1,370 @@
+/// What is kept of each group while rows come in: one place per group in plain memory.
+///
+/// NaN is below all other numbers, as in the order of values: the minimum is NaN where one is, the maximum where
+/// nothing else is. Sums of nothing are 0, everything else of nothing is null.
+import MotteColumns
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+
+/// Memory with one element per group that grows with their number.
+final class PerGroup<Element> {
+    private(set) var values: UnsafeMutablePointer<Element>
+    private var capacity: Int
+    private let initial: Element
+
+    init(_ initial: Element) {
+        self.initial = initial
+        capacity = 64
+        values = .allocate(capacity: capacity)
+        values.initialize(repeating: initial, count: capacity)
+    }
+
+    func grow(_ count: Int) {
+        guard count > capacity else { return }
+        let larger = max(count, capacity * 2)
+        let moved = UnsafeMutablePointer<Element>.allocate(capacity: larger)
+        moved.moveInitialize(from: values, count: capacity)
+        (moved + capacity).initialize(repeating: initial, count: larger - capacity)
+        values.deallocate()
+        values = moved
+        capacity = larger
+    }
+
+    deinit {
+        values.deinitialize(count: capacity)
+        values.deallocate()
+    }
+}
+
+class GroupTotals {
+    /// Before values of so many groups come in.
+    func grow(_ groups: Int) {}
+    func add(_ feed: GroupFeed) throws(DatabaseError) {}
+    /// When all have come.
+    func finish(_ groups: Int) {}
+    func value(
+        _ function: Grouping.Function, _ group: Int, _ aggregate: BoundGrouping.Aggregate
+    ) throws(DatabaseError) -> ValueView { .null }
+
+    /// Those that can give what `function` asks for.
+    enum Family: Hashable { case basic, moments, samples }
+
+    static func family(_ function: Grouping.Function) -> Family? {
+        switch function {
+        case .count, .sum, .avg, .min, .max: .basic
+        case .variance, .deviation: .moments
+        case .median, .percentile: .samples
+        case .distinct: nil
+        }
+    }
+
+    static func make(_ family: Family, _ feed: GroupFeed, _ functions: [Grouping.Function]) -> GroupTotals {
+        switch family {
+        case .moments: MomentTotals()
+        case .samples: SampleTotals()
+        case .basic:
+            switch feed.form {
+            case .ints: IntTotals(functions)
+            case .doubles: DoubleTotals(functions, isFloat: feed.path.type == .float)
+            case .views: ViewTotals(feed.path.type)
+            }
+        }
+    }
+}
+
+/// Ints: sums never overflow before they are asked for.
+private final class IntTotals: GroupTotals {
+    private let counts = PerGroup<Int64>(0)
+    private let sums = PerGroup<Int128>(0)
+    private let lows = PerGroup<Int64>(.max)
+    private let highs = PerGroup<Int64>(.min)
+    private let wantsSum: Bool
+    private let wantsLow: Bool
+    private let wantsHigh: Bool
+
+    init(_ functions: [Grouping.Function]) {
+        wantsSum = functions.contains(.sum) || functions.contains(.avg)
+        wantsLow = functions.contains(.min)
+        wantsHigh = functions.contains(.max)
+    }
+
+    override func grow(_ groups: Int) {
+        counts.grow(groups)
+        if wantsSum { sums.grow(groups) }
+        if wantsLow { lows.grow(groups) }
+        if wantsHigh { highs.grow(groups) }
+    }
+
+    override func add(_ feed: GroupFeed) {
+        let groups = feed.groups, values = feed.ints, count = feed.count
+        let counts = counts.values
+        for index in 0 ..< count { counts[Int(groups[index])] &+= 1 }
+        if wantsSum {
+            let sums = sums.values
+            for index in 0 ..< count { sums[Int(groups[index])] &+= Int128(values[index]) }
+        }
+        if wantsLow {
+            let lows = lows.values
+            for index in 0 ..< count {
+                let group = Int(groups[index])
+                if values[index] < lows[group] { lows[group] = values[index] }
+            }
+        }
+        if wantsHigh {
+            let highs = highs.values
+            for index in 0 ..< count {
+                let group = Int(groups[index])
+                if values[index] > highs[group] { highs[group] = values[index] }
+            }
+        }
+    }
+
+    override func value(
+        _ function: Grouping.Function, _ group: Int, _ aggregate: BoundGrouping.Aggregate
+    ) throws(DatabaseError) -> ValueView {
+        let count = counts.values[group]
+        switch function {
+        case .count: return .int(count)
+        case .sum:
+            if let sum = Int64(exactly: sums.values[group]) { return .int(sum) }
+            throw DatabaseError(
+                .overflow, "\(aggregate.text) of a group does not fit in 64 bits; use the average, or smaller groups")
+        case .avg: return count == 0 ? .null : .double(Double(sums.values[group]) / Double(count))
+        case .min: return count == 0 ? .null : .int(lows.values[group])
+        case .max: return count == 0 ? .null : .int(highs.values[group])
+        default: return .null
+        }
+    }
+}
+
+private final class DoubleTotals: GroupTotals {
+    private let counts = PerGroup<Int64>(0)
+    private let sums = PerGroup<Double>(0)
+    private let lows = PerGroup<Double>(.infinity)
+    private let highs = PerGroup<Double>(.nan)
+    private let wantsSum: Bool
+    private let wantsLow: Bool
+    private let wantsHigh: Bool
+    private let isFloat: Bool
+
+    init(_ functions: [Grouping.Function], isFloat: Bool) {
+        wantsSum = functions.contains(.sum) || functions.contains(.avg)
+        wantsLow = functions.contains(.min)
+        wantsHigh = functions.contains(.max)
+        self.isFloat = isFloat
+    }
+
+    override func grow(_ groups: Int) {
+        counts.grow(groups)
+        if wantsSum { sums.grow(groups) }
+        if wantsLow { lows.grow(groups) }
+        if wantsHigh { highs.grow(groups) }
+    }
+
+    override func add(_ feed: GroupFeed) {
+        let groups = feed.groups, values = feed.doubles, count = feed.count
+        let counts = counts.values
+        for index in 0 ..< count { counts[Int(groups[index])] &+= 1 }
+        if wantsSum {
+            let sums = sums.values
+            for index in 0 ..< count { sums[Int(groups[index])] += values[index] }
+        }
+        if wantsLow {
+            let lows = lows.values
+            for index in 0 ..< count {
+                let group = Int(groups[index])
+                // Nothing is less than NaN, which is therefore kept.
+                if values[index] < lows[group] || values[index].isNaN { lows[group] = values[index] }
+            }
+        }
+        if wantsHigh {
+            let highs = highs.values
+            for index in 0 ..< count {
+                let group = Int(groups[index])
+                // It begins as NaN, which anything but another one replaces.
+                if values[index] > highs[group] || highs[group].isNaN { highs[group] = values[index] }
+            }
+        }
+    }
+
+    override func value(
+        _ function: Grouping.Function, _ group: Int, _ aggregate: BoundGrouping.Aggregate
+    ) throws(DatabaseError) -> ValueView {
+        let count = counts.values[group]
+        switch function {
+        case .count: return .int(count)
+        case .sum: return .double(sums.values[group])
+        case .avg: return count == 0 ? .null : .double(sums.values[group] / Double(count))
+        case .min: return count == 0 ? .null : narrowed(lows.values[group])
+        case .max: return count == 0 ? .null : narrowed(highs.values[group])
+        default: return .null
+        }
+    }
+
+    private func narrowed(_ value: Double) -> ValueView { isFloat ? .float(Float(value)) : .double(value) }
+}
+
+/// All other types, value by value.
+private final class ViewTotals: GroupTotals {
+    private let totals: PerGroup<Accumulator>
+    /// Mixed values that are no numbers count, and take no part in anything else.
+    private let counts = PerGroup<Int64>(0)
+    private let type: PropertyType
+
+    init(_ type: PropertyType) {
+        self.type = type
+        totals = PerGroup(Accumulator(type))
+    }
+
+    override func grow(_ groups: Int) {
+        totals.grow(groups)
+        counts.grow(groups)
+    }
+
+    override func add(_ feed: GroupFeed) {
+        for index in 0 ..< feed.count { counts.values[Int(feed.groups[index])] &+= 1 }
+        for index in 0 ..< feed.count { totals.values[Int(feed.groups[index])].add(feed.views[index]) }
+    }
+
+    override func value(
+        _ function: Grouping.Function, _ group: Int, _ aggregate: BoundGrouping.Aggregate
+    ) throws(DatabaseError) -> ValueView {
+        let total = totals.values[group]
+        switch function {
+        case .count: return .int(counts.values[group])
+        case .sum: return total.view(.sum, type)
+        case .avg: return total.view(.avg, type)
+        case .min: return total.lowest
+        case .max: return total.highest
+        default: return .null
+        }
+    }
+}
+
+/// Mean and sum of squared distances from it, kept so that large numbers lose nothing.
+private final class MomentTotals: GroupTotals {
+    private struct Moments {
+        var count = 0.0
+        var mean = 0.0
+        var squares = 0.0
+    }
+
+    private let moments = PerGroup(Moments())
+
+    override func grow(_ groups: Int) { moments.grow(groups) }
+
+    override func add(_ feed: GroupFeed) {
+        let moments = moments.values
+        feed.forEachNumber { group, value in
+            moments[group].count += 1
+            let distance = value - moments[group].mean
+            moments[group].mean += distance / moments[group].count
+            moments[group].squares += distance * (value - moments[group].mean)
+        }
+    }
+
+    override func value(
+        _ function: Grouping.Function, _ group: Int, _ aggregate: BoundGrouping.Aggregate
+    ) throws(DatabaseError) -> ValueView {
+        let known = moments.values[group]
+        if known.count < 2 { return .null }
+        let variance = known.squares / (known.count - 1)
+        return .double(function == .deviation ? variance.squareRoot() : variance)
+    }
+}
+
+/// All numbers of all groups, for what only their order says: twelve bytes for each.
+private final class SampleTotals: GroupTotals {
+    private var groups: [UInt32] = []
+    private var values: [Double] = []
+    /// Where those of a group begin, when all have come.
+    private var starts: [Int] = []
+
+    override func add(_ feed: GroupFeed) {
+        feed.forEachNumber { group, value in
+            groups.append(UInt32(truncatingIfNeeded: group))
+            values.append(value)
+        }
+    }
+
+    override func finish(_ count: Int) {
+        var next = [Int](repeating: 0, count: count + 1)
+        for group in groups { next[Int(group) + 1] += 1 }
+        for group in 0 ..< count { next[group + 1] += next[group] }
+        starts = next
+        let unsorted = values
+        for (index, group) in groups.enumerated() {
+            values[next[Int(group)]] = unsorted[index]
+            next[Int(group)] += 1
+        }
+        groups = []
+    }
+
+    override func value(
+        _ function: Grouping.Function, _ group: Int, _ aggregate: BoundGrouping.Aggregate
+    ) throws(DatabaseError) -> ValueView {
+        let range = starts[group] ..< starts[group + 1]
+        if range.isEmpty { return .null }
+        var fraction = 0.5
+        if case .percentile(let wanted) = function { fraction = wanted }
+        let place = fraction * Double(range.count - 1)
+        let below = place.rounded(.down)
+        let result = values.withUnsafeMutableBufferPointer { all in
+            let part = UnsafeMutableBufferPointer(rebasing: all[range])
+            let low = Quantile.select(Int(below), part)
+            if place == below { return low }
+            let high = Quantile.smallest(part, from: Int(below) + 1)
+            // Between equal infinities there is nothing to interpolate.
+            return low == high ? low : low + (high - low) * (place - below)
+        }
+        return .double(result)
+    }
+}
+
+/// The n-th smallest, without sorting all; NaN is below everything.
+private enum Quantile {
+    @inline(__always)
+    private static func isBefore(_ left: Double, _ right: Double) -> Bool {
+        left < right || (left.isNaN && !right.isNaN)
+    }
+
+    /// Leaves what is not smaller behind it, and what is not larger before it.
+    static func select(_ wanted: Int, _ values: UnsafeMutableBufferPointer<Double>) -> Double {
+        var low = 0, high = values.count - 1
+        while low < high {
+            let pivot = middle(values[low], values[(low + high) / 2], values[high])
+            var left = low, right = high
+            while left <= right {
+                while isBefore(values[left], pivot) { left += 1 }
+                while isBefore(pivot, values[right]) { right -= 1 }
+                if left <= right {
+                    values.swapAt(left, right)
+                    left += 1
+                    right -= 1
+                }
+            }
+            if wanted <= right {
+                high = right
+            } else if wanted >= left {
+                low = left
+            } else {
+                break
+            }
+        }
+        return values[wanted]
+    }
+
+    static func smallest(_ values: UnsafeMutableBufferPointer<Double>, from first: Int) -> Double {
+        var smallest = values[first]
+        for index in first ..< values.count where isBefore(values[index], smallest) { smallest = values[index] }
+        return smallest
+    }
+
+    private static func middle(_ one: Double, _ two: Double, _ three: Double) -> Double {
+        let low = isBefore(two, one) ? two : one
+        let high = isBefore(two, one) ? one : two
+        if isBefore(three, low) { return low }
+        return isBefore(high, three) ? high : three
+    }
+}

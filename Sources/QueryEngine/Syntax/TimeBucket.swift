@@ -1,0 +1,72 @@
+/// Spans of the calendar that times are grouped by, in UTC. Weeks begin on Monday, quarters in January, April, July and
+/// October.
+import MotteValues
+
+package enum TimeBucket: String, Sendable, CaseIterable {
+    case second, minute, hour, day, week, month, quarter, year
+
+    /// The span that a second since 1970 is in; its end is the first second that is not.
+    package func span(_ second: Int64) -> (start: Int64, end: Int64) {
+        switch self {
+        case .second: return Self.span(second, of: 1)
+        case .minute: return Self.span(second, of: 60)
+        case .hour: return Self.span(second, of: 3_600)
+        case .day: return Self.span(second, of: Self.dayLength)
+        case .week:
+            // 1970 began on a Thursday.
+            let week = Self.floor(Self.floor(second, Self.dayLength) + 3, 7)
+            return (Self.seconds(week * 7 - 3), Self.seconds(week * 7 + 4))
+        case .month: return Self.months(second, 1)
+        case .quarter: return Self.months(second, 3)
+        case .year: return Self.months(second, 12)
+        }
+    }
+
+    private static let dayLength: Int64 = 86_400
+
+    private static func floor(_ value: Int64, _ size: Int64) -> Int64 {
+        let (quotient, rest) = value.quotientAndRemainder(dividingBy: size)
+        return rest < 0 ? quotient - 1 : quotient
+    }
+
+    private static func span(_ second: Int64, of size: Int64) -> (start: Int64, end: Int64) {
+        let start = Int128(floor(second, size)) * Int128(size)
+        return (Int64(clamping: start), Int64(clamping: start + Int128(size)))
+    }
+
+    private static func seconds(_ days: Int64) -> Int64 { Int64(clamping: Int128(days) * Int128(dayLength)) }
+
+    private static func months(_ second: Int64, _ count: Int64) -> (start: Int64, end: Int64) {
+        let date = civil(floor(second, dayLength))
+        let month = date.year * 12 + date.month - 1
+        let first = floor(month, count) * count
+        return (seconds(firstDay(first)), seconds(firstDay(first + count)))
+    }
+
+    /// The day since 1970 on which a month begins; months count from January of the year 0.
+    private static func firstDay(_ month: Int64) -> Int64 {
+        let year = floor(month, 12)
+        return days(year, month - year * 12 + 1)
+    }
+
+    /// Days since 1970 of the first of a month, in the Gregorian calendar at all times; years begin in March here, so
+    /// that the odd day of leap years comes last.
+    private static func days(_ year: Int64, _ month: Int64) -> Int64 {
+        let shifted = month <= 2 ? year - 1 : year
+        let era = floor(shifted, 400)
+        let yearOfEra = shifted - era * 400
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+
+    private static func civil(_ days: Int64) -> (year: Int64, month: Int64) {
+        let shifted = days + 719_468
+        let era = floor(shifted, 146_097)
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let part = (5 * dayOfYear + 2) / 153
+        let month = part < 10 ? part + 3 : part - 9
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month)
+    }
+}
