@@ -44,7 +44,7 @@
  *
  * Contents: library, errors, handles, config, schema, realm, migration, maintenance, object, row, object fields,
  * embedded, collection, list, set, map, nested, query, bulk read, batch insert, import and export, Arrow, Realm files,
- * queue, reference, sections, observe, changes, values as text. Helpers for C (literals, typed release) are in
+ * queue, reference, sections, groups, observe, changes, values as text. Helpers for C (literals, typed release) are in
  * motte_inline.h.
  *
  * Between the two DECLARATIONS marks there are only typedefs, enums with explicit numbers, plain defines and
@@ -233,6 +233,7 @@ typedef struct motte_queue motte_queue;
 typedef struct motte_token motte_token;
 typedef struct motte_changes motte_changes;
 typedef struct motte_sections motte_sections;
+typedef struct motte_groups motte_groups;
 typedef struct motte_reference motte_reference;
 typedef struct motte_report motte_report;
 typedef struct motte_migration motte_migration;
@@ -254,7 +255,8 @@ enum {
     MOTTE_HANDLE_REPORT = 12,
     MOTTE_HANDLE_MIGRATION = 13,
     MOTTE_HANDLE_SECTIONS = 14,
-    MOTTE_HANDLE_REFERENCE = 15
+    MOTTE_HANDLE_REFERENCE = 15,
+    MOTTE_HANDLE_GROUPS = 16
 };
 
 /* Identifiers of stored things. A class keeps its id for the life of the file. A property id names its class too and
@@ -2152,6 +2154,75 @@ motte_status motte_sections_find(const motte_sections *sections, const motte_val
 motte_status motte_sections_locate(const motte_sections *sections, size_t position, size_t *out_section,
                                    size_t *out_index);
 
+/* ---------------------------------------------------------------------------------------------------- groups
+ *
+ * The objects of a collection put together by keys, "age > 20 GROUP(city) COUNT, AVG(age) SORT(COUNT DESC)": a column
+ * for each key and each aggregate, a row for each group (docs/groups.md). Groups follow their collection: they are
+ * computed on the first look and again where the realm shows something else. Values that are handed out live until
+ * then, as those of a collection do. motte_freeze() and motte_clone() take groups as well. */
+
+/* Bits of out_flags of motte_groups_column(). */
+enum {
+    MOTTE_GROUP_KEY = 0x1,     /* a key; without it an aggregate */
+    MOTTE_GROUP_NULLABLE = 0x2 /* may be null */
+};
+
+/** Groups of the elements that match the query text, which has a GROUP clause. Nothing is computed yet. args are
+ *  copied.
+ *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT, UNSUPPORTED,
+ *  WRONG_TYPE, OUT_OF_HANDLES. */
+motte_status motte_coll_group(const motte_coll *coll, const char *text, size_t text_size, const motte_value *args,
+                              size_t arg_count, motte_groups **out_groups);
+
+/** How many groups there are.
+ *  Thread: owner. Result: -. Errors: OVERFLOW. */
+motte_status motte_groups_count(const motte_groups *groups, size_t *out_count);
+
+/** How many columns they have; keys come first, then aggregates, as they were written.
+ *  Thread: owner. Result: -. */
+motte_status motte_groups_column_count(const motte_groups *groups, size_t *out_count);
+
+/** A column: its name, "city" or "AVG(age)" or what AS says; the type of its values; MOTTE_GROUP_*; the class of
+ *  links, else 0. The name lives as long as the handle.
+ *  Thread: owner. Result: H. Optional: out_name, out_type, out_flags, out_target. Errors: OUT_OF_BOUNDS. */
+motte_status motte_groups_column(const motte_groups *groups, size_t column, motte_str *out_name, motte_type *out_type,
+                                 uint32_t *out_flags, motte_class *out_target);
+
+/** The column with a name, or NOT_FOUND.
+ *  Thread: owner. Result: -. */
+motte_status motte_groups_find_column(const motte_groups *groups, const char *name, size_t name_size,
+                                      size_t *out_column);
+
+/** One value of a group; MOTTE_NULL for null.
+ *  Thread: owner. Result: V. Errors: OUT_OF_BOUNDS, OVERFLOW. */
+motte_status motte_groups_get(const motte_groups *groups, size_t row, size_t column, motte_value *out_value);
+
+/** The group with these keys, all of them in the order of the columns, or NOT_FOUND.
+ *  Thread: owner. Result: -. Errors: OVERFLOW. */
+motte_status motte_groups_find(const motte_groups *groups, const motte_value *keys, size_t key_count, size_t *out_row);
+
+/** Groups first ... first + count of a column of type int, bool (0, 1) or link (object keys, -1 for null), as the bulk
+ *  reads do.
+ *  Thread: owner. Result: see text. Optional: out_validity. Errors: OUT_OF_BOUNDS, WRONG_TYPE, OVERFLOW. */
+motte_status motte_groups_read_ints(const motte_groups *groups, size_t column, size_t first, size_t count,
+                                    int64_t *out_values, uint8_t *out_validity, size_t *out_count);
+
+/** The same of a column of type float, double or int, as doubles.
+ *  Thread: owner. Result: see text. Optional: out_validity. Errors: OUT_OF_BOUNDS, WRONG_TYPE, OVERFLOW. */
+motte_status motte_groups_read_doubles(const motte_groups *groups, size_t column, size_t first, size_t count,
+                                       double *out_values, uint8_t *out_validity, size_t *out_count);
+
+/** The same of any column, as values.
+ *  Thread: owner. Result: V. Errors: OUT_OF_BOUNDS, OVERFLOW. */
+motte_status motte_groups_read_values(const motte_groups *groups, size_t column, size_t first, size_t count,
+                                      motte_value *out_values, size_t *out_count);
+
+/** The groups as a stream of one batch, as they are now. Of the options only flags and unit are of use here; they may
+ *  be NULL. out_stream as in motte_arrow_read().
+ *  Thread: owner. Result: O. Errors: OVERFLOW. */
+motte_status motte_groups_arrow(const motte_groups *groups, const motte_arrow_options *options,
+                                struct ArrowArrayStream *out_stream);
+
 /* ---------------------------------------------------------------------------------------------------- observe
  *
  * A token is notified of changes between the versions its realm shows. With a callback, change sets are passed to it in
@@ -2424,6 +2495,7 @@ template <typename T> motte_status motte_release(T *const *address) = delete;
         MOTTE_EITHER_HANDLE(motte_token),                                                                              \
         MOTTE_EITHER_HANDLE(motte_changes),                                                                            \
         MOTTE_EITHER_HANDLE(motte_sections),                                                                           \
+        MOTTE_EITHER_HANDLE(motte_groups),                                                                             \
         MOTTE_EITHER_HANDLE(motte_reference),                                                                          \
         MOTTE_EITHER_HANDLE(motte_report),                                                                             \
         MOTTE_EITHER_HANDLE(motte_migration))(handle)

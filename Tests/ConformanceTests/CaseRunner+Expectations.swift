@@ -1,6 +1,7 @@
 /// What a case can expect, and change sets as text.
 import MotteLiveObjects
 import MotteNotifications
+import MotteQueryEngine
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
@@ -49,6 +50,11 @@ extension CaseRunner {
             let place = try sections.place(Int(try input.needInteger()))
             try expectNumber(&input, place.section)
             if try input.needInteger() != place.item { throw CaseFailure("is element \(place.item)") }
+        } else if input.accept("groups") {
+            try expectGroups(&input)
+        } else if input.accept("group-columns") {
+            let table = try needGroups(&input).table()
+            try expectEqual(&input, .list(table.columns.map { input.kept(.string($0.name)) }))
         } else if input.accept("counter") {
             try expectCounter(&input)
         } else if input.accept("values") {
@@ -60,6 +66,26 @@ extension CaseRunner {
             return false
         }
         return true
+    }
+
+    private func needGroups(_ input: inout CaseCursor) throws -> LiveGroups {
+        let text = try input.needText()
+        let arguments = try input.acceptArguments(resolve).map(\.owned)
+        try input.need("of")
+        return try needCollection(&input).groups(text, Arguments(arguments))
+    }
+
+    /// The values of all groups, one group after another.
+    private func expectGroups(_ input: inout CaseCursor) throws {
+        let groups = try needGroups(&input)
+        let table = try groups.table()
+        var values: [ValueView] = []
+        for row in 0 ..< table.count {
+            for column in table.columns.indices { values.append(try groups.view(row, column)) }
+            let keys = (0 ..< table.keyCount).map { table.view($0, row) }
+            if try groups.find(keys) != row { throw CaseFailure("group \(row) is not found by its keys") }
+        }
+        try expectEqual(&input, .list(values))
     }
 
     private func expectStates(_ input: inout CaseCursor) throws -> Bool {

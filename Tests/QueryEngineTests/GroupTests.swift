@@ -128,7 +128,8 @@ import Testing
 
     @Test func conditionsOnGroups() throws {
         let world = try Self.world()
-        #expect(try Self.rows(world, "GROUP(name) COUNT HAVING COUNT > 1 AND name != 'b'") == [[.string("a"), .int(3)]])
+        #expect(
+            try Self.rows(world, "GROUP(name) COUNT HAVING COUNT > 1 AND name != 'b'") == [[.string("a"), .int(3)]])
         #expect(try Self.rows(world, "GROUP(name) HAVING SUM(age) > $0", [.int(4)]) == [[.string("a")]])
         #expect(
             try Self.rows(world, "GROUP(name) MAX(age) AS most, MIN(age) AS least HAVING NOT most == least") == [

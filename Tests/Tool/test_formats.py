@@ -107,3 +107,27 @@ def test_colours_are_for_terminals(people: pathlib.Path) -> None:
     assert b"\x1b" not in on_a_terminal(query, {"TERM": "xterm", "NO_COLOR": "1"})
     assert b"\x1b" not in on_a_terminal(query, {"TERM": "dumb"})
     assert "\x1b" not in motte(*query)
+
+
+def test_groups_in_every_format(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    query = ["query", people, "Person", "GROUP(ok, friend) COUNT, AVG(age), SUM(size) AS size"]
+    assert motte(*query, "--format", "box") == (
+        "┌───────┬────────┬───────┬──────────┬──────┐\n"
+        "│ ok    │ friend │ COUNT │ AVG(age) │ size │\n"
+        "├───────┼────────┼───────┼──────────┼──────┤\n"
+        "│ false │        │     1 │          │ -2.0 │\n"
+        "│ true  │ 2      │     1 │     36.0 │  1.5 │\n"
+        "└───────┴────────┴───────┴──────────┴──────┘\n")
+    assert motte(*query, "--format", "csv") == "ok,friend,COUNT,AVG(age),size\nfalse,,1,,-2.0\ntrue,2,1,36.0,1.5\n"
+    rows = [{"ok": False, "friend": None, "COUNT": 1, "AVG(age)": None, "size": -2.0},
+            {"ok": True, "friend": 2, "COUNT": 1, "AVG(age)": 36.0, "size": 1.5}]
+    assert json.loads(motte(*query, "--format", "json")) == rows
+    assert [json.loads(line) for line in motte(*query, "--format", "jsonl").splitlines()] == rows
+    assert motte(*query, "--count") == "2\n"
+    assert motte(*query, "--limit", "1").endswith("... 1 more; --limit 0 prints all\n")
+    assert "leave out" in motte(*query, "--columns", "id", expect=1)
+    pyarrow = pytest.importorskip("pyarrow")
+    with open(tmp_path / "groups.arrow", "wb") as file:
+        subprocess.run([TOOL, *map(str, query), "--format", "arrow"], stdout=file, check=True)
+    with pyarrow.ipc.open_file(tmp_path / "groups.arrow") as batches:
+        assert [row["COUNT"] for row in batches.read_all().to_pylist()] == [1, 1]

@@ -194,6 +194,7 @@ MOTTE_TYPED_HANDLE(motte_changes)
 MOTTE_TYPED_HANDLE(motte_report)
 MOTTE_TYPED_HANDLE(motte_migration)
 MOTTE_TYPED_HANDLE(motte_sections)
+MOTTE_TYPED_HANDLE(motte_groups)
 MOTTE_TYPED_HANDLE(motte_reference)
 
 #undef MOTTE_CAST_RESULT

@@ -35,6 +35,19 @@ public func motte_arrow_schema(
     }
 }
 
+@_cdecl("motte_groups_arrow") @implementation
+public func motte_groups_arrow(
+    _ groups: OpaquePointer?, _ options: UnsafePointer<motte_arrow_options>?,
+    _ out_stream: UnsafeMutablePointer<ArrowArrayStream>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_stream, zero: ArrowArrayStream())
+        let groups = try Handles.groups(groups)
+        ArrowStream.make(try ArrowExport.groups(groups.box.groups, options: try settings(options)), out)
+        return .ok
+    }
+}
+
 private func settings(
     _ options: UnsafePointer<motte_arrow_options>?
 ) throws(DatabaseError) -> ArrowExport.Options {

@@ -36,7 +36,7 @@ struct HandleToken: Equatable {
 /// What a handle stands for; the numbers are those of `motte_handle_type`.
 enum HandleKind: UInt8, CaseIterable {
     case error = 1, config, schema, realm, object, coll, query, insert, queue, token, changes, report, migration
-    case sections, reference
+    case sections, reference, groups
 
     var name: String {
         switch self {
@@ -53,6 +53,7 @@ enum HandleKind: UInt8, CaseIterable {
         case .changes: "a change set"
         case .sections: "a collection in sections"
         case .reference: "a reference"
+        case .groups: "groups"
         case .report: "a report"
         case .migration: "a migration"
         }

@@ -62,6 +62,12 @@ package final class ArrowExport {
         state = Locked(Reading(batches: batches.reversed()))
     }
 
+    /// One batch that was made elsewhere.
+    init(_ schema: ArrowField, _ batch: ArrowData) {
+        self.schema = schema
+        state = Locked(Reading(batches: [batch]))
+    }
+
     /// The schema alone; nothing is read.
     package static func schema(
         of collection: LiveCollection, _ options: Options = Options()

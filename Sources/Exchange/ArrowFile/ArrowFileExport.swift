@@ -35,7 +35,12 @@ package struct ArrowFileExport {
     ) throws(DatabaseError) {
         var options = ArrowExport.Options()
         options.columns = columns
-        let export = try ArrowExport(collection, options)
+        try write(try ArrowExport(collection, options), as: form, to: &sink, check: check)
+    }
+
+    package static func write(
+        _ export: ArrowExport, as form: Form, to sink: inout ByteSink, check: () throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
         var file = ArrowFileExport(export.schema, as: form)
         try file.begin(&sink)
         try check()

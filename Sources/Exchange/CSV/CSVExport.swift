@@ -92,7 +92,7 @@ package struct CSVExport {
         return try session.schema[target]?.isEmbedded ?? false
     }
 
-    private func field(_ text: UnsafeRawBufferPointer, to sink: inout ByteSink) {
+    func field(_ text: UnsafeRawBufferPointer, to sink: inout ByteSink) {
         var needsQuotes = text.isEmpty || text.elementsEqual(options.null.utf8)
         for byte in text where byte == options.delimiter || byte == 0x22 || byte == 0x0A || byte == 0x0D {
             needsQuotes = true

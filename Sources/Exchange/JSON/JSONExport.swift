@@ -302,7 +302,7 @@ package struct JSONExport {
     }
 
     /// The primary key; a null one says whose it is, because null is a link to nothing.
-    private mutating func reference(_ link: ObjectLink, to sink: inout ByteSink) throws(DatabaseError) {
+    mutating func reference(_ link: ObjectLink, to sink: inout ByteSink) throws(DatabaseError) {
         let plan = try plans.plan(link.table)
         var isNull = false
         if let index = plan.primaryKey {

@@ -89,7 +89,7 @@ extension RealmCollection {
     package func _columnPath(_ path: String) -> String { StoredNames.path(path, of: _mappedType) }
 
     /// Whose property names are those of paths: the program's class, also where the elements are seen by name.
-    private var _mappedType: ObjectBase.Type? {
+    var _mappedType: ObjectBase.Type? {
         guard let type = Element._shape.target, type == DynamicObject.self, let handle = _managed else {
             return Element._shape.target
         }

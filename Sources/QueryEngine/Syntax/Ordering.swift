@@ -81,7 +81,7 @@ package struct ParsedQuery: Sendable {
     }
 
     /// The same text and arguments, read as something else.
-    package func replacing(predicate: Predicate, ordering: Ordering) -> ParsedQuery {
+    package func replacing(predicate: Predicate, ordering: Ordering, grouping: Grouping?) -> ParsedQuery {
         ParsedQuery(
             predicate: predicate, ordering: ordering, grouping: grouping, source: source,
             argumentCount: argumentCount, namedArguments: namedArguments)

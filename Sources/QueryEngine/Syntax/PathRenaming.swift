@@ -27,7 +27,9 @@ package struct PathRenaming<Class> {
             case .limit, .offset: clause
             }
         }
-        return query.replacing(predicate: predicate(query.predicate, [:], type), ordering: ordering)
+        return query.replacing(
+            predicate: predicate(query.predicate, [:], type), ordering: ordering,
+            grouping: query.grouping?.mapPaths { path($0, [:], type) })
     }
 
     /// And the class that the path leads to.

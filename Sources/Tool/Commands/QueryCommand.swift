@@ -23,6 +23,7 @@ struct QueryCommand: ParsableCommand {
               motte query people.motte Person 'age IN $0' 'json:[30, 36]'
               motte query people.motte Person 'age > $least' --param least=30 --format box
               motte query people.motte Person --avg age
+              motte query people.motte Person 'GROUP(city) COUNT, AVG(age) SORT(COUNT DESC)' --format box
             """)
 
     @ArgumentParser.Argument(help: "The file.") var file: String
@@ -48,10 +49,9 @@ struct QueryCommand: ParsableCommand {
             let type = try objectType(className, in: session)
             guard let table = type.tableKey else { return }
             let (query, values) = try parameters.apply(to: text, arguments, in: session)
+            if try ParsedQuery.parse(query).grouping != nil { return try printGroups(query, values, session) }
             let prepared = try session.query(table, query, values)
-            if output.value.isBinary, isatty(1) == 1 {
-                throw DatabaseError(.invalidArgument, "Arrow is not for terminals; send it to a file or a program")
-            }
+            try refuseArrowOnTerminal()
             if explain { return try printPlan(prepared, session) }
             if count { return printLine("\(try prepared.count())") }
             let results = try prepared.results()
@@ -77,6 +77,29 @@ struct QueryCommand: ParsableCommand {
         }
     }
 
+    private func printGroups(_ query: String, _ values: Arguments, _ session: Session) throws(DatabaseError) {
+        guard [explain, sum != nil, avg != nil, min != nil, max != nil, columns != nil].allSatisfy({ !$0 }) else {
+            throw DatabaseError(
+                .invalidArgument,
+                "groups say themselves which columns they have: put aggregates behind GROUP(...), and leave out "
+                    + "--columns, --explain, --sum, --avg, --min and --max")
+        }
+        let groups = try session.objects(className).groups(query, values)
+        if count { return printLine("\(try groups.count())") }
+        try refuseArrowOnTerminal()
+        var writer = GroupWriter(format: output.value, limit: limit)
+        writer.isColoured = Colour.isWanted(on: 1)
+        var sink = ByteSink { piece throws(DatabaseError) in try Console.write(piece) }
+        let (shown, total) = try writer.write(groups, to: &sink)
+        try sink.finish()
+        noteRest(shown, total)
+    }
+
+    private func refuseArrowOnTerminal() throws(DatabaseError) {
+        guard output.value.isBinary, isatty(1) == 1 else { return }
+        throw DatabaseError(.invalidArgument, "Arrow is not for terminals; send it to a file or a program")
+    }
+
     private func printPlan(_ query: PreparedQuery, _ session: Session) throws {
         printLine(try query.explain())
         let before = session.counters.read()
@@ -95,6 +118,10 @@ struct QueryCommand: ParsableCommand {
         var sink = ByteSink { piece throws(DatabaseError) in try Console.write(piece) }
         let (shown, total) = try writer.write(results, to: &sink)
         try sink.finish()
+        noteRest(shown, total)
+    }
+
+    private func noteRest(_ shown: Int, _ total: Int) {
         guard shown < total else { return }
         // Among rows for programs it would be one of them.
         switch output.value {

@@ -1126,6 +1126,76 @@ static motte_status expect_section_keys(cursor *in) {
     return expect_equal(in, &keys);
 }
 
+static motte_status need_groups(cursor *in, motte_groups **groups) {
+    motte_coll *coll;
+    char *text = need_text(in);
+    literal arguments = accept_arguments(in, resolve);
+    need(in, "of");
+    TRY(need_collection(in, &coll));
+    TRY(motte_coll_group(coll, text, MOTTE_NTS, arguments.items, arguments.count, groups));
+    own(*groups);
+    return MOTTE_OK;
+}
+
+/* The values of all groups, one group after another, by rows; whole columns and finding by keys agree. */
+static motte_status expect_groups(cursor *in) {
+    motte_groups *groups;
+    size_t rows, columns, keys = 0;
+    TRY(need_groups(in, &groups));
+    TRY(motte_groups_count(groups, &rows));
+    TRY(motte_groups_column_count(groups, &columns));
+    literal values = {.is_list = 1, .count = rows * columns};
+    values.items = case_alloc((values.count + 1) * sizeof *values.items);
+    motte_value *bulk = case_alloc((rows + 1) * sizeof *bulk);
+    int64_t *ints = case_alloc((rows + 1) * sizeof *ints);
+    double *doubles = case_alloc((rows + 1) * sizeof *doubles);
+    uint8_t *validity = case_alloc(rows / 8 + 1);
+    for (size_t column = 0; column < columns; column++) {
+        motte_type type;
+        uint32_t flags;
+        motte_str name;
+        size_t found, read;
+        TRY(motte_groups_column(groups, column, &name, &type, &flags, NULL));
+        keys += flags & MOTTE_GROUP_KEY ? 1 : 0;
+        agree(motte_groups_find_column(groups, name.data, name.size, &found) == MOTTE_OK && found == column,
+              "motte_groups_column", "motte_groups_find_column");
+        if (rows > 0) TRY(motte_groups_read_values(groups, column, 0, rows, bulk, &read));
+        int is_int = type == MOTTE_TYPE_INT, is_double = type == MOTTE_TYPE_DOUBLE;
+        if (rows > 0 && is_int) TRY(motte_groups_read_ints(groups, column, 0, rows, ints, validity, &read));
+        if (rows > 0 && is_double) TRY(motte_groups_read_doubles(groups, column, 0, rows, doubles, validity, &read));
+        for (size_t row = 0; row < rows; row++) {
+            motte_value *value = &values.items[row * columns + column];
+            TRY(motte_groups_get(groups, row, column, value));
+            agree(memcmp(value, &bulk[row], sizeof *value) == 0, "motte_groups_get", "motte_groups_read_values");
+            int present = value->type != MOTTE_TYPE_NULL;
+            if (is_int || is_double)
+                agree((validity[row >> 3] >> (row & 7) & 1) == present, "motte_groups_get", "the validity of groups");
+            if (is_int && present) agree(ints[row] == value->as.integer, "motte_groups_get", "motte_groups_read_ints");
+            if (is_double && present)
+                agree(memcmp(&doubles[row], &value->as.real, 8) == 0, "motte_groups_get", "motte_groups_read_doubles");
+        }
+    }
+    for (size_t row = 0; row < rows; row++) {
+        size_t found;
+        agree(motte_groups_find(groups, &values.items[row * columns], keys, &found) == MOTTE_OK && found == row,
+              "motte_groups_get", "motte_groups_find");
+    }
+    return expect_equal(in, &values);
+}
+
+static motte_status expect_group_columns(cursor *in) {
+    motte_groups *groups;
+    TRY(need_groups(in, &groups));
+    literal names = {.is_list = 1};
+    TRY(motte_groups_column_count(groups, &names.count));
+    names.items = case_alloc((names.count + 1) * sizeof *names.items);
+    for (size_t i = 0; i < names.count; i++) {
+        names.items[i].type = MOTTE_TYPE_STRING;
+        TRY(motte_groups_column(groups, i, &names.items[i].as.string, NULL, NULL, NULL));
+    }
+    return expect_equal(in, &names);
+}
+
 static motte_status expect_section_of(cursor *in) {
     size_t index;
     motte_value key = need_value(in, resolve);
@@ -1487,6 +1557,8 @@ static motte_status expect(cursor *in) {
     if (accept(in, "query")) return expect_query(in);
     if (accept(in, "queued")) return expect_queued(in);
     if (accept(in, "section-keys")) return expect_section_keys(in);
+    if (accept(in, "groups")) return expect_groups(in);
+    if (accept(in, "group-columns")) return expect_group_columns(in);
     if (accept(in, "section-of")) return expect_section_of(in);
     if (accept(in, "place")) return expect_place(in);
     if (accept(in, "counter")) return expect_counter(in);

@@ -68,6 +68,27 @@ class Expectations(CaseState):
             raise CaseFailure(f"attributes give {one_by_one}, column() gives {bulk}")
         self.equal(cursor, one_by_one)
 
+    def _grouped(self, cursor: Cursor) -> Any:
+        text = cursor.in_backquotes()
+        values = [plain(each) for each in cursor.arguments(self.object)]
+        cursor.need("of")
+        return self.collection(cursor).query(text, *values)
+
+    def _groups(self, cursor: Cursor) -> None:
+        groups = self._grouped(cursor)
+        rows = [value for group in groups for value in group]
+        columns = [groups.column(name) for name in groups.columns]
+        if not same([value for row in zip(*columns) for value in row], rows):
+            raise CaseFailure(f"rows give {rows}, columns give {columns}")
+        for group in groups:
+            keys = group[:groups.key_count]
+            if groups.find(*keys) is None:
+                raise CaseFailure(f"find() does not find {keys}")
+        self.equal(cursor, rows)
+
+    def _group_columns(self, cursor: Cursor) -> None:
+        self.equal(cursor, list(self._grouped(cursor).columns))
+
     def _index(self, cursor: Cursor) -> None:
         cursor.need("of")
         value = plain(cursor.value(self.object))

@@ -262,6 +262,7 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
         ("intersects", lambda self, cursor: self._relation(cursor, "isdisjoint", False)), ("key", ObjectSteps._key),
         ("parent", ObjectSteps._parent), ("section-keys", ObservingSteps._section_keys),
         ("section-of", ObservingSteps._section_of), ("place", ObservingSteps._place),
+        ("groups", Expectations._groups), ("group-columns", Expectations._group_columns),
         ("changes", ObservingSteps._changes), ("query", Expectations._query), ("queued", ObservingSteps._queued),
         ("counter", Expectations._counter), ("schema", Expectations._schema), ("in-write", Expectations._in_write),
         ("same", Expectations._same),

@@ -27,7 +27,8 @@ package struct FilterFormat {
                 "the filter '\(format)' uses \(query.argumentCount) of \(given.count) arguments")
         }
         if given.contains(where: { $0 is any RLMGeospatial }) {
-            query = query.replacing(predicate: withShapes(query.predicate), ordering: query.ordering)
+            query = query.replacing(
+                predicate: withShapes(query.predicate), ordering: query.ordering, grouping: query.grouping)
         }
     }
 

@@ -23,6 +23,9 @@ from .exchange import ImportCounts, csv_schema, dump_schema, sqlite_notes, sqlit
 from .fields import Float32, Int8, Int16, Int32, Mixed, backlinks, field
 from .geo import GeoBox, GeoCircle, GeoPolygon
 from .handover import Reference
+from .groups import (
+    Aggregate, Group, GroupBy, Groups, avg, by, count, max, median, min, percentile, stddev, sum, var,
+)
 from .lists import List
 from .maintenance import (
     ClassSpace, Compaction, Plan, Reader, Report, Space, compact, delete, exists, plan, salvage, salvaged,
@@ -48,13 +51,14 @@ from .write import Write
 __version__ = "0.1.0"
 
 __all__ = [
-    "Backlinks", "ChangeStream", "Changes", "ClassSpace", "Code", "Collection", "Compaction", "Conversion",
-    "ConversionNote", "ConvertedClass", "Converter", "Database", "DatabaseChange", "EmbeddedModel", "Error",
-    "Float32", "GeoBox", "GeoCircle", "GeoPolygon", "ImportCounts", "Int16", "Int32", "Int8", "List", "Map",
-    "Migration", "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Page", "Plan", "Predicate",
-    "PreparedQuery", "ProjectedCollection", "Projection", "PropertyChange", "Reader", "RealmFileSchema",
-    "Reference", "Report", "Results", "Section", "SectionChanges", "Sections", "Set", "Space", "Write", "backlinks",
-    "compact", "convert", "converter", "csv_schema", "delete", "dump_schema", "errors", "exists", "field",
-    "library_version", "open", "plan", "projected", "realm_file_schema", "salvage", "salvaged", "schema_version",
-    "set_log_level", "sqlite_notes", "sqlite_schema", "verify",
+    "Aggregate", "Backlinks", "ChangeStream", "Changes", "ClassSpace", "Code", "Collection", "Compaction",
+    "Conversion", "ConversionNote", "ConvertedClass", "Converter", "Database", "DatabaseChange", "EmbeddedModel",
+    "Error", "Float32", "GeoBox", "GeoCircle", "GeoPolygon", "Group", "GroupBy", "Groups", "ImportCounts", "Int16",
+    "Int32", "Int8", "List", "Map", "Migration", "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Page",
+    "Plan", "Predicate", "PreparedQuery", "ProjectedCollection", "Projection", "PropertyChange", "Reader",
+    "RealmFileSchema", "Reference", "Report", "Results", "Section", "SectionChanges", "Sections", "Set", "Space",
+    "Write", "avg", "backlinks", "by", "compact", "convert", "converter", "count", "csv_schema", "delete",
+    "dump_schema", "errors", "exists", "field", "library_version", "max", "median", "min", "open", "percentile",
+    "plan", "projected", "realm_file_schema", "salvage", "salvaged", "schema_version", "set_log_level",
+    "sqlite_notes", "sqlite_schema", "stddev", "sum", "var", "verify",
 ]

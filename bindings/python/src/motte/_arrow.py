@@ -109,6 +109,11 @@ class Stream:
         return _capsule(_STREAM, made)
 
 
+def groups_stream(handle: Any, options: Options) -> Any:
+    """Groups in a capsule."""
+    return _capsule(_STREAM, _made(_STREAM, lib.motte_groups_arrow, handle, options.struct))
+
+
 def batches(coll: Coll, options: Options) -> Iterator[Any]:
     """The batches as structs, which are released when the next is asked for."""
     stream = ffi.new("struct ArrowArrayStream *")

@@ -20,9 +20,11 @@ from ._tokens import NativeChanges
 from .converters import Converter
 from .elements import Elements
 from .frames import Frames
+from .groups import GroupBy, Groups
 from .notifications import (
     Changes, ChangeStream, Observation, SectionChanges, collection_changes, observe_collection,
 )
+from .query import Condition
 from .totals import Totals
 
 T = TypeVar("T")
@@ -44,7 +46,7 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
 
     # -------------------------------------------------------------------------------------------- deriving results
 
-    def where(self, condition: query.Condition = "", /, *arguments: Any, **named: Any) -> Results[T]:
+    def where(self, condition: Condition = "", /, *arguments: Any, **named: Any) -> Results[T]:
         """The elements that match, live.
 
         Names of properties with their values, `where(name="Ada", age=36)`; text with arguments, `where("age >= $0 AND
@@ -130,6 +132,17 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
         """The elements in sections, by a key path, `"owner.city"`, `Dog.age`, by the first letter of its texts, or by a
         function of an element. Sections are in the order of their first element, so sort by the key first."""
         return Sections(self, by, first_letter)
+
+    def query(self, text: str, /, *arguments: Any, **named: Any) -> Groups:
+        """Groups by query text: `query("age > $0 GROUP(city) COUNT, AVG(age) SORT(COUNT DESC)", 18)`. See
+        docs/groups.md; `where()` takes text that asks for objects."""
+        compiled = query.condition(self._model(), text, arguments, named)
+        return Groups(self, compiled.text, compiled.values)
+
+    def group_by(self, *keys: Any, **named: Any) -> GroupBy:
+        """The objects put together by keys: `group_by("city").count()`, `group_by("origin.name",
+        month=motte.by("time", "month")).agg(delay=motte.avg("arr_delay"))`. Without keys all are one group."""
+        return GroupBy(self, keys, named)
 
     # -------------------------------------------------------------------------------------------- observing
 

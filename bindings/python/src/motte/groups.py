@@ -1,0 +1,398 @@
+"""Groups: the objects of a collection put together by keys, with counts, sums and other aggregates of each group.
+
+`results.query("GROUP(city) COUNT, AVG(age) SORT(COUNT DESC)")` and `results.group_by("city").agg(count=motte.count(),
+age=motte.avg("age")).sorted("-count")` are the same. Groups are live: each look shows those of what the database shows
+then. The language is in docs/groups.md.
+"""
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union, overload
+
+from . import _arrow, _showing, errors, query
+from ._convert import BOOL, DOUBLE, FLOAT, INT, TIMESTAMP
+from ._ffi import ffi
+from ._groups import Column, NativeGroups
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    import polars  # type: ignore[import-not-found,unused-ignore]
+    import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    from .results import Collection
+
+#: Spans of the calendar, in UTC.
+BUCKETS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
+
+
+class Aggregate:
+    """What is computed of each group. Made by `motte.count()`, `motte.avg("age")` and the like."""
+
+    def __init__(self, form: str, property: Any) -> None:
+        self._form, self._property = form, property
+
+    def _text(self, model: Optional[type[Any]]) -> str:
+        return self._form if self._property is None else self._form.format(_path(self._property, model))
+
+    def _title(self) -> str:
+        return self._form if self._property is None else self._form.format(query.property_name(self._property))
+
+    def __repr__(self) -> str:
+        return f"<Aggregate {self._title()}>"
+
+
+class By:
+    """A key of groups: times by spans of the calendar. Made by `motte.by("time", "month")`."""
+
+    def __init__(self, property: Any, unit: str) -> None:
+        if unit not in BUCKETS:
+            raise errors.InvalidArgumentError(f"times are grouped by {', '.join(BUCKETS)}, not by {unit!r}")
+        self._property, self._unit = property, unit
+
+    def __repr__(self) -> str:
+        return f"<By {query.property_name(self._property)} {self._unit}>"
+
+
+def by(property: Any, unit: str) -> By:
+    """A key: times by second, minute, hour, day, week, month, quarter or year, in UTC."""
+    return By(property, unit)
+
+
+def count(property: Any = None, *, distinct: bool = False) -> Aggregate:
+    """How many objects a group has; of a property, how many have one that is not None, or how many different ones."""
+    if property is None:
+        if distinct:
+            raise errors.InvalidArgumentError("count(distinct=True) needs a property")
+        return Aggregate("COUNT", None)
+    return Aggregate("COUNT(DISTINCT {})" if distinct else "COUNT({})", property)
+
+
+def sum(property: Any) -> Aggregate:
+    """Of the values that are not None; 0 of none."""
+    return Aggregate("SUM({})", property)
+
+
+def avg(property: Any) -> Aggregate:
+    """The average of the values that are not None."""
+    return Aggregate("AVG({})", property)
+
+
+def min(property: Any) -> Aggregate:
+    """The least of the values that are not None."""
+    return Aggregate("MIN({})", property)
+
+
+def max(property: Any) -> Aggregate:
+    """The greatest of the values that are not None."""
+    return Aggregate("MAX({})", property)
+
+
+def var(property: Any) -> Aggregate:
+    """The variance of a sample; None of fewer than two values."""
+    return Aggregate("VAR({})", property)
+
+
+def stddev(property: Any) -> Aggregate:
+    """The standard deviation of a sample; None of fewer than two values."""
+    return Aggregate("STDDEV({})", property)
+
+
+def median(property: Any) -> Aggregate:
+    """The value in the middle, or between the two there."""
+    return Aggregate("MEDIAN({})", property)
+
+
+def percentile(property: Any, fraction: float) -> Aggregate:
+    """The value below which a fraction of the others lie, between two of them by interpolation."""
+    if not 0 <= fraction <= 1:
+        raise errors.InvalidArgumentError(f"a fraction is between 0 and 1; {fraction} is not")
+    return Aggregate(f"PERCENTILE({{}}, {float(fraction)!r})", property)
+
+
+def _path(property: Any, model: Optional[type[Any]]) -> str:
+    return ".".join(map(query.name_text, query.path_name(property, model).split(".")))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+
+
+class Group(tuple[Any, ...]):
+    """One group: its keys and aggregates by position, `group[0]`, by name, `group["AVG(age)"]`, and as attributes where
+    their names can be some, `group.city`. A tuple of values, which does not change."""
+
+    _columns: tuple[str, ...]
+
+    def __new__(cls, values: Sequence[Any], columns: tuple[str, ...]) -> Group:
+        made = super().__new__(cls, values)
+        made._columns = columns
+        return made
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            try:
+                return super().__getitem__(self._columns.index(key))
+            except ValueError:
+                raise KeyError(key) from None
+        return super().__getitem__(key)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getitem__(self.__dict__["_columns"].index(name))
+        except (KeyError, ValueError):
+            raise AttributeError(f"groups have no column {name!r}; they have {', '.join(self._columns)}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """By the names of the columns."""
+        return dict(zip(self._columns, self))
+
+    def __repr__(self) -> str:
+        cells = (f"{name}={_showing.value_text(value, 30)}" for name, value in zip(self._columns, self))
+        return f"Group({', '.join(cells)})"
+
+    def __reduce__(self) -> Any:
+        return Group, (tuple(self), self._columns)
+
+
+class GroupBy:
+    """Keys that objects are grouped by. Made by `group_by()`; `agg()` makes groups of it."""
+
+    def __init__(self, collection: Collection[Any], keys: tuple[Any, ...], named: dict[str, Any]) -> None:
+        self._collection = collection
+        model = collection._model()
+        texts = []
+        for key in keys:
+            named_key, bucket = (key._property, key._unit) if isinstance(key, By) else (key, "")
+            title = query.property_name(named_key) + (f" BY {bucket}" if bucket else "")
+            texts.append(self._key(named_key, bucket, title, model))
+        for name, key in named.items():
+            named_key, bucket = (key._property, key._unit) if isinstance(key, By) else (key, "")
+            texts.append(self._key(named_key, bucket, name, model))
+        self._text = f"GROUP({', '.join(texts)})"
+
+    @staticmethod
+    def _key(property: Any, bucket: str, title: str, model: Optional[type[Any]]) -> str:
+        return _path(property, model) + (f" BY {bucket}" if bucket else "") + f" AS {_quoted(title)}"
+
+    def agg(self, *aggregates: Aggregate, **named: Aggregate) -> Groups:
+        """The groups with these aggregates: `agg(motte.count(), age=motte.avg("age"))`. Those without a name are called
+        as in query text, `COUNT` and `AVG(age)`."""
+        model = self._collection._model()
+        texts = [f"{each._text(model)} AS {_quoted(each._title())}" for each in aggregates]
+        texts += [f"{each._text(model)} AS {_quoted(name)}" for name, each in named.items()]
+        return Groups(self._collection, f"{self._text} {', '.join(texts)}", (), built=True)
+
+    def count(self) -> Groups:
+        """The groups with the number of objects in each, called `count`."""
+        return self.agg(count=count())
+
+    def __repr__(self) -> str:
+        return f"<GroupBy: {self._text}>"
+
+
+class Groups(Sequence[Group]):
+    """Groups of the objects of a collection, live: a sequence of `Group`, one after another in the order of their keys
+    where nothing else was asked for. Made by `query()` and `group_by()`."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, collection: Collection[Any], text: str, arguments: Sequence[Any], *, having: str = "",
+                 clauses: str = "", built: bool = False) -> None:
+        self._collection, self._given, self._arguments = collection, text, tuple(arguments)
+        self._having, self._clauses, self._built = having, clauses, built
+        whole = text + (f" HAVING {having}" if having else "") + clauses
+        database = collection._database
+        self._native = NativeGroups(collection._coll, whole, database._arguments(list(arguments)))
+        #: What the columns are called, keys first.
+        self.columns: tuple[str, ...] = tuple(each.name for each in self._native.columns)
+        #: How many of them are keys.
+        self.key_count: int = len([each for each in self._native.columns if each.is_key])
+
+    # -------------------------------------------------------------------------------------------- choosing
+
+    def _derived(self, arguments: Sequence[Any], having: str, clauses: str) -> Groups:
+        if not self._built:
+            raise errors.InvalidArgumentError("groups by query text say HAVING, SORT and LIMIT in the text")
+        return Groups(self._collection, self._given, arguments, having=having, clauses=clauses, built=True)
+
+    def having(self, condition: str, /, *arguments: Any) -> Groups:
+        """Those for which a condition on columns holds: `having("count > $0", 10)`. Before sorted() and limit()."""
+        if self._clauses or self._having:
+            raise errors.InvalidArgumentError("having() is said once, before sorted() and limit()")
+        return self._derived(arguments, condition, "")
+
+    def sorted(self, *columns: str) -> Groups:
+        """In the order of columns: `sorted("-count", "city")`, "-" for descending."""
+        if not columns:
+            raise errors.InvalidArgumentError("sorted() needs the name of a column")
+        keys = []
+        for name in columns:
+            descending = name.startswith("-") and name not in self.columns
+            plain = name[1:] if descending else name
+            self._column(plain)
+            keys.append(f"{_quoted(plain)} {'DESC' if descending else 'ASC'}")
+        return self._derived(self._arguments, self._having, f"{self._clauses} SORT({', '.join(keys)})")
+
+    def limit(self, count: int) -> Groups:
+        """The first `count` groups."""
+        if count < 0:
+            raise errors.InvalidArgumentError("a limit is not negative")
+        return self._derived(self._arguments, self._having, f"{self._clauses} LIMIT({_least(count, 1 << 62)})")
+
+    # -------------------------------------------------------------------------------------------- sequence
+
+    def __len__(self) -> int:
+        return self._native.count()
+
+    @overload
+    def __getitem__(self, index: int) -> Group: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Group]: ...
+    def __getitem__(self, index: Union[int, slice]) -> Union[Group, list[Group]]:
+        if isinstance(index, slice):
+            first, end, step = index.indices(len(self))
+            if step == 1:
+                return self._rows(first, end - first if end > first else 0)
+            return [self[position] for position in range(first, end, step)]
+        position = operator.index(index)
+        if position < 0:
+            position += len(self)
+        found = self._rows(position, 1) if 0 <= position < 1 << 62 else []
+        if not found:
+            raise errors.OutOfBoundsError(f"index {index} is out of range for {len(self)} groups")
+        return found[0]
+
+    def __iter__(self) -> Iterator[Group]:
+        return iter(self._rows(0, len(self)))
+
+    def _rows(self, first: int, count: int) -> list[Group]:
+        make = self._collection._database._object
+        columns = [self._native.values(index, first, count, make) for index in range(len(self.columns))]
+        return [Group(values, self.columns) for values in zip(*columns)]
+
+    def find(self, *keys: Any) -> Optional[Group]:
+        """The group with these keys, all of them; None if there is none."""
+        plain = [self._collection._database._plain(key) for key in keys]
+        row = self._native.find(plain)
+        return None if row is None else self[row]
+
+    def _column(self, name: str) -> int:
+        index = self._native.find_column(name)
+        if index is None:
+            raise errors.InvalidArgumentError(f"groups have no column {name!r}; they have {', '.join(self.columns)}")
+        return index
+
+    def column(self, name: str) -> list[Any]:
+        """One column of all groups."""
+        return self._native.values(self._column(name), 0, len(self), self._collection._database._object)
+
+    def freeze(self) -> Groups:
+        """As they are now, for ever and for every thread; within a write as they were before that."""
+        return Groups(self._collection.freeze(), self._given, self._arguments, having=self._having,
+                      clauses=self._clauses, built=self._built)
+
+    # -------------------------------------------------------------------------------------------- other libraries
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The groups as an Arrow stream, for every library that reads such."""
+        return _arrow.groups_stream(self._native.handle, _arrow.Options())
+
+    def to_arrow(self, *, unit: str = "us") -> pyarrow.Table:
+        """A `pyarrow.Table` with a column for each key and each aggregate. `unit` is that of timestamps."""
+        pyarrow = _arrow.library("pyarrow", "to_arrow()")
+        return pyarrow.table(_Stream(self, _arrow.Options(unit=unit)))
+
+    def to_pandas(self, *, unit: str = "us") -> pandas.DataFrame:
+        """A pandas frame; through pyarrow."""
+        _arrow.library("pandas", "to_pandas()")
+        return self.to_arrow(unit=unit).to_pandas()
+
+    def to_polars(self, *, unit: str = "us") -> polars.DataFrame:
+        """A polars frame."""
+        library = _arrow.library("polars", "to_polars()")
+        return library.DataFrame(_Stream(self, _arrow.Options(unit=unit, views=True)))
+
+    def to_numpy(self, *columns: str, null: Any = None) -> Any:
+        """One column as a NumPy array; of several, or of all where none is named, a dict of arrays by name.
+
+        A column that may be None gives a masked array, unless `null` says what to put in place of None. Ints are int64,
+        floats float64, datetimes datetime64[us]; everything else is objects."""
+        names = columns or self.columns
+        made = {name: self._array(self._column(name), null) for name in names}
+        return made[columns[0]] if len(columns) == 1 else made
+
+    def _array(self, index: int, null: Any) -> Any:
+        numpy = _arrow.library("numpy", "to_numpy()", "NumPy")
+        column, count = self._native.columns[index], len(self)
+        if column.type in (INT, FLOAT, DOUBLE):
+            made = numpy.zeros(count, dtype=numpy.int64 if column.type == INT else numpy.float64)
+            bits = numpy.zeros((count + 7) // 8, dtype=numpy.uint8)
+            if count:
+                read = self._native.ints if column.type == INT else self._native.doubles
+                kind = "int64_t *" if column.type == INT else "double *"
+                read(index, count, ffi.cast(kind, ffi.from_buffer(made)),
+                     ffi.cast("uint8_t *", ffi.from_buffer(bits)))
+            missing = ~numpy.unpackbits(bits, count=count, bitorder="little").astype(bool)
+        else:
+            values = self._native.values(index, 0, count, self._collection._database._object)
+            missing = numpy.array([value is None for value in values], dtype=bool)
+            if column.type == TIMESTAMP:
+                made = numpy.array([None if value is None else value.replace(tzinfo=None) for value in values],
+                                   dtype="datetime64[us]")
+            elif column.type == BOOL:
+                made = numpy.array([bool(value) for value in values], dtype=bool)
+            else:
+                made = numpy.empty(count, dtype=object)
+                made[:] = values
+                return made
+        if not column.nullable:
+            return made
+        if null is None:
+            return numpy.ma.masked_array(made, mask=missing)
+        made[missing] = null
+        return made
+
+    # -------------------------------------------------------------------------------------------- showing
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, (Groups, list)):
+            return list(self) == list(other)
+        return NotImplemented
+
+    def __repr__(self) -> str:
+        try:
+            shown = [repr(each) for each in self[:_showing.SOME]]
+            more = ", ..." if len(self) > len(shown) else ""
+            return f"<Groups: {len(self):,} [{', '.join(shown)}{more}]>"
+        except errors.Error as error:
+            return f"<Groups that cannot be used: {error}>"
+
+    def _repr_html_(self) -> str:
+        """The first groups as a table, for notebooks."""
+        rows = [[_showing._cell(value) for value in group] for group in self[:_showing.ROWS]]
+        names = [(each.name, _type_name(each)) for each in self._native.columns]
+        return _showing.table(names, rows, _showing.range_caption(0, len(rows), len(self), "groups"))
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Groups cannot be pickled or copied; list(...) gives what they are now")
+
+
+class _Stream:
+    """Groups in some form, for a library that reads Arrow."""
+
+    def __init__(self, groups: Groups, options: _arrow.Options) -> None:
+        self._groups, self._options = groups, options
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return _arrow.groups_stream(self._groups._native.handle, self._options)
+
+
+def _least(one: int, two: int) -> int:
+    # min() is an aggregate here.
+    return one if one < two else two
+
+
+def _type_name(column: Column) -> str:
+    name = _showing.element_name(column.type, None, None)
+    return name + (" | None" if column.nullable else "")
