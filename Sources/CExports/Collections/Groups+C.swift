@@ -53,8 +53,7 @@ public func motte_coll_group(
         let out = try required(out_groups)
         let coll = try Handles.collection(coll)
         let query = try ParsedQuery.parse(try requiredText(text, text_size, "the query text"))
-        let arguments = try queryArguments(args, arg_count)
-        try arguments.checkNoSurplus(query.argumentCount)
+        let arguments = try queryArguments(args, arg_count).fitted(to: query)
         let core = coll.box.core
         let stored = core.publicNames.query(query, of: coll.box.collection.target, in: try coll.box.session.schema)
         try Handles.make(GroupsBox(try coll.box.collection.grouped(by: stored, arguments), core), out)

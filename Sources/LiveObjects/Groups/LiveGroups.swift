@@ -77,7 +77,7 @@ extension LiveCollection {
     /// `age > 20 GROUP(city) COUNT, AVG(age)`: the groups of the elements that match.
     package func groups(_ text: String, _ arguments: Arguments = Arguments()) throws(DatabaseError) -> LiveGroups {
         let query = try ParsedQuery.parse(text)
-        try arguments.checkNoSurplus(query.argumentCount)
+        let arguments = try arguments.fitted(to: query)
         return try grouped(by: query, arguments)
     }
 

@@ -108,7 +108,7 @@ extension Binder {
                         "cannot sort by '\(columns[key.column].name)': objects have no order", at: .none)
                 }
                 steps.append(.sort(keys))
-            case .limit(let written): steps.append(.limit(try limit(written)))
+            case .limit(let written): steps.append(.limit(try count(written, "LIMIT")))
             }
         }
         return BoundGrouping(

@@ -158,7 +158,7 @@ extension Binder {
         return bound
     }
 
-    private func count(_ limit: Ordering.Limit, _ clause: String) throws(DatabaseError) -> Int {
+    func count(_ limit: Ordering.Limit, _ clause: String) throws(DatabaseError) -> Int {
         switch limit {
         case .count(let count): return max(0, count)
         case .argument(let number, let position):

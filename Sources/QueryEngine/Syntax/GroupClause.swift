@@ -250,7 +250,8 @@ extension Parser {
                 } while take(.comma)
                 try expect(.closeParenthesis, "ASC, DESC, ',' or ')'")
                 grouping.clauses.append(.sort(keys))
-            case .limit: grouping.clauses.append(.limit(try limitClause()))
+            case .limit: grouping.clauses.append(.limit(try countClause()))
+            case .offset: throw failure("OFFSET leaves out objects and stands before GROUP")
             default: throw failure("groups are different already; DISTINCT stands before GROUP")
             }
         }

@@ -96,7 +96,7 @@ package struct ParsedQuery: Sendable {
 
     /// The objects alone that are grouped.
     package var withoutGroups: ParsedQuery {
-        ParsedQuery(predicate: predicate, ordering: ordering, source: source, argumentCount: argumentCount)
+        replacing(predicate: predicate, ordering: ordering, grouping: nil)
     }
 
     /// Where objects are wanted.
