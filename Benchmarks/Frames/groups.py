@@ -10,7 +10,9 @@ import math
 import sqlite3
 import statistics
 import tempfile
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +34,8 @@ QUERIES: list[tuple[str, str, str, str | None]] = [
      "SELECT date_trunc('month', seen AT TIME ZONE 'UTC'), count(*), avg(score) FROM person GROUP BY ALL ORDER BY ALL",
      None),
     ("a filter, HAVING, the first ten", "age > 50 GROUP(city) COUNT HAVING COUNT > 10 SORT(COUNT DESC) LIMIT(10)",
-     "SELECT city, count(*) FROM person WHERE age > 50 GROUP BY city HAVING count(*) > 10 "
-     "ORDER BY count(*) DESC, city LIMIT 10", ""),
+     ("SELECT city, count(*) FROM person WHERE age > 50 GROUP BY city HAVING count(*) > 10 "
+      "ORDER BY count(*) DESC, city LIMIT 10"), ""),
     ("different texts of 100 ints", "GROUP(age) COUNT(DISTINCT city)",
      "SELECT age, count(DISTINCT city) FROM person GROUP BY age ORDER BY age", ""),
     ("deviation and median", "GROUP(age) STDDEV(score), MEDIAN(score)",
@@ -54,6 +56,11 @@ def same(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> bool:
 
     return len(ours) == len(theirs) and all(
         len(one) == len(other) and all(map(close, one, other)) for one, other in zip(ours, theirs))
+
+
+def rows_of(ask: Callable[[str], Any], text: str) -> list[Any]:
+    answer = ask(text)
+    return answer.fetchall() if hasattr(answer, "fetchall") else list(answer)
 
 
 def main() -> None:
@@ -82,9 +89,9 @@ def main() -> None:
         for name, query, sql, other in QUERIES:
             if options.only not in name:
                 continue
-            works = [lambda: list(people.query(query)), lambda: peer.execute(sql).fetchall()]
+            works = [partial(rows_of, people.query, query), partial(rows_of, peer.execute, sql)]
             if other is not None:
-                works.append(lambda: small.execute(other or sql).fetchall())
+                works.append(partial(rows_of, small.execute, other or sql))
             assert same(*(work() for work in works[:2])), f"{name}: {works[0]()[:3]} {works[1]()[:3]}"
             times: list[list[float]] = [[] for _ in works]
             for _ in range(options.rounds):
