@@ -14,6 +14,7 @@ from . import _arrow, _showing, errors, query
 from ._convert import BOOL, DOUBLE, FLOAT, INT, TIMESTAMP
 from ._ffi import ffi
 from ._groups import Column, NativeGroups
+from ._querytext import name_text
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -111,7 +112,7 @@ def percentile(property: Any, fraction: float) -> Aggregate:
 
 
 def _path(property: Any, model: Optional[type[Any]]) -> str:
-    return ".".join(map(query.name_text, query.path_name(property, model).split(".")))
+    return ".".join(map(name_text, query.path_name(property, model).split(".")))
 
 
 def _quoted(name: str) -> str:
@@ -306,12 +307,14 @@ class Groups(Sequence[Group]):
     def to_pandas(self, *, unit: str = "us") -> pandas.DataFrame:
         """A pandas frame; through pyarrow."""
         _arrow.library("pandas", "to_pandas()")
-        return self.to_arrow(unit=unit).to_pandas()
+        frame: pandas.DataFrame = self.to_arrow(unit=unit).to_pandas()
+        return frame
 
     def to_polars(self, *, unit: str = "us") -> polars.DataFrame:
         """A polars frame."""
         library = _arrow.library("polars", "to_polars()")
-        return library.DataFrame(_Stream(self, _arrow.Options(unit=unit, views=True)))
+        frame: polars.DataFrame = library.DataFrame(_Stream(self, _arrow.Options(unit=unit, views=True)))
+        return frame
 
     def to_numpy(self, *columns: str, null: Any = None) -> Any:
         """One column as a NumPy array; of several, or of all where none is named, a dict of arrays by name.
