@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import header
 
 HANDLES = ["error", "config", "schema", "realm", "object", "coll", "query", "insert", "queue", "token", "changes",
-           "report", "migration", "sections", "reference"]
-IN_REALM = {"realm", "object", "coll", "query", "insert", "token", "sections"}
+           "report", "migration", "sections", "reference", "groups"]
+IN_REALM = {"realm", "object", "coll", "query", "insert", "token", "sections", "groups"}
 STRUCTS_WITH_SIZE = {name for _, name, fields in header.structs() if fields and fields[0] == "struct_size"}
 
 # The good property for functions of one type.
@@ -117,10 +117,13 @@ GOOD = {
     ("motte_observe_coll_paths", "paths"): "f->paths", ("motte_observe_object_paths", "paths"): "f->paths",
     ("motte_realm_queue_write", "work"): "realm_callback", ("motte_realm_queue_write", "done"): "done_callback",
     ("motte_realm_cancel_queued", "ticket"): "1",
+    ("motte_coll_group", "text"): '"id > $0 GROUP(id) COUNT"', ("motte_groups_find_column", "name"): '"COUNT"',
+    ("motte_groups_find", "keys"): "&f->int_value", ("motte_groups_find", "key_count"): "1",
+    ("motte_groups_arrow", "options"): "&f->arrow_options",
     ("motte_embedded_put", "map"): "f->homes", ("motte_map_get_coll", "map"): "f->mixed_map",
 }
 GENERAL = {
-    "cls": "f->cls", "key": "f->key", "index": "0", "other": "1", "from": "0", "to": "1", "first": "0", "limit": "1",
+    "cls": "f->cls", "key": "f->key", "index": "0", "row": "0", "column": "0", "other": "1", "from": "0", "to": "1", "first": "0", "limit": "1",
     "remove_count": "1", "position": "0", "class_index": "0", "flags": "0", "unit": "MOTTE_UNIT_NANOSECONDS",
     "layout": "MOTTE_LAYOUT_ROWS", "count": "2", "row_count": "2", "prop_count": "2", "arg_count": "1",
     "key_count": "2", "capacity": "2", "max": "0", "timeout_ms": "0", "args": "&f->int_value", "text": '"id > $0"',
@@ -139,7 +142,7 @@ GENERAL = {
 NULL_IS_FINE = {
     ("motte_config_set_schema", "schema"), ("motte_config_set_queue", "queue"), ("motte_has_feature", "name"),
     ("motte_object_create", "primary_key"), ("motte_object_set_object", "target"), ("motte_arrow_read", "options"),
-    ("motte_arrow_schema", "options"), ("motte_arrow_insert", "options"),
+    ("motte_arrow_schema", "options"), ("motte_arrow_insert", "options"), ("motte_groups_arrow", "options"),
     ("motte_config_set_public_name", "prop_name"),
 }
 # These need a realm that has a file, alone.

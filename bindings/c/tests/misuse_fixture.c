@@ -244,6 +244,7 @@ void fixture_make(fixture *f, int state) {
     MUST(motte_observe_coll(f->coll, 0, NULL, NULL, NULL, &f->token));
     MUST(motte_token_next(f->token, &f->changes));
     MUST(motte_sections_by_path(f->coll, "n", MOTTE_NTS, 0, &f->sections));
+    MUST(motte_coll_group(f->coll, "GROUP(n) COUNT", MOTTE_NTS, NULL, 0, &f->groups));
     f->paths[0].data = "n";
     f->paths[0].size = 1;
     f->paths[1] = f->paths[0];
@@ -273,7 +274,7 @@ void fixture_make(fixture *f, int state) {
 }
 
 void fixture_end(fixture *f, const char *name) {
-    const void *handles[25];
+    const void *handles[26];
     uint64_t left;
     handles[0] = f->error;
     handles[1] = f->config;
@@ -301,7 +302,8 @@ void fixture_end(fixture *f, const char *name) {
     handles[22] = f->file_config;
     handles[23] = f->sections;
     handles[24] = f->reference;
-    motte_release_many(handles, 25);
+    handles[25] = f->groups;
+    motte_release_many(handles, 26);
     motte_buf_dispose(&f->document);
     left = motte_handle_count(MOTTE_HANDLE_NONE);
     if (left != 0) {

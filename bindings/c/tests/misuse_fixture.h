@@ -23,6 +23,7 @@ typedef struct fixture {
     motte_report *report;
     motte_config *file_config; /* of a file that nobody has open */
     motte_sections *sections;
+    motte_groups *groups;
     motte_reference *reference;       /* to `object` */
     const motte_migration *migration; /* inside one */
 
