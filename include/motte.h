@@ -2202,17 +2202,17 @@ motte_status motte_groups_get(const motte_groups *groups, size_t row, size_t col
 motte_status motte_groups_find(const motte_groups *groups, const motte_value *keys, size_t key_count, size_t *out_row);
 
 /** Groups first ... first + count of a column of type int, bool (0, 1) or link (object keys, -1 for null), as the bulk
- *  reads do.
+ *  reads do; MOTTE_END stands for none left.
  *  Thread: owner. Result: see text. Optional: out_validity. Errors: OUT_OF_BOUNDS, WRONG_TYPE, OVERFLOW. */
 motte_status motte_groups_read_ints(const motte_groups *groups, size_t column, size_t first, size_t count,
                                     int64_t *out_values, uint8_t *out_validity, size_t *out_count);
 
-/** The same of a column of type float, double or int, as doubles.
+/** The same of a column of type float, double or int, as doubles; MOTTE_END stands for none left.
  *  Thread: owner. Result: see text. Optional: out_validity. Errors: OUT_OF_BOUNDS, WRONG_TYPE, OVERFLOW. */
 motte_status motte_groups_read_doubles(const motte_groups *groups, size_t column, size_t first, size_t count,
                                        double *out_values, uint8_t *out_validity, size_t *out_count);
 
-/** The same of any column, as values.
+/** The same of any column, as values; MOTTE_END stands for none left.
  *  Thread: owner. Result: V. Errors: OUT_OF_BOUNDS, OVERFLOW. */
 motte_status motte_groups_read_values(const motte_groups *groups, size_t column, size_t first, size_t count,
                                       motte_value *out_values, size_t *out_count);

@@ -105,11 +105,28 @@ def test_the_streams_of_the_python_readme(tmp_path: pathlib.Path) -> None:
         seen.clear()
 
 
+def test_the_groups_of_the_document(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch,
+                                    capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "example"}
+    run_python(example("docs/groups.md", "python", "import motte"), names)
+    names.clear()
+    assert capsys.readouterr().out == "Oslo 2 35.5\nRome 1 None\n"
+    with motte.open("flights.motte", schema="Flight { carrier: string, arr_delay: double? }") as db:
+        flight = db.model("Flight")
+        with db.write():
+            db.add_all([flight(carrier="UA", arr_delay=4.0), flight(carrier="UA"), flight(carrier="AA", arr_delay=1.5)])
+    folder = Folder(tmp_path)
+    assert run_commands(folder, "docs/groups.md", "") == 1
+    command = example("docs/groups.md", "sh", "GROUP(carrier)").replace("--format box", "--format csv")
+    assert folder.type(command) == "carrier,COUNT,AVG(arr_delay)\nUA,2,4.0\nAA,1,1.5\n"
+
+
 def test_all_blocks_in_python_are_run() -> None:
-    # Two are run above, three below, one by test_sqlite.py, two by test_python_readme.py and those of the tutorial by
+    # Three are run above, three below, one by test_sqlite.py, two by test_python_readme.py and those of the tutorial by
     # test_tutorials.py; the first of the Python README is run by its own test.
     rest = [block for block in all_blocks("python") if block.document != "docs/tutorial-python.md"]
-    assert len(rest) == 9
+    assert len(rest) == 10
     assert "test_the_example_runs" in (ROOT / "bindings/python/tests/test_package.py").read_text()
 
 
@@ -287,7 +304,7 @@ def test_the_way_from_a_realm_file(tmp_path: pathlib.Path, monkeypatch: pytest.M
 def test_only_these_documents_have_commands() -> None:
     assert {block.document for block in all_blocks("sh")} == {
         "README.md", "CONTRIBUTING.md", "docs/tool.md", "docs/COMING_FROM_REALMSWIFT.md", "docs/from-realm.md",
-        "docs/sqlite.md"}
+        "docs/groups.md", "docs/sqlite.md"}
 
 
 # ------------------------------------------------------------------------------------------------ the rest

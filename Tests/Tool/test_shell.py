@@ -7,6 +7,7 @@ import os
 import pathlib
 import pty
 import re
+import signal
 import select
 import stat
 import struct
@@ -178,6 +179,9 @@ class Terminal:
         def own() -> None:
             os.setsid()
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+            # What runs in the background of a script ignores Ctrl-C, which programs inherit; on a terminal none do.
+            for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
+                signal.signal(number, signal.SIG_DFL)
 
         self.process = subprocess.Popen(
             [str(TOOL), str(file)], stdin=child, stdout=child, stderr=child, preexec_fn=own, close_fds=True,

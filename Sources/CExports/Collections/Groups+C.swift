@@ -180,7 +180,7 @@ private func read<T>(
         let details = try groups.box.column(column)
         guard types?.contains(details.type) ?? true else {
             throw DatabaseError(
-                .wrongType, "the column '\(details.name)' is \(details.type.name); motte_groups_read_values() reads it")
+                .wrongType, "the column '\(details.name)' is \(details.type.name) and is read as values")
         }
         let table = try groups.box.groups.table()
         // A position above Int.max arrives negative; nothing is left there.

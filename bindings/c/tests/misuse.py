@@ -123,7 +123,8 @@ GOOD = {
     ("motte_embedded_put", "map"): "f->homes", ("motte_map_get_coll", "map"): "f->mixed_map",
 }
 GENERAL = {
-    "cls": "f->cls", "key": "f->key", "index": "0", "row": "0", "column": "0", "other": "1", "from": "0", "to": "1", "first": "0", "limit": "1",
+    "cls": "f->cls", "key": "f->key", "index": "0", "other": "1", "from": "0", "to": "1", "first": "0", "limit": "1",
+    "row": "0", "column": "0",
     "remove_count": "1", "position": "0", "class_index": "0", "flags": "0", "unit": "MOTTE_UNIT_NANOSECONDS",
     "layout": "MOTTE_LAYOUT_ROWS", "count": "2", "row_count": "2", "prop_count": "2", "arg_count": "1",
     "key_count": "2", "capacity": "2", "max": "0", "timeout_ms": "0", "args": "&f->int_value", "text": '"id > $0"',

@@ -82,6 +82,17 @@ class AnyRow(Protocol):
     def _deleted(self) -> Error: ...
 
 
+class AnyObjects(Protocol):
+    """Objects of one class, whose collection can be frozen."""
+
+    @property
+    def _database(self) -> AnyDatabase: ...
+    @property
+    def _coll(self) -> Coll: ...
+    def _model(self) -> Optional[type[AnyModel]]: ...
+    def freeze(self) -> AnyObjects: ...
+
+
 class AnyWrite(Protocol):
     """The open write of a database, or one that has ended."""
 

@@ -14,14 +14,13 @@ from . import _arrow, _showing, errors, query
 from ._convert import BOOL, DOUBLE, FLOAT, INT, TIMESTAMP
 from ._ffi import ffi
 from ._groups import Column, NativeGroups
+from ._protocols import AnyObjects
 from ._querytext import name_text
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
     import polars  # type: ignore[import-not-found,unused-ignore]
     import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
-
-    from .results import Collection
 
 #: Spans of the calendar, in UTC.
 BUCKETS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
@@ -159,7 +158,7 @@ class Group(tuple[Any, ...]):
 class GroupBy:
     """Keys that objects are grouped by. Made by `group_by()`; `agg()` makes groups of it."""
 
-    def __init__(self, collection: Collection[Any], keys: tuple[Any, ...], named: dict[str, Any]) -> None:
+    def __init__(self, collection: AnyObjects, keys: tuple[Any, ...], named: dict[str, Any]) -> None:
         self._collection = collection
         model = collection._model()
         texts = []
@@ -198,7 +197,7 @@ class Groups(Sequence[Group]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, collection: Collection[Any], text: str, arguments: Sequence[Any], *, having: str = "",
+    def __init__(self, collection: AnyObjects, text: str, arguments: Sequence[Any], *, having: str = "",
                  clauses: str = "", built: bool = False) -> None:
         self._collection, self._given, self._arguments = collection, text, tuple(arguments)
         self._having, self._clauses, self._built = having, clauses, built
