@@ -41,8 +41,8 @@ from .objectid import ObjectId
 from .opening import open
 from .pages import Page
 from .prepared import PreparedQuery
+from .predicates import Predicate
 from .projections import ProjectedCollection, Projection, projected
-from .query import Predicate
 from .realmfiles import Conversion, ConversionNote, ConvertedClass, RealmFileSchema, convert, realm_file_schema
 from .results import Collection, Results, Section, Sections
 from .sets import Set

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Optional
 
 from . import _objects, errors
 from .fields import MISSING, Field
-from .query import Path
+from .predicates import Path
 
 
 class Property(_objects.Property):

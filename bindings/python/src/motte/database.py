@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar, Union, overload
 
 from . import (
-    _objects, _showing, errors, exchange, handover, importing, maintenance, query, realmfiles, storing,
+    _objects, _showing, errors, exchange, handover, importing, maintenance, predicates, query, realmfiles, storing,
 )
 from ._config import Progress
 from ._core import Core
@@ -327,7 +327,7 @@ class Database(Core):
     def backlinks(self, instance: Model, origin: Any) -> Backlinks[Any]:
         """The objects that link to this one through a property of theirs, declared as inverse or not:
         `db.backlinks(ada, Dog.owner)`."""
-        if not isinstance(origin, query.Path) or len(origin._names) != 1:
+        if not isinstance(origin, predicates.Path) or len(origin._names) != 1:
             raise TypeError(f"a linking property is wanted, as in db.backlinks(ada, Dog.owner), not {origin!r:.60}")
         bound = self._row_of(origin._model).bound(origin._names[0])
         link = self._link(instance)

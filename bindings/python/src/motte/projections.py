@@ -22,7 +22,8 @@ from .model import Model, _copied
 from .notifications import (
     Changes, ChangeStream, ObjectChange, Observation, PropertyChange, object_changes, observe_object,
 )
-from .query import Path, path_name, property_name
+from .predicates import Path
+from .query import path_name, property_name
 from .results import Collection, Results, Section
 
 R = TypeVar("R", bound=Model)
