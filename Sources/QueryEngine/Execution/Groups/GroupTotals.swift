@@ -73,28 +73,37 @@ class GroupTotals {
     }
 }
 
-/// Ints: sums never overflow before they are asked for.
-private final class IntTotals: GroupTotals {
-    private let counts = PerGroup<Int64>(0)
-    private let sums = PerGroup<Int128>(0)
-    private let lows = PerGroup<Int64>(.max)
-    private let highs = PerGroup<Int64>(.min)
-    private let wantsSum: Bool
-    private let wantsLow: Bool
-    private let wantsHigh: Bool
+/// What is kept of numbers that are plain in memory: of what no function asks for there is no more than a little.
+private class NumberTotals<Number, Sum>: GroupTotals {
+    final let counts = PerGroup<Int64>(0)
+    final let sums: PerGroup<Sum>
+    final let lows: PerGroup<Number>
+    final let highs: PerGroup<Number>
+    final let wantsSum: Bool
+    final let wantsLow: Bool
+    final let wantsHigh: Bool
 
-    init(_ functions: [Grouping.Function]) {
+    /// With what sums, minimum and maximum begin.
+    init(_ functions: [Grouping.Function], zero: Sum, low: Number, high: Number) {
+        sums = PerGroup(zero)
+        lows = PerGroup(low)
+        highs = PerGroup(high)
         wantsSum = functions.contains(.sum) || functions.contains(.avg)
         wantsLow = functions.contains(.min)
         wantsHigh = functions.contains(.max)
     }
 
-    override func grow(_ groups: Int) {
+    final override func grow(_ groups: Int) {
         counts.grow(groups)
         if wantsSum { sums.grow(groups) }
         if wantsLow { lows.grow(groups) }
         if wantsHigh { highs.grow(groups) }
     }
+}
+
+/// Ints: sums never overflow before they are asked for.
+private final class IntTotals: NumberTotals<Int64, Int128> {
+    init(_ functions: [Grouping.Function]) { super.init(functions, zero: 0, low: .max, high: .min) }
 
     override func add(_ feed: GroupFeed) {
         let groups = feed.groups, values = feed.ints, count = feed.count
@@ -138,28 +147,12 @@ private final class IntTotals: GroupTotals {
     }
 }
 
-private final class DoubleTotals: GroupTotals {
-    private let counts = PerGroup<Int64>(0)
-    private let sums = PerGroup<Double>(0)
-    private let lows = PerGroup<Double>(.infinity)
-    private let highs = PerGroup<Double>(.nan)
-    private let wantsSum: Bool
-    private let wantsLow: Bool
-    private let wantsHigh: Bool
+private final class DoubleTotals: NumberTotals<Double, Double> {
     private let isFloat: Bool
 
     init(_ functions: [Grouping.Function], isFloat: Bool) {
-        wantsSum = functions.contains(.sum) || functions.contains(.avg)
-        wantsLow = functions.contains(.min)
-        wantsHigh = functions.contains(.max)
         self.isFloat = isFloat
-    }
-
-    override func grow(_ groups: Int) {
-        counts.grow(groups)
-        if wantsSum { sums.grow(groups) }
-        if wantsLow { lows.grow(groups) }
-        if wantsHigh { highs.grow(groups) }
+        super.init(functions, zero: 0, low: .infinity, high: .nan)
     }
 
     override func add(_ feed: GroupFeed) {
