@@ -41,7 +41,7 @@ import Testing
             let note: Comment = "\(name): \(text) with \(query.arguments); \(comment)"
             let objects = naive.arranged(naive.keys(name, query.predicate), name, query.ordering)
             let expected = expected(world, naive, name, objects, grouping)
-            let table = try #require(try world.schema[name]?.tableKey)
+            let table = try #require(world.schema[name]?.tableKey)
             let arguments = Arguments(query.arguments)
             do throws(DatabaseError) {
                 let again = try ParsedQuery.parse(text)
