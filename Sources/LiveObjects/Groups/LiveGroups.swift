@@ -26,9 +26,6 @@ package final class LiveGroups {
         try cached.get(session) { () throws(DatabaseError) in try base.evaluate(grouping) }
     }
 
-    /// For whoever has computed them another way.
-    package func install(_ table: GroupTable) { cached.put(table, session) }
-
     package func count() throws(DatabaseError) -> Int { try table().count }
 
     /// Of a group and a column; good for as long as the session's view epoch does not move.
@@ -58,17 +55,9 @@ package final class LiveGroups {
     // MARK: Elsewhere
 
     package func freeze() throws(DatabaseError) -> LiveGroups {
-        if session.isFrozen { return self }
-        return try frozen(in: try session.sharedFrozen())
-    }
-
-    func frozen(in frozen: Session) throws(DatabaseError) -> LiveGroups {
-        guard let same = try base.frozen(in: frozen) as? LiveResults else { return self }
-        return LiveGroups(same, grouping)
-    }
-
-    package func moved(to other: Session) throws(DatabaseError) -> LiveGroups? {
-        guard let same = try base.moved(to: other) as? LiveResults else { return nil }
+        guard !session.isFrozen, let same = try base.frozen(in: try session.sharedFrozen()) as? LiveResults else {
+            return self
+        }
         return LiveGroups(same, grouping)
     }
 }

@@ -32,11 +32,4 @@ package final class GroupTable: @unchecked Sendable {
 
     /// What tells one group from the others.
     package func key(_ row: Int) -> [Value] { (0 ..< keyCount).map { view($0, row).owned } }
-
-    /// Whether a group has the same aggregates in another table of the same groups.
-    package func hasSameValues(_ row: Int, as other: GroupTable, _ otherRow: Int) -> Bool {
-        for column in keyCount ..< columns.count
-        where ValueOrdering.compare(view(column, row), other.view(column, otherRow)) != 0 { return false }
-        return true
-    }
 }
