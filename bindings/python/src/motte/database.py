@@ -280,16 +280,19 @@ class Database(Core):
         row = self._row_of(model)
         return Results(self, self._realm.class_all(row.class_id))
 
-    def count(self, model: type[Model]) -> int:
+    def count(self, model: Union[type[Model], str]) -> int:
         """How many objects of a class there are."""
         return self._realm.class_count(self._row_of(model).class_id)
 
-    def get(self, model: type[M], primary_key: PrimaryKey) -> Optional[M]:
+    @overload
+    def get(self, model: type[M], primary_key: PrimaryKey) -> Optional[M]: ...
+    @overload
+    def get(self, model: str, primary_key: PrimaryKey) -> Any: ...
+    def get(self, model: Union[type[Model], str], primary_key: PrimaryKey) -> Any:
         """The object with a primary key, or None."""
         found: Any = _objects.find(self, model, primary_key)
         if found is not NotImplemented:
-            instance: Optional[M] = found
-            return instance
+            return found
         row = self._row_of(model)
         if row.primary_key is not None and (converter := row.properties[row.primary_key].converter) is not None:
             primary_key = converter.for_query(primary_key)
@@ -299,22 +302,29 @@ class Database(Core):
             return None
         return None if key is None else self._object(row.class_id, key)
 
-    def one(self, model: type[M], primary_key: PrimaryKey) -> M:
+    @overload
+    def one(self, model: type[M], primary_key: PrimaryKey) -> M: ...
+    @overload
+    def one(self, model: str, primary_key: PrimaryKey) -> Any: ...
+    def one(self, model: Union[type[Model], str], primary_key: PrimaryKey) -> Any:
         """The object with a primary key, or ObjectNotFoundError."""
         found = self.get(model, primary_key)
         if found is None:
-            raise errors.ObjectNotFoundError(f"there is no {model.__name__} {primary_key!r}",
-                                             class_name=model.__name__)
+            name = self._row_of(model).model.__name__
+            raise errors.ObjectNotFoundError(f"there is no {name} {primary_key!r}", class_name=name)
         return found
 
-    def at(self, model: type[M], object_key: int) -> M:
+    @overload
+    def at(self, model: type[M], object_key: int) -> M: ...
+    @overload
+    def at(self, model: str, object_key: int) -> Any: ...
+    def at(self, model: Union[type[Model], str], object_key: int) -> Any:
         """The object with a row number, as `object_key`, `keys()` and batch inserts give it."""
         row = self._row_of(model)
         if abs(operator.index(object_key)) > sys.maxsize or not self._realm.row_exists(row.class_id, object_key):
-            raise errors.ObjectNotFoundError(f"there is no {model.__name__} with key {object_key}",
-                                             class_name=model.__name__)
-        instance: M = self._object(row.class_id, object_key)
-        return instance
+            name = row.model.__name__
+            raise errors.ObjectNotFoundError(f"there is no {name} with key {object_key}", class_name=name)
+        return self._object(row.class_id, object_key)
 
     def query(self, model: type[M], condition: query.Condition = "", /, *arguments: Any,
               **named: Any) -> PreparedQuery[M]:
