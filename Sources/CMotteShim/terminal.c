@@ -11,17 +11,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 /* ------------------------------------------------------------------------------------------------ Ctrl-C */
 
 static volatile sig_atomic_t is_interrupted, is_reading, is_given_up, is_patient;
 
+/* A signal ends a read that waits, and not one that is about to. So it comes again until the line is given up. */
+static void repeat(int isWanted) {
+    static const suseconds_t microseconds = 50000;
+    struct timeval period = {.tv_usec = isWanted ? microseconds : 0};
+    setitimer(ITIMER_REAL, &(struct itimerval){.it_interval = period, .it_value = period}, NULL);
+}
+
+static void pass(int number) { (void)number; }
+
 /* It only notes what came: whoever reads or writes meanwhile may hold locks. Reading ends by it, with EINTR. */
 static void interrupt(int number) {
     (void)number;
     if (is_reading) {
         is_given_up = 1;
+        repeat(1);
         return;
     }
     if (is_interrupted && !is_patient) _exit(130);
@@ -34,7 +45,10 @@ static void handle(int number, void (*handler)(int)) {
     sigaction(number, &action, NULL);
 }
 
-void motte_shim_catch_interruption(void) { handle(SIGINT, interrupt); }
+void motte_shim_catch_interruption(void) {
+    handle(SIGALRM, pass);
+    handle(SIGINT, interrupt);
+}
 
 void motte_shim_catch_end(int isWanted) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -181,6 +195,7 @@ char *motte_shim_read_line(const char *prompt, int *out_interrupted) {
     } while (!line && errno == EINTR && !is_given_up);
     is_reading = 0;
     *out_interrupted = is_given_up;
+    if (is_given_up) repeat(0);
     if (!is_given_up) return line;
     free(line);
     return NULL;

@@ -306,6 +306,19 @@ def test_ctrl_c_gives_a_line_up_and_not_the_shell(terminal: Terminal) -> None:
     assert terminal.end() == 0
 
 
+@pytest.mark.parametrize("library", ["", "none.so"])
+def test_ctrl_c_is_never_too_early(people: pathlib.Path, tmp_path: pathlib.Path, library: str) -> None:
+    # The prompt is there before the shell waits for a line.
+    shell = Terminal(people, tmp_path, MOTTE_LIBEDIT=library)
+    shell.expect("motte> ")
+    for _ in range(200):
+        shell.send("\x03")
+        shell.expect("motte> ", seconds=10)
+    shell.send("count Person;\r")
+    shell.expect("\n2\r\n.*motte> ")
+    assert shell.end() == 0
+
+
 def test_ctrl_c_ends_an_import_and_not_the_shell(
         people: pathlib.Path, terminal: Terminal, tmp_path: pathlib.Path) -> None:
     source = tmp_path / "many.fifo"
