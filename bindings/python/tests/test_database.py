@@ -150,7 +150,8 @@ def test_a_file_knows_its_classes(opened: Opener) -> None:
     with db.write():
         db.add(person(name="Bob", friend=ada))  # type: ignore[call-arg]
     assert db.objects("Person").where("friend.name == 'Ada'")[0].name == "Bob"
-    assert db.get("Dog", "Rex") == db.one("Dog", "Rex") == db.at("Dog", ada.dogs[0].object_key)  # type: ignore[attr-defined]
+    rex = db.one("Dog", "Rex")
+    assert rex == db.get("Dog", "Rex") == db.at("Dog", rex.object_key) == ada.dogs[0]  # type: ignore[attr-defined]
     assert db.get("Dog", "Max") is None and db.count("Dog") == 1
     with pytest.raises(errors.ObjectNotFoundError, match="there is no Dog 'Max'"):
         db.one("Dog", "Max")
