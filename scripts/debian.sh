@@ -142,7 +142,7 @@ echo "libmotte 1 libmotte1 (>= $version)" > "$work/libmotte1/DEBIAN/shlibs"
 printf 'activate-noawait ldconfig\n' > "$work/libmotte1/DEBIAN/triggers"
 control libmotte1 libs "Multi-Arch: same
 Depends: $(needs libmotte1 "$work/libmotte1/$libraries/libmotte.so.1")
-Suggests: libssl3, libsqlite3-0" "embedded object database (library)" \
+Suggests: libssl3, libsqlite3-0, libpcre2-8-0" "embedded object database (library)" \
     "$about This package has the library. Encryption takes OpenSSL's libcrypto, SQLite files libsqlite3."
 
 control libmotte-dev libdevel "Depends: libmotte1 (= $revision)" "embedded object database (development)" \
@@ -152,7 +152,7 @@ override motte "# The Swift runtime is inside on purpose: Debian has none." "mot
     "motte: hardening-no-fortify-functions *" "motte: hardening-no-pie *"
 control motte database "Depends: $(needs motte "$work/motte/usr/bin/motte")
 Recommends: libedit2, less
-Suggests: libssl3, libsqlite3-0, zlib1g, libzstd1, tzdata" "embedded object database (command)" \
+Suggests: libssl3, libsqlite3-0, libpcre2-8-0, zlib1g, libzstd1, tzdata" "embedded object database (command)" \
     "$about This package has the command that looks into databases, queries, changes, imports, exports and mends them, \
 with a shell, man pages and completion for bash, zsh and fish."
 

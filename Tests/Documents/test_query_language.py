@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 import uuid
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -61,6 +64,7 @@ PARTS = {
     "BETWEEN a AND b": "age BETWEEN 1 AND 2", "IN {a, b}": "age IN {1, 2}", "IN $0": "age IN $0",
     "BEGINSWITH": "name BEGINSWITH 'a'",
     "ENDSWITH": "name ENDSWITH 'a'", "CONTAINS": "name CONTAINS 'a'", "LIKE": "name LIKE 'a'",
+    "MATCHES": "name MATCHES 'a'",
     "GEOWITHIN": "place GEOWITHIN geoCircle([0, 0], 1)", "12": "real == 12", "-1.5e3": "real == -1.5e3",
     "inf": "real == inf", "nan": "real == nan", '"text"': 'name == "text"', "'text'": "name == 'text'",
     "true": "flag == true", "false": "flag == false", "YES": "flag == YES", "NO": "flag == NO",
@@ -279,8 +283,8 @@ def test_operators(db: motte.Database) -> None:
     assert ids(db, "name > 'b'") == ids(db, "data > X'62'") == [3]  # by bytes, so beyond all of ASCII
 
 
-@promises(DOCUMENT, "`[c]` ignores case, `[d]` diacritics, `[cd]` both",
-          "A property can stand on both sides of every operator but `BETWEEN` and `IN`: `name BEGINSWITH[c] nickname`.")
+@promises(DOCUMENT, "`[c]` ignores case, `[d]` diacritics, `[cd]` both", "`MATCHES` only `[c]`",
+          "A property can stand on both sides of every operator but `BETWEEN`, `IN` and `MATCHES`:")
 def test_options_and_columns(db: motte.Database) -> None:
     add(db, name="Élan", nickname="él")
     add(db, name="elan", nickname="lan")
@@ -291,9 +295,41 @@ def test_options_and_columns(db: motte.Database) -> None:
     assert ids(db, "name ENDSWITH nickname") == ids(db, "name LIKE 'e*' AND name CONTAINS nickname") == [2]
     assert ids(db, "name LIKE[c] nickname") == []
     assert ids(db, "name < nickname") == [1, 2]
-    for text in ("age BETWEEN {id, 3}", "age IN {id, 3}"):
+    assert ids(db, "name MATCHES[c] '.*LAN'") == [1, 2]
+    for text in ("age BETWEEN {id, 3}", "age IN {id, 3}", "name MATCHES nickname", "name MATCHES[d] 'e'"):
         with pytest.raises(errors.QueryError):
             ids(db, text)
+
+
+@promises(DOCUMENT, "holds where the whole text fits", "`.*` around a pattern finds it anywhere",
+          "The pattern is a value or an argument, in which backslashes need not be doubled.",
+          "A null pattern finds nulls.",
+          "References, lookahead and lookbehind, atomic groups, possessive quantifiers, recursion and verbs",
+          "a pattern of more than 10,000 bytes or of more than 1,000 characters",
+          "with repeats counted as often as they may come")
+def test_regular_expressions(db: motte.Database) -> None:
+    for name in ("AB-12", "ab-1", "Dr Meier jr", "Élan\n", None):
+        add(db, name=name)
+    assert ids(db, r'name MATCHES "[A-Z]{2}-\\d{1,4}"') == ids(db, "name MATCHES $0", r"[A-Z]{2}-\d{1,4}") == [1]
+    assert ids(db, 'name MATCHES[c] ".*(mayer|meier).*"') == [3] and ids(db, "name MATCHES 'Dr'") == []
+    assert ids(db, "name MATCHES null") == [5] and ids(db, "name MATCHES '.*'") == [1, 2, 3]
+    assert ids(db, "name MATCHES $0", r"(?s)\p{Lu}\wa.*") == [4]
+    assert ids(db, "name MATCHES $0", r"\Qab\E\b.\d$") == [2]
+    for pattern in (r"(a)\1", "(?=a)", "(?<=a)", "(?>a)", "a++", "(?R)", "(*ACCEPT)", "a" * 10_001, "(a{40}){40}",
+                    "(a"):
+        with pytest.raises(errors.QueryArgumentError):
+            ids(db, "name MATCHES $0", pattern)
+
+
+@promises(DOCUMENT, "Where it is missing, or older than 10.34, the error is `UNSUPPORTED`",
+          "and names Debian's package `libpcre2-8-0`", "`MOTTE_LIBPCRE2` names another file")
+def test_without_the_library_for_regular_expressions() -> None:
+    program = ("import motte\nwith motte.open(in_memory='x', schema='P { id: int key, s: string }') as db:\n"
+               "    try:\n        db.objects('P').where('s MATCHES $0', 'a')\n"
+               "    except motte.errors.UnsupportedError as error:\n        print(error)\n")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "MOTTE_LIBPCRE2": "none.so"})
+    assert "libpcre2-8-0" in done.stdout and "none.so" in done.stdout, done
 
 
 @promises(DOCUMENT, 'A value of a type the property cannot have is an error, not "false".',

@@ -42,7 +42,9 @@ class TestedHouse: Object {
     static let formats: [String] = [
         "age > 4", "age >= 5 AND age < 7", "age BETWEEN {3, 5}", "age IN {3, 7}", "NOT age == 3", "age != 5",
         "name == 'Rex'", "name ==[c] 'REX'", "name BEGINSWITH 'R'", "name BEGINSWITH[c] 't'", "name CONTAINS[cd] 'ell'",
-        "name ENDSWITH 'a'", "name LIKE '?o*'", "name CONTAINS ''", "name < 'a'", "name IN {'tom', 'Rex'}",
+        "name ENDSWITH 'a'", "name LIKE '?o*'", "name MATCHES '[a-z]+'",
+        "name MATCHES[c] '.?[EL]+.'", "nick MATCHES nil", "ANY tags MATCHES 'lo.*'", "name CONTAINS ''", "name < 'a'",
+        "name IN {'tom', 'Rex'}",
         "nick == nil", "nick != nil", "nick == ''", "nick > nil", "nick >= nil", "nick LIKE '*'", "nick BEGINSWITH ''",
         "weight == nil", "weight > 3", "weight <= 12.5", "weight < nil", "weight <= nil", "weight >= nil",
         "isTame == true", "isTame == false OR age > 6", "rival == nil", "rival.name == 'tom'", "rival.nick == nil",

@@ -92,6 +92,8 @@ class Keeper: Object {
         expect("name CONTAINS[c] 'WINTER'") { $0.name.contains("WINTER", options: .caseInsensitive) }
         expect("name ENDSWITH '1'") { $0.name.ends(with: "1") }
         expect("name LIKE '*ter ?'") { $0.name.like("*ter ?") }
+        expect("name MATCHES '.*[12]'") { $0.name.matches(".*[12]") }
+        expect("name MATCHES[c] 'WINTER \\\\d'") { $0.name.matches("WINTER \\d", caseInsensitive: true) }
         expect("name CONTAINS[cd] 'ete'") {
             $0.name.contains("ete", options: [.caseInsensitive, .diacriticInsensitive])
         }

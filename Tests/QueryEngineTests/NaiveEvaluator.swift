@@ -340,7 +340,7 @@ struct NaiveEvaluator {
         let isText = type == .string || type == .data
         if constant.isNull {
             switch sign {
-            case .equal, .like, .lessOrEqual: return value.isNull
+            case .equal, .like, .matches, .lessOrEqual: return value.isNull
             case .notEqual: return !value.isNull
             case .greater: return isText && !value.isNull
             case .greaterOrEqual: return isText || value.isNull
@@ -356,6 +356,10 @@ struct NaiveEvaluator {
         }
         switch sign {
         case .beginsWith, .endsWith, .contains, .like: return textHolds(sign, value, constant, options)
+        case .matches:
+            guard case .string(let text) = value, case .string(let pattern) = constant else { return false }
+            let expression = try? Regex(pattern).matchingSemantics(.unicodeScalar).ignoresCase(!options.isEmpty)
+            return expression.map { (try? $0.wholeMatch(in: text)) != nil } ?? false
         case .equal, .notEqual:
             if !options.isEmpty { return (fold(value, options) == fold(constant, options)) == (sign == .equal) }
             return pairHolds(sign, value, constant)

@@ -22,7 +22,7 @@ import Testing
     @Test func noTextCrashes() throws {
         let words = [
             "a", "and", "or", "not", "(", ")", "{", "}", "[c]", "[", "]", ".", ",", "==", "!=", "<", "between", "in",
-            "like",
+            "like", "matches",
             "'x'", "\"", "'", "`", "$0", "%@", "$", "@count", "@", "1", "-", "1.5", "T1:2", "X'00'", "T-", "any", "all",
             "sort", "limit", "(3)", "null", "true", "self", "\\", "\u{1F600}", "\n", "\0", "e", "+inf",
             "subquery(", "distinct(", "$x", "$x.", "[cd]", "subquery(a, $x,",

@@ -249,12 +249,13 @@ package struct RandomQueries {
         if !isObject { signs += [.less, .lessOrEqual, .greater, .greaterOrEqual] }
         if type.isNumeric || type == .timestamp || type == .mixed { signs.append(.between) }
         if type == .string || type == .data || type == .mixed { signs += [.beginsWith, .endsWith, .contains] }
-        if type == .string { signs.append(.like) }
+        if type == .string { signs += [.like, .matches] }
         let sign = random.pick(signs)
         var options: TextOptions = []
         switch sign {
         case .equal, .notEqual, .beginsWith, .endsWith, .contains, .like, .in:
             if type == .string, random.chance(50) { options = random.pick(Self.options) }
+        case .matches: if random.chance(30) { options = .ignoresCase }
         default: break
         }
         let right: Predicate.Operand
@@ -269,6 +270,10 @@ package struct RandomQueries {
         case .like where random.chance(70):
             let patterns = ["*", "?", "a*", "*b", "a?", "*a*b*", "", "A\\*", "??", "*é", "Ü*"]
             right = operand(.string(random.pick(patterns)), &random, &state)
+        case .matches where random.chance(90):
+            let patterns = [".*", "a.*", ".*b", "a.", "", "[a-c].*", "(a|b|é)+", ".?.?", ".*[^a-z].*", "Ü.*|A.*"]
+            right = operand(.string(random.pick(patterns)), &random, &state)
+        case .matches: right = operand(.null, &random, &state)
         case .beginsWith, .endsWith, .contains:
             if type == .mixed { constantSource.type = .string }
             right = operand(constant(world, constantSource, &random), &random, &state)

@@ -11,6 +11,8 @@ package struct TextMatcher: Sendable {
     let options: TextOptions
     /// Folded by `options`.
     let pattern: [UInt8]
+    /// Asked instead of all that.
+    private let expression: RegularExpression?
 
     var isContains: Bool { mode == .contains }
     /// What every match begins with, byte by byte; nil where that is not so.
@@ -21,9 +23,18 @@ package struct TextMatcher: Sendable {
         self.mode = mode
         self.options = options
         self.pattern = options.isEmpty ? [UInt8](pattern) : TextFolding.folded(pattern, options)
+        expression = nil
+    }
+
+    package init(_ expression: RegularExpression) {
+        mode = .like
+        options = []
+        pattern = []
+        self.expression = expression
     }
 
     package func matches(_ text: UnsafeRawBufferPointer) -> Bool {
+        if let expression { return expression.matches(text) }
         if options.isEmpty || TextFolding.isASCII(text) {
             return pattern.withUnsafeBytes { Self.match(mode, text, $0, fold: ignoresCase) }
         }

@@ -69,6 +69,10 @@ extension Query where T: _HasPersistedType, T.PersistedType: _QueryString {
     public func like<U>(_ column: Query<U>, caseInsensitive: Bool = false) -> Query<Bool> {
         compare(.like, to: column, caseInsensitive ? .caseInsensitive : [])
     }
+    /// Whether the whole text matches a regular expression.
+    public func matches(_ pattern: String, caseInsensitive: Bool = false) -> Query<Bool> {
+        compare(.matches, pattern, caseInsensitive ? .caseInsensitive : [])
+    }
 }
 
 extension Query where T: _HasPersistedType, T.PersistedType: _QueryBinary {

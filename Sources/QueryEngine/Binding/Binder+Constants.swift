@@ -88,6 +88,7 @@ extension Binder {
             return .anyOf(tests)
         case .beginsWith, .endsWith, .contains, .like:
             return try match(path, sign, constant, options, at: position)
+        case .matches: return try matches(path, constant, options, at: position)
         case .geoWithin: throw failure("GEOWITHIN needs its property on the left", at: position)
         }
     }
@@ -159,5 +160,24 @@ extension Binder {
             return data.isEmpty ? .never : .match(data.withBytes { TextMatcher(mode, $0) })
         default: throw mismatch(path, value, operand)
         }
+    }
+
+    private func matches(
+        _ path: BoundPath, _ operand: Predicate.Operand, _ options: TextOptions, at position: SourcePosition
+    ) throws(DatabaseError) -> ColumnTest {
+        guard path.type == .string || path.type == .mixed else {
+            throw failure("\(path.name) is \(path.type.name); MATCHES is for strings", at: position)
+        }
+        let value = try value(operand)
+        if value.isNull { return .null }
+        guard case .string(let pattern) = value else { throw mismatch(path, value, operand) }
+        let expression: RegularExpression
+        do {
+            expression = try RegularExpression(pattern, ignoresCase: options.contains(.ignoresCase))
+        } catch {
+            throw failure(error.message, at: operand.position, error.code)
+        }
+        let matcher = TextMatcher(expression)
+        return path.type == .mixed ? .matchAmongMixed(matcher, .string) : .match(matcher)
     }
 }

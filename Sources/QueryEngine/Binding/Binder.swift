@@ -114,7 +114,7 @@ struct Binder {
         case .lessOrEqual: .greaterOrEqual
         case .greater: .less
         case .greaterOrEqual: .lessOrEqual
-        case .between, .in, .beginsWith, .endsWith, .contains, .like, .geoWithin: nil
+        case .between, .in, .beginsWith, .endsWith, .contains, .like, .matches, .geoWithin: nil
         }
     }
 
@@ -126,7 +126,7 @@ struct Binder {
         case .lessOrEqual: .lessOrEqual
         case .greater: .greater
         case .greaterOrEqual: .greaterOrEqual
-        case .between, .in, .beginsWith, .endsWith, .contains, .like, .geoWithin: nil
+        case .between, .in, .beginsWith, .endsWith, .contains, .like, .matches, .geoWithin: nil
         }
     }
 
@@ -197,7 +197,8 @@ struct Binder {
         case .endsWith: .endsWith
         case .contains: .contains
         case .like: .like
-        case .equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual, .between, .in, .geoWithin: nil
+        case .equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual, .between, .in, .matches, .geoWithin:
+            nil
         }
     }
 

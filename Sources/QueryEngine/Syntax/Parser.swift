@@ -214,6 +214,7 @@ struct Parser {
         case .endswith: .endsWith
         case .contains: .contains
         case .like: .like
+        case .matches: .matches
         case .geowithin: .geoWithin
         default: nil
         }
@@ -246,6 +247,9 @@ struct Parser {
         try expect(.closeBracket, "']'")
         switch sign {
         case .equal, .notEqual, .beginsWith, .endsWith, .contains, .like, .in: return options
+        case .matches where options == .ignoresCase: return options
+        case .matches:
+            throw source.error(.queryInvalid, "MATCHES cannot ignore diacritics", at: open.position)
         case .less, .lessOrEqual, .greater, .greaterOrEqual, .between, .geoWithin:
             throw source.error(.queryInvalid, "\(sign.text) cannot ignore case or diacritics", at: open.position)
         }

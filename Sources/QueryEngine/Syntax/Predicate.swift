@@ -62,7 +62,7 @@ package indirect enum Predicate: Sendable, Equatable {
     package enum Operator: UInt8, Sendable, CaseIterable {
         case equal, notEqual, less, lessOrEqual, greater, greaterOrEqual
         case between, `in`
-        case beginsWith, endsWith, contains, like
+        case beginsWith, endsWith, contains, like, matches
         case geoWithin
 
         package var text: String {
@@ -79,6 +79,7 @@ package indirect enum Predicate: Sendable, Equatable {
             case .endsWith: "ENDSWITH"
             case .contains: "CONTAINS"
             case .like: "LIKE"
+            case .matches: "MATCHES"
             case .geoWithin: "GEOWITHIN"
             }
         }

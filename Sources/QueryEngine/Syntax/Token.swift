@@ -32,7 +32,7 @@ struct Token: Sendable {
 /// Words with a meaning of their own, in any case of letters. As names they stand in backquotes.
 enum Keyword: String, Sendable, CaseIterable {
     case and, or, not
-    case between, `in`, beginswith, endswith, contains, like, geowithin
+    case between, `in`, beginswith, endswith, contains, like, matches, geowithin
     case truepredicate, falsepredicate
     case anyOf = "any", someOf = "some", allOf = "all", noneOf = "none"
     case `true`, `false`, yes, no, null, `nil`

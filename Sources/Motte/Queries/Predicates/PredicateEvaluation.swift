@@ -11,6 +11,7 @@ import MotteValues
 struct PredicateEvaluation {
     private let arguments: [Any?]
     private let now = Timestamp.now
+    private let patterns = Patterns()
     /// What the variables of the subqueries around stand for.
     private var variables: [String: Any?] = [:]
 
@@ -41,6 +42,7 @@ struct PredicateEvaluation {
             case .between:
                 right.count == 2 && Self.compare(value, .greaterOrEqual, right[0])
                     && Self.compare(value, .lessOrEqual, right[1])
+            case .matches: right.contains { patterns.matches(value, $0, comparison.options) }
             default: right.contains { Self.matches(value, comparison.operator, $0, comparison.options) }
             }
         }
@@ -272,5 +274,27 @@ extension RealmCollection {
         return parsed.flatMap { parsed in
             _unmanaged.firstIndex { evaluation.holds(parsed.predicate, for: $0._dynamic) }
         }
+    }
+}
+
+/// The regular expressions of a predicate, each made once.
+private final class Patterns {
+    private struct Key: Hashable {
+        let pattern: String
+        let ignoresCase: Bool
+    }
+
+    private var known: [Key: RegularExpression?] = [:]
+
+    /// A pattern that cannot be used matches nothing; null matches null, as with LIKE.
+    func matches(_ left: Any?, _ right: Any?, _ options: TextOptions) -> Bool {
+        guard let left = Dynamic.storedValue(left), let right = Dynamic.storedValue(right) else { return false }
+        if left.isNull || right.isNull { return left.isNull && right.isNull }
+        guard left.kind == .string, case .string(let pattern) = right else { return false }
+        let key = Key(pattern: pattern, ignoresCase: options.contains(.ignoresCase))
+        // Evaluation does not throw; what cannot be used matches nothing.
+        let expression = known[key] ?? (try? RegularExpression(pattern, ignoresCase: key.ignoresCase))
+        known[key] = .some(expression)
+        return left.withView { view in expression?.matches(view.bytes) ?? false }
     }
 }

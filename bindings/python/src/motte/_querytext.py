@@ -8,9 +8,9 @@ from typing import Any, Optional
 
 #: Words that query text would not take for a property at the start of a path.
 KEYWORDS = frozenset(
-    "and or not any some all none in between like contains beginswith endswith true false yes no null nil nan inf "
-    "infinity self geowithin truepredicate falsepredicate sort limit offset distinct group subquery asc desc ascending "
-    "descending".split())
+    "and or not any some all none in between like matches contains beginswith endswith true false yes no null nil "
+    "nan inf infinity self geowithin truepredicate falsepredicate sort limit offset distinct group subquery asc "
+    "desc ascending descending".split())
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")
 _TOKEN = re.compile(r"""
     (?P<text>   "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' )

@@ -349,6 +349,10 @@ class Path(_Side):
         """The whole text fits a pattern: `*` is any characters, `?` exactly one."""
         return Comparison(self, "LIKE" + _options(ignore_case, ignore_accents), value)
 
+    def matches(self, pattern: Any, *, ignore_case: bool = False) -> Predicate:
+        """The whole text matches a regular expression, as in `re.fullmatch()`."""
+        return Comparison(self, "MATCHES" + _options(ignore_case, False), pattern)
+
     def __and__(self, other: Any) -> Predicate:
         return predicate_of(self) & predicate_of(other)
 
