@@ -12,7 +12,8 @@ package struct FuzzTarget: Sendable {
     package let run: @Sendable (UnsafeRawBufferPointer) throws -> Void
 
     package static let all: [FuzzTarget] = [
-        .columnChunk, .indexBlock, .changeRecord, .catalog, .nestedDocument, .schemaText, .queryText, .json, .csv,
+        .columnChunk, .indexBlock, .changeRecord, .changeBatch, .catalog, .nestedDocument, .schemaText, .queryText,
+        .json, .csv,
         .pageNode, .pageFile, .storeContent, .storeFields, .realmFile,
     ]
 

@@ -42,10 +42,10 @@
  * BAD_STRUCT_SIZE; TRUNCATED by convention 9; FROZEN if it changes something that is frozen; and CORRUPTED and
  * INPUT_OUTPUT if it reads from the file. All functions are there since 0.1.0.
  *
- * Contents: library, errors, handles, config, schema, realm, migration, maintenance, object, row, object fields,
- * embedded, collection, list, set, map, nested, query, bulk read, batch insert, import and export, Arrow, Realm files,
- * queue, reference, sections, groups, observe, changes, values as text. Helpers for C (literals, typed release) are in
- * motte_inline.h.
+ * Contents: library, errors, handles, config, schema, realm, migration, maintenance, change batches, object, row,
+ * object fields, embedded, collection, list, set, map, nested, query, bulk read, batch insert, import and export,
+ * Arrow, Realm files, queue, reference, sections, groups, observe, changes, values as text. Helpers for C (literals,
+ * typed release) are in motte_inline.h.
  *
  * Between the two DECLARATIONS marks there are only typedefs, enums with explicit numbers, plain defines and
  * prototypes, so that cffi and other generators can read them as they are.
@@ -121,7 +121,7 @@ struct ArrowArrayStream {
 #define MOTTE_VERSION 1000
 /* Grows when something declared here changes its meaning; MOTTE_ABI_LAYOUT is a checksum over all struct layouts. */
 #define MOTTE_ABI_VERSION 1
-#define MOTTE_ABI_LAYOUT 0xD1342F6D
+#define MOTTE_ABI_LAYOUT 0x9B471270
 
 /* ---------------------------------------------------------------------------------------------------- types */
 
@@ -161,6 +161,9 @@ enum {
     MOTTE_E_TIMEOUT = -206,
     MOTTE_E_BUSY = -207,
     MOTTE_E_SCHEMA_CHANGED = -208,
+    MOTTE_E_HISTORY_UNAVAILABLE = -209,
+    MOTTE_E_OUT_OF_SEQUENCE = -210,
+    MOTTE_E_HISTORY_FORKED = -211,
 
     /* Data: the value does not fit. */
     MOTTE_E_WRONG_TYPE = -301,
@@ -1134,6 +1137,61 @@ motte_status motte_report_info(const motte_report *report, motte_report_details 
  *  Thread: any. Result: H. Optional: out_texts. */
 motte_status motte_report_problems(const motte_report *report, motte_str *out_texts, size_t capacity,
                                    size_t *out_count);
+
+/* ---------------------------------------------------------------------------------------------- change batches
+ *
+ * What changed in a file between two versions, as bytes that are complete in themselves: for a copy on another machine,
+ * a backup to any commit, a patch. docs/changes.md has an example. A batch names the file it was read from, its origin,
+ * by two numbers; a file that applies batches keeps how far it got, in the transaction that applies them. */
+
+/* Bits of motte_changes_batch_details.flags. */
+enum {
+    MOTTE_CHANGES_BATCH_WHOLE = 1, /* everything there was, not only changes */
+    MOTTE_CHANGES_BATCH_EMPTY = 2  /* nothing changed */
+};
+
+typedef struct motte_changes_batch_details {
+    uint32_t struct_size;
+    uint32_t flags; /* MOTTE_CHANGES_BATCH_* */
+    uint64_t origin_high;
+    uint64_t origin_low;
+    uint64_t from_version;
+    uint64_t to_version;
+    int64_t wall_time_ns; /* of the commit of to_version, since 1970; 0: not known */
+} motte_changes_batch_details;
+
+/** What changed after `from_version`, as one batch: up to the newest version, of something frozen up to the one it
+ *  shows; from version 0, everything. HISTORY_UNAVAILABLE if the change log does not reach back so far: see
+ *  motte_changes_batch_keep().
+ *  Thread: owner. Result: O. Errors: HISTORY_UNAVAILABLE, OUT_OF_MEMORY. */
+motte_status motte_changes_batch_read(const motte_realm *realm, uint64_t from_version, motte_buf *out_batch);
+
+/** What a batch says of itself. INVALID_ARGUMENT for other bytes, CORRUPTED for a damaged batch.
+ *  Thread: any. Result: -. Errors: INVALID_ARGUMENT, CORRUPTED, UNSUPPORTED_FORMAT. */
+motte_status motte_changes_batch_info(const uint8_t *bytes, size_t size, motte_changes_batch_details *out_details);
+
+/** Applies a batch as one write, of which observers are notified as of any other; waits for the write lock as
+ *  motte_realm_begin_write() does. UNCHANGED if the file has these changes already. OUT_OF_SEQUENCE if it does not
+ *  begin where the last one of its origin ended, HISTORY_FORKED if its origin has gone another way than the one that
+ *  was applied, or this file was changed otherwise, SCHEMA_MISMATCH if its origin's schema is another one. After an
+ *  error nothing has been changed, but for CALLBACK, which comes after the commit.
+ *  Thread: owner. Result: -. Errors: OUT_OF_SEQUENCE, HISTORY_FORKED, SCHEMA_MISMATCH, INVALID_ARGUMENT, CORRUPTED,
+ *  UNSUPPORTED_FORMAT, TIMEOUT, ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT, DISK_FULL, MAP_FULL, CALLBACK. */
+motte_status motte_changes_batch_apply(motte_realm *realm, const uint8_t *bytes, size_t size, int64_t timeout_ms);
+
+/** Up to which version the batches of an origin have been applied to this file; NOT_FOUND: none.
+ *  Thread: owner. Result: -. */
+motte_status motte_changes_batch_position(const motte_realm *realm, uint64_t origin_high, uint64_t origin_low,
+                                          uint64_t *out_version);
+
+/** By which origin batches of this file go. A copy has another one.
+ *  Thread: owner. Result: -. */
+motte_status motte_changes_batch_origin(const motte_realm *realm, uint64_t *out_high, uint64_t *out_low);
+
+/** From now on the change log keeps all changes after `since_version`, until this is called with a later one; with
+ *  UINT64_MAX, only what observers need, as in the beginning. What is gone does not come back. A commit of its own.
+ *  Thread: owner. Result: -. Errors: ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT, DISK_FULL, MAP_FULL, CALLBACK. */
+motte_status motte_changes_batch_keep(motte_realm *realm, uint64_t since_version);
 
 /* ---------------------------------------------------------------------------------------------------- object
  *

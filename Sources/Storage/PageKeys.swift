@@ -10,6 +10,7 @@
 ///     0x06 | table | column | owner key | node      long list (`LongListFormat`)
 ///     0x07 | index ...                              index blocks (owned by Indexes)
 ///     0x08 | table | column | version | number      long value: its bytes (`LongValues`)
+///     0x0B | table ...                              replication (`ReplicaPages`)
 ///     0x7F | version                                change log (owned by History)
 ///
 /// Numbers are big-endian, so that byte order is numeric order: 4 bytes each, owner key and version 8.
@@ -71,12 +72,12 @@ enum PageKeys {
 
     /// What the keys of pages begin with that belong to single rows.
     static func pagesOfRows(of table: TableKey) -> [[UInt8]] {
-        everything(of: table).filter { ![0x02, 0x03, 0x04, 0x05].contains($0[0]) }
+        everything(of: table).filter { ![0x02, 0x03, 0x04, 0x05, ReplicaPages.space].contains($0[0]) }
     }
 
     /// What all keys of a table's pages begin with, apart from its indexes.
     static func everything(of table: TableKey) -> [[UInt8]] {
-        [0x02, 0x03, 0x04, 0x05, 0x06, 0x08].map { make($0, table.rawValue) }
+        [0x02, 0x03, 0x04, 0x05, 0x06, 0x08, ReplicaPages.space].map { make($0, table.rawValue) }
     }
 
     private static func make(_ space: UInt8, _ table: UInt32) -> [UInt8] { make(space, 1, table, 0, 0) }

@@ -18,7 +18,8 @@ struct MotteCommand: ParsableCommand {
             InfoCommand.self, SchemaCommand.self, QueryCommand.self, StatsCommand.self, InsertCommand.self,
             UpdateCommand.self, DeleteCommand.self, ImportCommand.self, ExportCommand.self, DiffCommand.self,
             WatchCommand.self, VerifyCommand.self, CopyCommand.self, CompactCommand.self, SalvageCommand.self,
-            SpaceCommand.self, ReadersCommand.self, MigrateCommand.self, ShellCommand.self,
+            SpaceCommand.self, ReadersCommand.self, MigrateCommand.self, ChangesCommand.self,
+            ApplyCommand.self, ShellCommand.self,
         ],
         // `motte FILE`.
         defaultSubcommand: ShellCommand.self)

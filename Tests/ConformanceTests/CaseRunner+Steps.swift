@@ -53,6 +53,12 @@ extension CaseRunner {
         return known
     }
 
+    private func batch(_ input: inout CaseCursor) throws -> ChangeBatch {
+        let name = try input.needName()
+        guard let known = batches[name] else { throw CaseFailure("there is no batch '\(name)'") }
+        return known
+    }
+
     private func stepOfSessions(_ input: inout CaseCursor) throws -> Bool {
         if input.accept("elsewhere") {
             try elsewhere(&input)
@@ -75,6 +81,15 @@ extension CaseRunner {
             try session.release(try savepoint(&input))
         } else if input.accept("rollback") {
             try session.rollBack(to: try savepoint(&input))
+        } else if input.accept("changes") {
+            let name = try input.needName()
+            let version = input.accept("since") ? try batch(&input).to : Version(0)
+            batches[name] = try session.changeBatch(since: version)
+        } else if input.accept("apply") {
+            let outcome = try session.apply(try batch(&input))
+            if !input.isAtEnd() { try expectFlag(&input, outcome == .applied) }
+        } else if input.accept("keep") {
+            try session.keepChanges(since: input.accept("none") ? nil : try session.version)
         } else if input.accept("refresh") {
             let moved = try session.refresh()
             if !input.isAtEnd() { try expectFlag(&input, moved) }

@@ -21,6 +21,7 @@ final class CaseRunner {
     var encryptionKey: [UInt8]?
     var sessions: [String: Session] = [:]
     var savepoints: [String: WriteTransaction.Savepoint] = [:]
+    var batches: [String: ChangeBatch] = [:]
     var objects: [String: LiveObject] = [:]
     var collections: [String: LiveCollection] = [:]
     var sections: [String: LiveSections] = [:]

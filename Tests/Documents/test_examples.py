@@ -122,6 +122,22 @@ def test_the_groups_of_the_document(tmp_path: pathlib.Path, monkeypatch: pytest.
     assert folder.type(command) == "carrier,COUNT,AVG(arr_delay)\nUA,2,4.0\nAA,1,1.5\n"
 
 
+def test_the_copy_of_the_document_of_changes_follows(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "python").mkdir()
+    monkeypatch.chdir(tmp_path / "python")
+    names: dict[str, Any] = {"__name__": "example"}
+    run_python(example("docs/changes.md", "python", "import motte"), names)
+    names["db"].close()
+    names["copy"].close()
+    names.clear()
+    with motte.open(tmp_path / "leader.motte", schema="Person { id: int key }") as db, db.write():
+        db.add(db.model("Person")(id=1))
+    folder = Folder(tmp_path)
+    assert run_commands(folder, "docs/changes.md", "") == 4
+    with motte.open(tmp_path / "copy.motte") as copy:
+        assert copy.count(copy.model("Person")) == 1
+
+
 def test_all_blocks_in_python_are_run() -> None:
     # Three are run above, three below, one by test_sqlite.py, two by test_python_readme.py and those of the tutorial by
     # test_tutorials.py; the first of the Python README is run by its own test.
@@ -304,7 +320,7 @@ def test_the_way_from_a_realm_file(tmp_path: pathlib.Path, monkeypatch: pytest.M
 def test_only_these_documents_have_commands() -> None:
     assert {block.document for block in all_blocks("sh")} == {
         "README.md", "CONTRIBUTING.md", "docs/tool.md", "docs/COMING_FROM_REALMSWIFT.md", "docs/from-realm.md",
-        "docs/groups.md", "docs/sqlite.md"}
+        "docs/changes.md", "docs/groups.md", "docs/sqlite.md"}
 
 
 # ------------------------------------------------------------------------------------------------ the rest

@@ -39,6 +39,12 @@ private func text(_ code: ErrorCode) -> (name: StaticString, message: StaticStri
     case .timeout: ("MOTTE_E_TIMEOUT", "The time was up before the write lock was free.")
     case .busy: ("MOTTE_E_BUSY", "Somebody else is using the file.")
     case .schemaChanged: ("MOTTE_E_SCHEMA_CHANGED", "Another process changed the schema; open the realm again.")
+    case .historyUnavailable:
+        ("MOTTE_E_HISTORY_UNAVAILABLE", "The change log does not reach back to this version; read everything.")
+    case .outOfSequence:
+        ("MOTTE_E_OUT_OF_SEQUENCE", "The change batch does not begin where the last one of its origin ended.")
+    case .historyForked:
+        ("MOTTE_E_HISTORY_FORKED", "The change batch and the file do not belong to one history; begin a new file.")
     case .wrongType: ("MOTTE_E_WRONG_TYPE", "The value is not of the property's type.")
     case .nullNotAllowed: ("MOTTE_E_NULL_NOT_ALLOWED", "The property cannot be null.")
     case .duplicatePrimaryKey: ("MOTTE_E_DUPLICATE_PRIMARY_KEY", "An object with this primary key exists.")

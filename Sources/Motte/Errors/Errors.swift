@@ -121,7 +121,7 @@ extension Realm {
         public static let fileOperationFailed = Code.fileOperationFailed
         /// The file is no database, is damaged, or the key is another one.
         public static let invalidDatabase = Code.invalidDatabase
-        /// Of RealmSwift, never thrown here.
+        /// A change batch is not what comes next, or the change log does not reach back so far.
         public static let incompatibleHistories = Code.incompatibleHistories
 
         /// Errors are equal when code and file are.
@@ -140,6 +140,7 @@ extension Realm {
             case .mapFull: .addressSpaceExhausted
             case .secondCopy: .incompatibleLockFile
             case .schemaMismatch, .schemaInvalid: .schemaMismatch
+            case .historyUnavailable, .outOfSequence, .historyForked: .incompatibleHistories
             case .busy: .alreadyOpen
             case .wrongType, .invalidArgument, .nullNotAllowed, .querySyntax, .queryInvalid, .queryArgument,
                 .outOfBounds:

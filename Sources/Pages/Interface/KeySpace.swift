@@ -9,7 +9,8 @@ package enum KeySpace {
     package static let longLists: UInt8 = 0x06
     package static let indexBlocks: UInt8 = 0x07
     package static let longValues: UInt8 = 0x08
-    // 0x09 is reserved for statistics, 0x0A for kinds of index that need keys of their own, 0x0B for replication.
+    // 0x09 is reserved for statistics, 0x0A for kinds of index that need keys of their own.
+    package static let replication: UInt8 = 0x0B
     package static let changeLog: UInt8 = 0x7F
 
     /// Keys are 1 to 511 bytes in every store.

@@ -37,35 +37,38 @@ package struct SchemaReliance: Sendable {
     }
 
     func check(_ before: Catalog, _ now: Catalog) throws(DatabaseError) {
-        guard before !== now else { return }
+        guard let (what, className) = difference(before, now) else { return }
+        throw DatabaseError(
+            .schemaChanged,
+            "the schema was changed under this session: \(what); it continues to show its version, open a new session "
+                + "for newer ones", className: className)
+    }
+
+    /// The first thing relied on that has changed, in words.
+    func difference(_ before: Catalog, _ now: Catalog) -> (what: String, className: String)? {
+        guard before !== now else { return nil }
         for table in before.tables {
             let names = properties?[table.key]
             if properties != nil, names == nil { continue }
             guard let new = now.table(table.key), new.name.hasSameBytes(as: table.name) else {
-                throw changed("class \(table.name) is gone or has another name", table.name)
+                return ("class \(table.name) is gone or has another name", table.name)
             }
             for column in table.columns where names?.contains(NameKey(column.name)) ?? true {
                 guard let other = new.column(column.key), other.name.hasSameBytes(as: column.name) else {
-                    throw changed("\(table.name).\(column.name) is gone, has another type or another name", table.name)
+                    return ("\(table.name).\(column.name) is gone, has another type or another name", table.name)
                 }
                 guard other.isNullable == column.isNullable, other.isPrimaryKey == column.isPrimaryKey,
                     other.type == column.type, other.collection == column.collection, other.target == column.target
-                else { throw changed("\(table.name).\(column.name) is declared otherwise", table.name) }
+                else { return ("\(table.name).\(column.name) is declared otherwise", table.name) }
             }
             for inverse in table.inverses where names?.contains(NameKey(inverse.name)) ?? true {
                 let isThere = new.inverses.contains {
                     $0.name.hasSameBytes(as: inverse.name) && $0.originTable == inverse.originTable
                         && $0.originProperty.hasSameBytes(as: inverse.originProperty)
                 }
-                if !isThere { throw changed("\(table.name).\(inverse.name) is gone or declared otherwise", table.name) }
+                if !isThere { return ("\(table.name).\(inverse.name) is gone or declared otherwise", table.name) }
             }
         }
-    }
-
-    private func changed(_ what: String, _ className: String) -> DatabaseError {
-        DatabaseError(
-            .schemaChanged,
-            "the schema was changed under this session: \(what); it continues to show its version, open a new session "
-                + "for newer ones", className: className)
+        return nil
     }
 }

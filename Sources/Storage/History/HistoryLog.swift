@@ -48,7 +48,9 @@ package enum HistoryLog {
         into batch: inout PageBatch
     ) throws(DatabaseError) -> Int {
         guard version.rawValue % commitsBetweenTrims == 0 || recordBytes >= largeRecordBytes else { return 0 }
-        return try trim(through: oldestObserved ?? pages.version, over: pages, into: &batch)
+        var last = oldestObserved ?? pages.version
+        if let kept = try keptSince(in: pages), kept < last { last = kept }
+        return try trim(through: last, over: pages, into: &batch)
     }
 
     @discardableResult

@@ -18,6 +18,7 @@ extension WriteTransaction {
         }
         try encodeIndexes(into: &batch)
         try deleteObsoletePages(&batch)
+        for (key, page) in replicaPages { batch.put(key, page) }
         let changes = try HistoryLog.append(recorder, version: version, over: base.pages, into: &batch)
         try HistoryLog.trimIfDue(
             through: try database.pages.oldestObservedVersion(), version: version, recordBytes: changes.byteCount,

@@ -27,6 +27,9 @@ package enum ErrorCode: Int32, Sendable, CaseIterable {
     case timeout = -206
     case busy = -207
     case schemaChanged = -208
+    case historyUnavailable = -209
+    case outOfSequence = -210
+    case historyForked = -211
 
     // Data: the value does not fit.
     case wrongType = -301

@@ -47,6 +47,9 @@ static struct {
     char *savepoint_names[MAXIMUM];
     uint64_t savepoints[MAXIMUM];
     size_t savepoint_count;
+    char *batch_names[MAXIMUM];
+    motte_buf batches[MAXIMUM];
+    size_t batch_count;
     motte_realm *realm;               /* in use */
     const motte_migration *migration; /* under way */
     const motte_realm *old_realm;
@@ -1860,6 +1863,54 @@ static uint64_t savepoint(cursor *in) {
     return 0;
 }
 
+static const motte_buf *batch(cursor *in) {
+    const char *name = need_name(in);
+    for (size_t index = now.batch_count; index > 0; index--) {
+        if (strcmp(now.batch_names[index - 1], name) == 0) return &now.batches[index - 1];
+    }
+    case_fail("there is no batch '%s'", name);
+    return NULL;
+}
+
+static motte_status read_batch(cursor *in) {
+    char *name = need_name(in);
+    motte_changes_batch_details before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
+    if (accept(in, "since")) {
+        const motte_buf *known = batch(in);
+        MUST(motte_changes_batch_info((const uint8_t *)known->data, known->size, &before));
+    }
+    motte_buf made;
+    TRY(motte_changes_batch_read(now.realm, before.to_version, &made));
+    if (now.batch_count == MAXIMUM) abort();
+    now.batch_names[now.batch_count] = name;
+    now.batches[now.batch_count++] = made;
+    uint64_t high, low;
+    MUST(motte_changes_batch_origin(now.realm, &high, &low));
+    MUST(motte_changes_batch_info((const uint8_t *)made.data, made.size, &after));
+    agree(after.from_version == before.to_version && after.origin_high == high && after.origin_low == low,
+          "motte_changes_batch_read", "motte_changes_batch_info");
+    return MOTTE_OK;
+}
+
+static motte_status apply_batch(cursor *in) {
+    const motte_buf *known = batch(in);
+    motte_status status = motte_changes_batch_apply(now.realm, (const uint8_t *)known->data, known->size, -1);
+    TRY(status);
+    motte_changes_batch_details details = {.struct_size = sizeof details};
+    MUST(motte_changes_batch_info((const uint8_t *)known->data, known->size, &details));
+    uint64_t version;
+    MUST(motte_changes_batch_position(now.realm, details.origin_high, details.origin_low, &version));
+    agree(version >= details.to_version && (status != MOTTE_OK || version == details.to_version),
+          "motte_changes_batch_apply", "motte_changes_batch_position");
+    return at_end(in) ? MOTTE_OK : expect_flag(in, status == MOTTE_OK);
+}
+
+static motte_status keep_changes(cursor *in) {
+    uint64_t version, latest;
+    MUST(motte_realm_version(now.realm, &version, &latest));
+    return motte_changes_batch_keep(now.realm, accept(in, "none") ? UINT64_MAX : version);
+}
+
 static motte_status freeze(cursor *in) {
     void *frozen;
     char *name = need_name(in);
@@ -2036,6 +2087,9 @@ static motte_status step(cursor *in) {
     if (accept(in, "savepoint")) return make_savepoint(in);
     if (accept(in, "release")) return motte_realm_release_savepoint(now.realm, savepoint(in));
     if (accept(in, "rollback")) return motte_realm_roll_back(now.realm, savepoint(in));
+    if (accept(in, "changes")) return read_batch(in);
+    if (accept(in, "apply")) return apply_batch(in);
+    if (accept(in, "keep")) return keep_changes(in);
     if (accept(in, "refresh")) return refresh(in);
     if (accept(in, "wait")) return motte_realm_wait_for_change(now.realm, 2000);
     if (accept(in, "dispatch")) return dispatch();

@@ -27,6 +27,7 @@ class CaseState:
         self.schema, self.in_memory = "", False
         self.databases: dict[str, motte.Database] = {}
         self.savepoints: dict[str, motte.Write] = {}
+        self.batches: dict[str, motte.ChangeBatch] = {}
         self.writes: dict[int, Any] = {}
         self.objects: dict[str, Any] = {}
         self.collections: dict[str, Any] = {}

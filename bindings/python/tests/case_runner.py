@@ -203,6 +203,24 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
             self.db._realm.roll_back(block._savepoint)
         block.cancel()
 
+    def _changes(self, cursor: Cursor) -> None:
+        name = cursor.name()
+        version = self.batches[cursor.name()].to_version if cursor.accept("since") else 0
+        batch = self.db.changes_since(version)
+        assert batch.origin == self.db.origin
+        self.batches[name] = motte.ChangeBatch(bytes(batch))
+
+    def _apply(self, cursor: Cursor) -> None:
+        batch = self.batches[cursor.name()]
+        applied = self.db.apply(batch)
+        position = self.db.applied_version(batch.origin)
+        assert position is not None and position >= batch.to_version
+        if not cursor.at_end():
+            self.flag(cursor, applied)
+
+    def _keep(self, cursor: Cursor) -> None:
+        self.db.keep_changes(None if cursor.accept("none") else self.db.version)
+
     def _refresh(self, cursor: Cursor) -> None:
         moved = self.db.refresh()
         if not cursor.at_end():
@@ -230,6 +248,7 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
     STEPS = [
         ("elsewhere", _elsewhere), ("write", _write), ("commit", _commit), ("cancel", _cancel),
         ("savepoint", _savepoint), ("release", _release), ("rollback", _rollback),
+        ("changes", _changes), ("apply", _apply), ("keep", _keep),
         ("refresh", _refresh), ("wait", _wait), ("dispatch", _dispatch), ("close", _close), ("use", _use),
         ("freeze", _freeze), ("refer", ObservingSteps._refer), ("resolve", ObservingSteps._resolve),
         ("queue", ObservingSteps._queue), ("unqueue", ObservingSteps._unqueue), ("create", ObjectSteps._create),

@@ -15,14 +15,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar, Union, overload
 
 from . import (
-    _objects, _showing, errors, exchange, handover, importing, maintenance, predicates, query, realmfiles, storing,
+    _objects, _showing, changes, errors, exchange, handover, importing, maintenance, predicates, query, realmfiles,
+    storing,
 )
 from ._config import Progress
 from ._core import Core
 from ._queue import Queue
 from ._realm import Realm
-from ._waiting import SLICE_MS, deadline_of, left_ms
+from ._waiting import SLICE_MS, checked_timeout, deadline_of, left_ms
 from .backlinks import Backlinks
+from .changes import ChangeBatch
 from .exchange import ImportCounts
 from .handover import Reference
 from .maintenance import Compaction, Path, Reader, Report, Space
@@ -416,6 +418,35 @@ class Database(Core):
     def readers(self) -> list[Reader]:
         """Every version that some process shows, the oldest first."""
         return maintenance.readers_of(self._realm)
+
+    # -------------------------------------------------------------------------------------------- change batches
+
+    @property
+    def origin(self) -> uuid.UUID:
+        """By which change batches name this file. A copy has another one."""
+        return changes.origin(self._realm)
+
+    def changes_since(self, version: int) -> ChangeBatch:
+        """What changed after a version, up to the newest one, as a batch that another file can apply; from version 0,
+        everything. HistoryUnavailableError where the change log does not reach back so far: see keep_changes()."""
+        return changes.read(self._realm, version)
+
+    def apply(self, batch: Union[ChangeBatch, bytes, bytearray, memoryview], *,
+              timeout: Optional[float] = None) -> bool:
+        """Applies a batch as one write, of which observers are notified as of any other. False if the file has these
+        changes already. OutOfSequenceError, HistoryForkedError or SchemaMismatchError if the batch is not what comes
+        next; then nothing is changed."""
+        limit = checked_timeout(timeout)
+        return changes.apply(self._realm, batch, -1 if limit is None else int(limit * 1000))
+
+    def applied_version(self, origin: uuid.UUID) -> Optional[int]:
+        """Up to which version the batches of an origin have been applied to this file; None: none."""
+        return changes.applied_version(self._realm, origin)
+
+    def keep_changes(self, since: Optional[int]) -> None:
+        """From now on the change log keeps all changes after that version; with None, only what observers need. Its
+        own write."""
+        changes.keep(self._realm, since)
 
     # -------------------------------------------------------------------------------------------- JSON and CSV
 

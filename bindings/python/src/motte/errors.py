@@ -37,6 +37,9 @@ class Code(enum.IntEnum):
     TIMEOUT = -206
     BUSY = -207
     SCHEMA_CHANGED = -208
+    HISTORY_UNAVAILABLE = -209
+    OUT_OF_SEQUENCE = -210
+    HISTORY_FORKED = -211
     WRONG_TYPE = -301
     NULL_NOT_ALLOWED = -302
     DUPLICATE_PRIMARY_KEY = -303
@@ -250,6 +253,21 @@ class BusyError(StateError):
 class SchemaChangedError(StateError):
     """Somebody else changed the schema of the file, of which the version shown before stays; open it again."""
     code = Code.SCHEMA_CHANGED
+
+
+class HistoryUnavailableError(StateError):
+    """The change log does not reach back to the version asked for; read everything, and keep changes from then on."""
+    code = Code.HISTORY_UNAVAILABLE
+
+
+class OutOfSequenceError(StateError):
+    """A change batch does not begin where the last one of its origin ended; apply those in between first."""
+    code = Code.OUT_OF_SEQUENCE
+
+
+class HistoryForkedError(StateError):
+    """The origin of a change batch, or the file, has gone another way; begin a new file with everything."""
+    code = Code.HISTORY_FORKED
 
 
 class WrongTypeError(DataError, TypeError):

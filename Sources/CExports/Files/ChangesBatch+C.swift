@@ -1,0 +1,97 @@
+/// Change batches as bytes: read from one file, applied to another.
+import CMotte
+import MotteLiveObjects
+import MotteStorage
+import MotteValues
+
+@_cdecl("motte_changes_batch_read") @implementation
+public func motte_changes_batch_read(
+    _ realm: OpaquePointer?, _ from_version: UInt64, _ out_batch: UnsafeMutablePointer<motte_buf>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_batch, zero: emptyBuffer)
+        let batch = try Handles.realm(realm).box.session.changeBatch(since: Version(from_version))
+        out.pointee = try batch.bytes.withBytes { bytes throws(DatabaseError) in try makeBuffer(bytes) }
+        return .ok
+    }
+}
+
+/// The batch that a caller hands in.
+private func batch(_ bytes: UnsafePointer<UInt8>?, _ size: Int) throws(DatabaseError) -> ChangeBatch {
+    guard size >= 0, bytes != nil || size == 0 else {
+        throw DatabaseError(.nullArgument, "the bytes of a change batch are missing")
+    }
+    return try ChangeBatch([UInt8](UnsafeBufferPointer(start: bytes, count: size)))
+}
+
+@_cdecl("motte_changes_batch_info") @implementation
+public func motte_changes_batch_info(
+    _ bytes: UnsafePointer<UInt8>?, _ size: Int, _ out_details: UnsafeMutablePointer<motte_changes_batch_details>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        try fillStruct(out_details) { () throws(DatabaseError) in
+            let batch = try batch(bytes, size)
+            var details = motte_changes_batch_details()
+            details.flags =
+                (batch.isWhole ? UInt32(MOTTE_CHANGES_BATCH_WHOLE) : 0)
+                | (batch.isEmpty ? UInt32(MOTTE_CHANGES_BATCH_EMPTY) : 0)
+            details.origin_high = batch.origin.high
+            details.origin_low = batch.origin.low
+            details.from_version = batch.from.rawValue
+            details.to_version = batch.to.rawValue
+            details.wall_time_ns = batch.wallTimeNanoseconds
+            return details
+        }
+        return .ok
+    }
+}
+
+@_cdecl("motte_changes_batch_apply") @implementation
+public func motte_changes_batch_apply(
+    _ realm: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ size: Int, _ timeout_ms: Int64
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let realm = try Handles.realm(realm)
+        let batch = try batch(bytes, size)
+        switch try realm.box.session.apply(batch, timeoutMilliseconds: timeout_ms) {
+        case .applied: return .ok
+        case .known: return .unchanged
+        }
+    }
+}
+
+@_cdecl("motte_changes_batch_position") @implementation
+public func motte_changes_batch_position(
+    _ realm: OpaquePointer?, _ origin_high: UInt64, _ origin_low: UInt64, _ out_version: UnsafeMutablePointer<UInt64>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_version, zero: 0)
+        let origin = ChangeOrigin(high: origin_high, low: origin_low)
+        guard let position = try Handles.realm(realm).box.session.replicaPosition(origin) else { return .notFound }
+        out.pointee = position.version.rawValue
+        return .ok
+    }
+}
+
+@_cdecl("motte_changes_batch_origin") @implementation
+public func motte_changes_batch_origin(
+    _ realm: OpaquePointer?, _ out_high: UnsafeMutablePointer<UInt64>?, _ out_low: UnsafeMutablePointer<UInt64>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let high = try required(out_high, zero: 0)
+        let low = try required(out_low, zero: 0)
+        let origin = try Handles.realm(realm).box.session.changeOrigin()
+        high.pointee = origin.high
+        low.pointee = origin.low
+        return .ok
+    }
+}
+
+@_cdecl("motte_changes_batch_keep") @implementation
+public func motte_changes_batch_keep(_ realm: OpaquePointer?, _ since_version: UInt64) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let version = since_version == .max ? nil : Version(since_version)
+        try Handles.realm(realm).box.session.keepChanges(since: version)
+        return .ok
+    }
+}

@@ -1,0 +1,69 @@
+/// Change batches of a session's file: reading what changed, applying what changed elsewhere.
+import MotteStorage
+import MotteValues
+
+extension Session {
+    /// What changed after `version` up to the newest version, or up to the one that something frozen shows; from
+    /// version 0, everything that is there.
+    package func changeBatch(since version: Version) throws(DatabaseError) -> ChangeBatch {
+        let shown = try committedSnapshot()
+        return try database.changeBatch(from: version, to: isFrozen ? shown : try database.snapshot())
+    }
+
+    /// Applies a batch as one write, whose observers are notified as of any other.
+    package func apply(
+        _ batch: ChangeBatch, timeoutMilliseconds: Int64 = -1
+    ) throws(DatabaseError) -> ChangeBatchOutcome {
+        try checkMayApply("apply changes")
+        try beginWrite(timeoutMilliseconds: timeoutMilliseconds)
+        do throws(DatabaseError) {
+            let outcome = try requireWrite().apply(batch)
+            // It may have brought a schema.
+            schemaMoved()
+            if outcome == .known { try cancel() } else { try commit() }
+            return outcome
+        } catch {
+            // Unless it was committed, and a callback failed after it.
+            if isInWrite { try cancel() }
+            throw error
+        }
+    }
+
+    /// How far the batches of an origin have been applied; nil: none of them.
+    package func replicaPosition(_ origin: ChangeOrigin) throws(DatabaseError) -> ReplicaPosition? {
+        try committedSnapshot().replicaPosition(origin)
+    }
+
+    package func replicaPositions() throws(DatabaseError) -> [ReplicaPosition] {
+        try committedSnapshot().replicaPositions()
+    }
+
+    /// By which batches name this file.
+    package func changeOrigin() throws(DatabaseError) -> ChangeOrigin {
+        _ = try committedSnapshot()
+        return try database.origin()
+    }
+
+    /// The change log keeps all changes after `version`, in a commit of its own; nil: only what observers need.
+    package func keepChanges(since version: Version?) throws(DatabaseError) {
+        try checkMayApply("keep changes")
+        try beginWrite()
+        do throws(DatabaseError) {
+            try requireWrite().keepChanges(since: version)
+            try commit()
+        } catch {
+            if isInWrite { try cancel() }
+            throw error
+        }
+    }
+
+    private func checkMayApply(_ action: String) throws(DatabaseError) {
+        try checkMayWrite()
+        try checkIsNotDelivering(action)
+        try checkIsNotMigrating(action)
+        guard !isInGroup else {
+            throw DatabaseError(
+                .alreadyInWrite, "cannot \(action) while writes are collected; flush them first", path: path)
+        }
+    }
+}

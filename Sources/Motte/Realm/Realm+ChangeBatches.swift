@@ -1,0 +1,95 @@
+/// Change batches: what changed in a realm between two versions, for another realm to apply.
+import Foundation
+import MotteLiveObjects
+import MotteStorage
+import MotteValues
+
+/// What changed in a realm after one version up to another, complete in itself. `data` is to be stored or sent.
+public struct ChangeBatch: Sendable, Equatable {
+    let core: MotteStorage.ChangeBatch
+
+    init(_ core: MotteStorage.ChangeBatch) { self.core = core }
+
+    /// The batch of these bytes. Throws for other bytes, and for damaged ones.
+    public init(data: Data) throws {
+        core = try translating { try MotteStorage.ChangeBatch([UInt8](data)) }
+    }
+
+    /// The bytes to be stored or sent.
+    public var data: Data { Data(core.bytes) }
+    /// The realm that it was read from, as `Realm.changeOrigin` of it.
+    public var origin: UUID { core.origin.uuid }
+    /// Changes up to this version are not in it.
+    public var fromVersion: UInt64 { core.from.rawValue }
+    /// Changes up to this version are.
+    public var toVersion: UInt64 { core.to.rawValue }
+    /// Whether it has everything that there was, not only changes.
+    public var isWhole: Bool { core.isWhole }
+    /// Whether nothing changed.
+    public var isEmpty: Bool { core.isEmpty }
+    /// When `toVersion` was committed, if that is known.
+    public var committedAt: Date? {
+        let nanoseconds = core.wallTimeNanoseconds
+        return nanoseconds == 0 ? nil : Date(timeIntervalSince1970: Double(nanoseconds) / 1e9)
+    }
+}
+
+extension ChangeOrigin {
+    fileprivate var uuid: UUID {
+        func byte(_ word: UInt64, _ index: Int) -> UInt8 { UInt8(truncatingIfNeeded: word >> UInt64(56 - 8 * index)) }
+        func bytes(_ word: UInt64) -> [UInt8] { (0 ..< 8).map { byte(word, $0) } }
+        let all = bytes(high) + bytes(low)
+        return UUID(
+            uuid: (
+                all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7], all[8], all[9], all[10], all[11],
+                all[12],
+                all[13], all[14], all[15]
+            ))
+    }
+
+    fileprivate init(_ uuid: UUID) {
+        let bytes = withUnsafeBytes(of: uuid.uuid) { [UInt8]($0) }
+        func word(_ start: Int) -> UInt64 { bytes[start ..< start + 8].reduce(0) { $0 << 8 | UInt64($1) } }
+        self.init(high: word(0), low: word(8))
+    }
+}
+
+extension Realm {
+    /// By which change batches name this realm's file. A copy has another one.
+    public var changeOrigin: UUID {
+        get throws { try translating(core.session.path) { try core.session.changeOrigin().uuid } }
+    }
+
+    /// What changed after a version up to the newest one, or of a frozen realm up to what it shows; from version 0,
+    /// everything. Throws where the change log does not reach back so far: see `keepChanges(since:)`.
+    public func changes(since version: UInt64) throws -> ChangeBatch {
+        try translating(core.session.path) {
+            ChangeBatch(try core.session.changeBatch(since: Version(version)))
+        }
+    }
+
+    /// Applies a batch as one write transaction, of which observers are notified as of any other. False if the realm
+    /// has these changes already. Throws, and changes nothing, if the batch is not what comes next after those that
+    /// were applied, or of another schema.
+    @discardableResult
+    public func apply(_ batch: ChangeBatch) throws -> Bool {
+        let isNew = try translating(core.session.path) { try core.session.apply(batch.core) == .applied }
+        try core.makeDurable()
+        core.startDueDelivery()
+        return isNew
+    }
+
+    /// Up to which version the batches of an origin have been applied to this realm; nil: none.
+    public func appliedVersion(of origin: UUID) throws -> UInt64? {
+        try translating(core.session.path) {
+            try core.session.replicaPosition(ChangeOrigin(origin))?.version.rawValue
+        }
+    }
+
+    /// From now on the change log keeps all changes after that version; with nil, only what observers need. A commit of
+    /// its own.
+    public func keepChanges(since version: UInt64?) throws {
+        try translating(core.session.path) { try core.session.keepChanges(since: version.map { Version($0) }) }
+        try core.makeDurable()
+    }
+}

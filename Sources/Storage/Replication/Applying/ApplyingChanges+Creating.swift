@@ -1,0 +1,166 @@
+/// Objects that a change batch makes: first all of them, without what may link to others, then that.
+import MotteSchemaModel
+import MotteValues
+
+extension ApplyingChanges {
+    /// Rows that are made with one call.
+    private static let rowsAtOnce = 4_096
+
+    mutating func create(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
+        let key = try reader.table()
+        let table = try table(key)
+        let runs = try reader.runs()
+        let columnCount = try reader.count(minimumSize: 2)
+        guard runs.count <= reader.remaining else { throw ChangeBatch.damaged() }
+        if columnCount == 0 { _ = try reader.run(runs.count) }
+        var now: [(column: StoredColumn, values: ChangeBatchReader)] = []
+        var later: [(column: StoredColumn, values: ChangeBatchReader)] = []
+        for _ in 0 ..< columnCount {
+            guard let column = columns[key]?[try reader.column()], !column.isList else { throw ChangeBatch.damaged() }
+            let values = ChangeBatchReader(try reader.content())
+            if mayLinkAhead(column, from: key) { later.append((column, values)) } else { now.append((column, values)) }
+        }
+        let keys = try insert(table, runs, &now)
+        created.insert(key)
+        for (column, values) in later {
+            postponed.append(Postponed(table: table, column: column, keys: keys, values: values))
+        }
+    }
+
+    /// Whether the column may link to objects that are not there yet.
+    private func mayLinkAhead(_ column: StoredColumn, from key: TableKey) -> Bool {
+        if column.type == .mixed { return true }
+        guard column.isLink, let target = column.target else { return false }
+        // Embedded objects are adopted one by one.
+        if write.catalog.table(target)?.isEmbedded ?? false { return true }
+        guard let theirs = tables.first(where: { $0.value.key == target })?.key else { return false }
+        return toCreate.contains(theirs) && !created.contains(theirs)
+    }
+
+    /// The keys of the new objects here, in the order of `runs`.
+    private mutating func insert(
+        _ table: StoredTable, _ runs: KeyRuns, _ columns: inout [(column: StoredColumn, values: ChangeBatchReader)]
+    ) throws(DatabaseError) -> [Int64] {
+        var local: [Int64] = []
+        local.reserveCapacity(runs.count)
+        let theirs = runs.keys
+        while local.count < theirs.count {
+            let count = min(Self.rowsAtOnce, theirs.count - local.count)
+            var values: [[ValueView]] = []
+            for index in columns.indices {
+                var read = try columns[index].values.values(count)
+                if columns[index].column.isLink {
+                    for row in read.indices where !read[row].isNull {
+                        read[row] = .link(try self.local(read[row].linkValue))
+                    }
+                }
+                values.append(read)
+            }
+            let slice = theirs[local.count ..< local.count + count]
+            try insert(table, columns.map(\.column), values, slice, &local)
+        }
+        for (_, values) in columns where values.remaining > 0 { throw ChangeBatch.damaged() }
+        if table.isEmbedded { newEmbedded += local.map { ObjectLink(table: table.key, key: ObjectKey($0)) } }
+        return local
+    }
+
+    private mutating func insert(
+        _ table: StoredTable, _ columns: [StoredColumn], _ values: [[ValueView]], _ theirs: ArraySlice<Int64>,
+        _ local: inout [Int64]
+    ) throws(DatabaseError) {
+        let first: ObjectKey
+        do throws(DatabaseError) {
+            first = try Self.insert(write, table.key, columns.map(\.key), values, theirs.count)
+        } catch {
+            guard error.code == .duplicatePrimaryKey else { throw error }
+            return try insertOrTakeOver(table, columns, values, theirs, &local)
+        }
+        var next = first.rawValue
+        for run in KeyRuns(Array(theirs)).runs {
+            try name(table, run, next)
+            next += Int64(run.count)
+        }
+        local.append(contentsOf: first.rawValue ..< next)
+    }
+
+    private static func insert(
+        _ write: WriteTransaction, _ table: TableKey, _ columns: [ColumnKey], _ values: [[ValueView]], _ count: Int
+    ) throws(DatabaseError) -> ObjectKey {
+        // All of them behind each other, so that they stay where they are.
+        let cells = values.flatMap { $0 }
+        let outcome = cells.withUnsafeBufferPointer { cells -> Result<ObjectKey, DatabaseError> in
+            do throws(DatabaseError) {
+                guard let start = cells.baseAddress else {
+                    return .success(try write.insertColumns(table, columns: [], sources: [], rowCount: count))
+                }
+                return .success(
+                    try write.insertColumns(
+                        table, columns: columns,
+                        sources: columns.indices.map { .cells(start + $0 * count, stride: 1) }, rowCount: count))
+            } catch { return .failure(error) }
+        }
+        return try outcome.get()
+    }
+
+    private func name(_ table: StoredTable, _ keys: Range<Int64>, _ local: Int64) throws(DatabaseError) {
+        guard try names.add(table.key, keys, local: local) else {
+            throw DatabaseError(
+                .historyForked,
+                "the batch makes a \(table.name) that this file has; begin a new file with a batch from "
+                    + "version 0", className: table.name)
+        }
+    }
+
+    /// One by one: an object whose primary key is there goes on in the one that has it.
+    private mutating func insertOrTakeOver(
+        _ table: StoredTable, _ columns: [StoredColumn], _ values: [[ValueView]], _ theirs: ArraySlice<Int64>,
+        _ local: inout [Int64]
+    ) throws(DatabaseError) {
+        guard let primary = columns.firstIndex(where: \.isPrimaryKey) else { throw ChangeBatch.damaged() }
+        for (row, key) in theirs.enumerated() {
+            let view = try write.table(table.key)
+            let own: ObjectKey
+            if let known = try view.find(primaryKey: values[primary][row]) {
+                guard takenOver.insert(ObjectLink(table: table.key, key: known)).inserted else {
+                    throw ChangeBatch.damaged("it makes two objects with one primary key")
+                }
+                own = known
+                for (index, column) in columns.enumerated() where index != primary {
+                    try write.set(table.key, column.key, own, to: values[index][row])
+                }
+                for column in table.columns where column.isList && !column.isMapKeys {
+                    try clear(table.key, column, own)
+                }
+            } else {
+                own = try Self.insert(write, table.key, columns.map(\.key), values.map { [$0[row]] }, 1)
+            }
+            try name(table, key ..< key + 1, own.rawValue)
+            local.append(own.rawValue)
+        }
+    }
+
+    private func clear(_ table: TableKey, _ column: StoredColumn, _ key: ObjectKey) throws(DatabaseError) {
+        switch column.collection {
+        case .list: try write.listClear(table, column.key, key)
+        case .set: try write.setClear(table, column.key, key)
+        case .map: try write.mapClear(table, column.key, key)
+        case .none: break
+        }
+    }
+
+    /// All new objects are there: they may be linked to.
+    mutating func finishCreated() throws(DatabaseError) {
+        for part in postponed {
+            var values = part.values
+            for key in part.keys {
+                let value = try values.value()
+                guard !value.isNull || !takenOver.isEmpty else { continue }
+                try withLocal(value) { value throws(DatabaseError) in
+                    try write.set(part.table.key, part.column.key, ObjectKey(key), to: value)
+                }
+            }
+            guard values.remaining == 0 else { throw ChangeBatch.damaged() }
+        }
+        postponed = []
+    }
+}

@@ -1,0 +1,269 @@
+/// One change batch that is being applied: its sections, its classes in this file, and the objects that it names.
+import MotteSchemaModel
+import MotteValues
+
+struct ApplyingChanges {
+    let write: WriteTransaction
+    private let batch: ChangeBatch
+    let names: ObjectNames
+    /// As the batch names them.
+    var tables: [TableKey: StoredTable] = [:]
+    var columns: [TableKey: [ColumnKey: StoredColumn]] = [:]
+    /// Classes of which all new objects are there.
+    var created: Set<TableKey> = []
+    var toCreate: Set<TableKey> = []
+    /// Values of new objects that may link to other new ones.
+    var postponed: [Postponed] = []
+    /// Objects that others with the same primary key go on in.
+    var takenOver: Set<ObjectLink> = []
+    var newEmbedded: [ObjectLink] = []
+    /// Embedded objects that something of the batch links to.
+    private let adopted = Adopted()
+
+    struct Postponed {
+        let table: StoredTable
+        let column: StoredColumn
+        let keys: [Int64]
+        let values: ChangeBatchReader
+    }
+
+    init(_ write: WriteTransaction, _ batch: ChangeBatch, _ position: ReplicaPosition?) throws(DatabaseError) {
+        self.write = write
+        self.batch = batch
+        names = ObjectNames(write.base.pages, batch.origin)
+        schemaIsKnown = position?.schemaChangedIn == batch.schemaChangedIn
+    }
+
+    private var schemaIsKnown: Bool
+
+    mutating func run(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) {
+        let former = write.adoptsEmbedded
+        write.adoptsEmbedded = true
+        defer { write.adoptsEmbedded = former }
+        let sections = try split(bytes)
+        for (kind, body) in sections where kind == .created {
+            var reader = body
+            toCreate.insert(try reader.table())
+        }
+        for (kind, body) in sections {
+            var reader = body
+            if kind.rawValue > ChangeBatchFormat.Section.created.rawValue { try finishCreated() }
+            switch kind {
+            case .schema: try takeSchema(&reader)
+            case .classes: try takeClasses(&reader)
+            case .created: try create(&reader)
+            case .set: try set(&reader)
+            case .lists: try editLists(&reader)
+            case .sets: try assignSets(&reader)
+            case .maps: try editMaps(&reader)
+            case .deleted: try delete(&reader)
+            }
+            guard reader.remaining == 0 else { throw ChangeBatch.damaged() }
+        }
+        try finishCreated()
+        guard schemaIsKnown || sections.isEmpty else { throw ChangeBatch.damaged("it lacks its origin's schema") }
+        for child in adopted.objects.union(newEmbedded) {
+            let table = try write.table(child.table)
+            guard try table.locate(child.key) != nil else { continue }
+            guard try owners(of: child.key, in: table) == 1 else {
+                throw ChangeBatch.damaged("it has an embedded object without an owner, or with two")
+            }
+        }
+        names.forEachChangedPage { write.replicaPages[$0] = $1 }
+    }
+
+    private func owners(of key: ObjectKey, in table: TableView) throws(DatabaseError) -> Int {
+        var keys: [Int64] = []
+        for (origin, column) in table.layout.incoming {
+            try table.backlinks(origin: origin, column.key, key, into: &keys)
+        }
+        return keys.count
+    }
+
+    private func split(
+        _ bytes: UnsafeRawBufferPointer
+    ) throws(DatabaseError) -> [(ChangeBatchFormat.Section, ChangeBatchReader)] {
+        var reader = ChangeBatchReader(bytes)
+        var sections: [(ChangeBatchFormat.Section, ChangeBatchReader)] = []
+        var last: UInt8 = 0
+        var count: UInt32 = 0
+        while reader.remaining > 0 {
+            let number = try reader.byte()
+            let flags = try reader.byte()
+            let body = try reader.content()
+            count += 1
+            guard number >= last else { throw ChangeBatch.damaged() }
+            last = number
+            guard let kind = ChangeBatchFormat.Section(rawValue: number) else {
+                guard flags & ChangeBatchFormat.optionalSection != 0 else {
+                    throw DatabaseError(
+                        .unsupportedFormat, "change batch section \(number) is newer than this library; update it")
+                }
+                continue
+            }
+            sections.append((kind, ChangeBatchReader(body)))
+        }
+        guard count == batch.sectionCount else { throw ChangeBatch.damaged() }
+        return sections
+    }
+
+    // MARK: Schema
+
+    private mutating func takeSchema(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
+        let record = try reader.run(reader.remaining)
+        let theirs: Catalog
+        do throws(DatabaseError) { theirs = try Catalog.decode(record) } catch {
+            throw error.code == .unsupportedFormat ? error : ChangeBatch.damaged("its schema cannot be read")
+        }
+        guard theirs.changedIn == batch.schemaChangedIn else { throw ChangeBatch.damaged() }
+        if let page = try write.base.pages.get(ReplicaPages.catalog(batch.origin)) {
+            // A property of the same name may be another one: it is the numbers that tell.
+            let former = try Catalog.decode(page.bytes)
+            if let difference = SchemaReliance.all.difference(former, theirs) { throw otherSchema(difference.what) }
+        }
+        do throws(DatabaseError) { try write.addSchema(theirs.schema) } catch {
+            throw error.code == .schemaMismatch ? otherSchema(error.message) : error
+        }
+        write.replicaPages[ReplicaPages.catalog(batch.origin)] = [UInt8](record)
+        schemaIsKnown = true
+    }
+
+    private func otherSchema(_ reason: String) -> DatabaseError {
+        DatabaseError(
+            .schemaMismatch,
+            "the schema of the batch's origin was changed in a way that changes alone do not carry over: \(reason); "
+                + "begin a new file with a batch from version 0")
+    }
+
+    /// The classes and properties that are named, in this file.
+    private mutating func takeClasses(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
+        for _ in 0 ..< (try reader.count(minimumSize: 4)) {
+            let key = try reader.table()
+            let name = try reader.text()
+            let isEmbedded = try reader.byte() == 1
+            guard let table = write.catalog.table(named: name) else { throw mismatch("class \(name) is missing here") }
+            guard table.isEmbedded == isEmbedded else { throw mismatch("class \(name) is declared otherwise here") }
+            tables[key] = table
+            var known: [ColumnKey: StoredColumn] = [:]
+            for _ in 0 ..< (try reader.count(minimumSize: 5)) {
+                let key = try reader.column()
+                let property = try reader.text()
+                let type = UInt32(try reader.byte())
+                let collection = UInt32(try reader.byte())
+                let flags = try reader.byte()
+                guard let column = table.column(named: property), !column.isMapKeys else {
+                    throw mismatch("\(name).\(property) is missing here")
+                }
+                guard column.type.rawValue == type, column.collection.rawValue == collection,
+                    column.isNullable == (flags & 1 != 0), column.isPrimaryKey == (flags & 2 != 0)
+                else { throw mismatch("\(name).\(property) is declared otherwise here") }
+                known[key] = column
+            }
+            columns[key] = known
+        }
+    }
+
+    private func mismatch(_ what: String) -> DatabaseError {
+        DatabaseError(.schemaMismatch, "the schema of the batch's origin is not that of this file: \(what)")
+    }
+
+    func table(_ key: TableKey) throws(DatabaseError) -> StoredTable {
+        guard let table = tables[key] else { throw ChangeBatch.damaged() }
+        return table
+    }
+
+    /// A section's table and column.
+    func property(
+        _ reader: inout ChangeBatchReader, _ kinds: CollectionKind...
+    ) throws(DatabaseError) -> (StoredTable, StoredColumn) {
+        let key = try reader.table()
+        guard let column = columns[key]?[try reader.column()], kinds.contains(column.collection) else {
+            throw ChangeBatch.damaged()
+        }
+        return (try table(key), column)
+    }
+
+    // MARK: Names
+
+    func local(_ table: StoredTable, _ key: Int64) throws(DatabaseError) -> ObjectKey {
+        guard let local = try names.local(table.key, key), try write.table(table.key).locate(local) != nil else {
+            throw DatabaseError(
+                .historyForked,
+                "the batch changes a \(table.name) that this file does not have: it was changed by somebody else; "
+                    + "begin a new file with a batch from version 0", className: table.name)
+        }
+        return local
+    }
+
+    func local(_ link: ObjectLink) throws(DatabaseError) -> ObjectLink {
+        let table = try table(link.table)
+        let local = ObjectLink(table: table.key, key: try local(table, link.key.rawValue))
+        if table.isEmbedded { adopted.objects.insert(local) }
+        return local
+    }
+
+    /// Lends the value with the links it has here.
+    func withLocal<Result>(
+        _ value: ValueView, _ body: (ValueView) throws(DatabaseError) -> Result
+    ) throws(DatabaseError) -> Result {
+        switch value.kind {
+        case .link: return try body(.link(try local(value.linkValue)))
+        case .list, .map:
+            var hasLinks = false
+            MixedLinks.forEach(value) { _ in hasLinks = true }
+            guard hasLinks else { return try body(value) }
+            let owned = try local(value.owned)
+            return try owned.withView { view throws(DatabaseError) in try body(view) }
+        default: return try body(value)
+        }
+    }
+
+    func local(_ value: Value) throws(DatabaseError) -> Value {
+        switch value {
+        case .link(let link): return .link(try local(link))
+        case .list(let elements):
+            var mapped: [Value] = []
+            for element in elements { mapped.append(try local(element)) }
+            return .list(mapped)
+        case .map(let entries):
+            var mapped: [MapEntry] = []
+            for entry in entries { mapped.append(MapEntry(key: entry.key, value: try local(entry.value))) }
+            return .map(mapped)
+        default: return value
+        }
+    }
+
+    /// `body` gets the values with the links they have here.
+    func withLocal<Result>(
+        _ values: [ValueView], _ body: ([ValueView]) throws(DatabaseError) -> Result
+    ) throws(DatabaseError) -> Result {
+        var views = values
+        var documents: [[UInt8]] = []
+        for (index, value) in values.enumerated() {
+            switch value.kind {
+            case .link: views[index] = .link(try local(value.linkValue))
+            case .list, .map: documents.append(NestedDocument.encode(try local(value.owned)))
+            default: continue
+            }
+        }
+        guard !documents.isEmpty else { return try body(views) }
+        // One run of memory for all of them, so that it stays where it is.
+        let all = documents.flatMap { $0 }
+        return try all.withBytes { all throws(DatabaseError) in
+            var start = 0
+            var next = 0
+            for (index, value) in values.enumerated() where value.kind == .list || value.kind == .map {
+                let bytes = UnsafeRawBufferPointer(rebasing: all[start ..< start + documents[next].count])
+                views[index] = value.kind == .list ? .list(bytes) : .map(bytes)
+                start += documents[next].count
+                next += 1
+            }
+            return try body(views)
+        }
+    }
+}
+
+/// Noted while nothing else of the batch changes.
+private final class Adopted {
+    var objects: Set<ObjectLink> = []
+}

@@ -1,0 +1,98 @@
+/// `motte changes` and `motte apply`: what changed in a file as a batch, and a batch into another file.
+import ArgumentParser
+import MotteExchange
+import MotteLiveObjects
+import MotteStorage
+import MotteValues
+
+struct ChangesCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "changes", abstract: "Write what changed in a file as a batch that another file can apply.",
+        discussion: """
+            Everything without --since and --for. The change log keeps what observers need; --keep makes it keep all
+            changes from now on.
+              motte changes leader.motte --output everything.batch
+              motte changes leader.motte --for copy.motte --output later.batch
+              motte changes leader.motte --since 17 --output later.batch
+              motte changes leader.motte --keep
+            """)
+
+    @Argument(help: "The file.") var file: String
+    @OptionGroup var opening: OpenOptions
+    @Option(help: ArgumentHelp("What changed after this version.", valueName: "version")) var since: UInt64?
+    @Option(
+        name: .customLong("for"),
+        help: ArgumentHelp("What changed after the version up to which this file has the changes.", valueName: "copy"))
+    var copy: String?
+    @Option(name: [.short, .long], help: ArgumentHelp("Write the batch to this file.", valueName: "batch"))
+    var output: String?
+    @Flag(help: "Keep all changes after --since, or from now on.") var keep = false
+    @Flag(name: .customLong("no-keep"), help: "Keep only what observers need.") var keepsNone = false
+
+    func validate() throws {
+        if since != nil, copy != nil { throw ValidationError("--since and --for contradict each other") }
+        if keep, keepsNone { throw ValidationError("--keep and --no-keep contradict each other") }
+        if output == nil, !keep, !keepsNone {
+            throw ValidationError("name a file with --output, or say --keep or --no-keep")
+        }
+    }
+
+    func run() throws {
+        let applied = try copy.map { copy in
+            try reportingErrors(copy) { try openFile(copy, opening).replicaPositions() }
+        }
+        try reportingErrors(file) {
+            let session = try openFile(file, opening, readOnly: !keep && !keepsNone)
+            let origin = try session.changeOrigin()
+            let version = since ?? applied?.first { $0.origin == origin }?.version.rawValue ?? 0
+            if keep {
+                let first = since ?? (try session.version.rawValue)
+                try session.keepChanges(since: Version(first))
+                printLine("keeping all changes after version \(first)")
+            }
+            if keepsNone {
+                try session.keepChanges(since: nil)
+                printLine("keeping what observers need")
+            }
+            guard let output else { return }
+            let batch = try session.changeBatch(since: Version(version))
+            try OutputFile.create(output) { sink in batch.bytes.withUnsafeBytes { sink.append($0) } }
+            printLine("\(batch.summary) to \(output)")
+        }
+    }
+}
+
+struct ApplyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "apply", abstract: "Apply batches of changes to a file, which is made if there is none.",
+        discussion: """
+            Each batch is one write, in the order given. One that the file has already is passed over.
+              motte apply copy.motte everything.batch later.batch
+            """)
+
+    @Argument(help: "The file.") var file: String
+    @Argument(help: "The batches, as 'motte changes' writes them.") var batches: [String]
+    @OptionGroup var opening: OpenOptions
+
+    func run() throws {
+        let read = try batches.map { path in
+            try reportingErrors(path) { try ChangeBatch([UInt8](try openInput(path).bytes)) }
+        }
+        try reportingErrors(file) {
+            let session = try Session.open(try opening.options(file))
+            for (path, batch) in zip(batches, read) {
+                switch try session.apply(batch) {
+                case .applied: printLine("applied \(batch.summary) from \(path)")
+                case .known: printLine("passed over \(path): the file has its changes")
+                }
+            }
+        }
+    }
+}
+
+extension ChangeBatch {
+    fileprivate var summary: String {
+        let what = isWhole ? "everything" : "changes after version \(from.rawValue)"
+        return "\(what) up to version \(to.rawValue), \(bytes.count) bytes"
+    }
+}

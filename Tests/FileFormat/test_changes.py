@@ -1,0 +1,111 @@
+"""The document of change batches suffices: a reader written by it comes to the objects that the library has."""
+from __future__ import annotations
+
+import pathlib
+import sys
+from typing import Any
+
+import pytest
+
+import motte
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import changes
+import reader
+
+SCHEMA = """
+Person { id: int key, name: string?, age: int, score: double?, small: float, active: bool?, photo: data,
+         best: link<Person>, tags: list<string>, friends: list<Person>, langs: set<string>, scores: map<int>,
+         price: decimal?, mark: uuid, extra: mixed, home: link<Home>, homes: list<Home> }
+embedded Home { city: string }
+Bag { items: list<int> }
+"""
+
+
+def plain(db: motte.Database) -> dict[int, Any]:
+    return {person.id: (person.name, person.age, list(person.tags), [friend.id for friend in person.friends],
+                        sorted(person.langs), dict(person.scores), person.best.id if person.best else None,
+                        person.home.city if person.home else None, [home.city for home in person.homes])
+            for person in db.objects("Person")}
+
+
+def read_back(copy: changes.Copy) -> dict[int, Any]:
+    people = next((number for number, found in copy.classes.items() if found.name == "Person"), 0)
+    homes = next((number for number, found in copy.classes.items() if found.name == "Home"), 0)
+    rows = copy.rows.get(people, {})
+    cities = {key: row["city"] for key, row in copy.rows.get(homes, {}).items()}
+    return {row["id"]: (row["name"], row["age"], row.get("tags", []),
+                        [rows[link.key]["id"] for link in row.get("friends", [])], sorted(row.get("langs", [])),
+                        row.get("scores", {}), rows[row["best"].key]["id"] if row["best"] else None,
+                        cities[row["home"].key] if row["home"] else None,
+                        [cities[link.key] for link in row.get("homes", [])])
+            for row in rows.values()}
+
+
+def test_a_reader_by_the_document_comes_to_the_same_objects(tmp_path: pathlib.Path) -> None:
+    copy = changes.Copy()
+    with motte.open(tmp_path / "origin.motte", schema=SCHEMA) as db:
+        person, home, bag = db.model("Person"), db.model("Home"), db.model("Bag")
+        db.keep_changes(db.version)
+        for round_number in range(12):
+            with db.write():
+                for number in range(round_number * 5, round_number * 5 + 5):
+                    made = db.add(person(id=number, name=f"person {number}", age=number, extra=[1, {"a": number}]))
+                    made.tags.extend(f"tag {index}" for index in range(number % 4))
+                    made.langs.update({"en", f"l{number % 3}"})
+                    made.scores["a"] = number
+                    made.best = db.get(person, number - 1)
+                    made.home = home(city=f"city {number}")
+                    made.homes.append(home(city=f"other {number}"))
+                    db.add(bag()).items.extend(range(number % 3))
+                if round_number % 3 == 1:
+                    first = db.one(person, round_number * 5 - 4)
+                    first.name, first.age = None, -1
+                    first.tags.insert(0, "front")
+                    first.tags.append("back")
+                    first.friends.extend([db.one(person, round_number), first])
+                    first.scores["b"] = 2
+                    first.scores.pop("a")
+                    first.home = None
+                    db.delete(db.one(person, round_number * 5 - 3))
+            if round_number % 2 == 0:
+                batch = db.changes_since(copy.version)
+                read = changes.Batch(bytes(batch))
+                assert (read.start, read.end, read.whole) == (batch.from_version, batch.to_version, batch.is_whole)
+                assert read.origin[:8][::-1] + read.origin[8:][::-1] == batch.origin.bytes
+                copy.apply(read)
+                assert read_back(copy) == plain(db)
+        assert len(copy.objects("Bag")) == db.count(bag) - 5
+        whole = changes.Copy()
+        whole.apply(changes.Batch(bytes(db.changes_since(0))))
+        assert read_back(whole) == plain(db)
+    found = reader.Reader(str(tmp_path / "origin.motte"))
+    assert found.version == whole.version
+
+
+def test_a_changed_byte_is_found(tmp_path: pathlib.Path) -> None:
+    with motte.open(tmp_path / "origin.motte", schema=SCHEMA) as db:
+        with db.write():
+            db.add(db.model("Person")(id=1, name="Ada"))
+        data = bytes(db.changes_since(0))
+    for place in range(0, len(data), 7):
+        changed = bytearray(data)
+        changed[place] ^= 0x10
+        with pytest.raises(reader.FormatError):
+            changes.Batch(bytes(changed))
+        with pytest.raises(motte.Error):
+            motte.ChangeBatch(changed)
+
+
+def test_a_file_that_applied_batches_is_read(tmp_path: pathlib.Path) -> None:
+    with motte.open(tmp_path / "origin.motte", schema=SCHEMA) as db, motte.open(tmp_path / "copy.motte") as copy:
+        with db.write():
+            db.add(db.model("Person")(id=1, name="Ada"))
+        assert copy.apply(db.changes_since(0))
+    entries = reader.Reader(str(tmp_path / "copy.motte")).entries
+    pages = {key: page for key, page in entries.items() if key[0] == 0x0B and key[-1:] != b"\2"}
+    assert pages
+    for key, page in pages.items():
+        kind, form, zero, crc = page[0], page[1], page[2:4], int.from_bytes(page[4:8], "little")
+        assert kind in (0x50, 0x4E) and form == 1 and not any(zero)
+        assert reader.crc32c(page[:4], bytes(4), page[8:], key) == crc

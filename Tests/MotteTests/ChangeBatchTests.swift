@@ -1,0 +1,62 @@
+// Change batches between two realms of typed models.
+import Foundation
+import Motte
+import Testing
+
+class BatchPerson: Object {
+    @Persisted(primaryKey: true) var id: Int
+    @Persisted var name: String
+    @Persisted var friends: List<BatchPerson>
+}
+
+@Suite(.serialized) struct ChangeBatchTests {
+    @Test func aRealmFollowsAnother() throws {
+        let origin = try makeRealm([BatchPerson.self])
+        let copy = try makeRealm([BatchPerson.self])
+        try origin.keepChanges(since: 1)
+        try origin.write { origin.add(BatchPerson(value: ["id": 1, "name": "Ada"])) }
+        let everything = try origin.changes(since: 0)
+        #expect(everything.isWhole && !everything.isEmpty && everything.fromVersion == 0)
+        #expect(try everything.origin == origin.changeOrigin)
+        #expect(try copy.appliedVersion(of: everything.origin) == nil)
+        #expect(try copy.apply(everything))
+        let people = copy.objects(BatchPerson.self).sorted(byKeyPath: "id")
+        var inserted: [Int] = []
+        let token = people.observe { changes in
+            if case .update(_, _, let insertions, _) = changes { inserted += insertions }
+        }
+        copy.refresh()
+        try origin.write {
+            let ada = try #require(origin.object(ofType: BatchPerson.self, forPrimaryKey: 1))
+            ada.friends.append(origin.create(BatchPerson.self, value: ["id": 2, "name": "Bo"]))
+        }
+        let later = try origin.changes(since: everything.toVersion)
+        let sent = try ChangeBatch(data: later.data)
+        #expect(sent == later)
+        #expect(try copy.apply(sent))
+        #expect(try !copy.apply(sent))
+        #expect(people.map(\.name) == ["Ada", "Bo"])
+        #expect(people[0].friends.first?.id == 2)
+        #expect(try copy.appliedVersion(of: later.origin) == later.toVersion)
+        _ = inserted
+        token.invalidate()
+    }
+
+    @Test func whatDoesNotFollowIsAnError() throws {
+        let origin = try makeRealm([BatchPerson.self])
+        let copy = try makeRealm([BatchPerson.self])
+        try origin.write { origin.add(BatchPerson(value: ["id": 1, "name": "Ada"])) }
+        let everything = try origin.changes(since: 0)
+        #expect(throws: Realm.Error.self) { try origin.apply(everything) }
+        #expect(throws: Realm.Error.self) { _ = try ChangeBatch(data: Data("text".utf8)) }
+        do {
+            _ = try origin.changes(since: 10_000)
+            Issue.record("there is no such version")
+        } catch Realm.Error.incompatibleHistories {}
+        copy.beginWrite()
+        #expect(throws: Realm.Error.self) { try copy.apply(everything) }
+        copy.cancelWrite()
+        #expect(try copy.apply(everything))
+        try origin.keepChanges(since: nil)
+    }
+}

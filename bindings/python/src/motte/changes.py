@@ -1,0 +1,119 @@
+"""Change batches: what changed in a file between two versions, to be applied to another file.
+
+    batch = db.changes_since(0)          # everything
+    other.apply(batch)
+    later = db.changes_since(batch.to_version)
+
+A batch is bytes, complete in itself; `ChangeBatch(data)` makes one of bytes that were stored or sent.
+"""
+from __future__ import annotations
+
+import datetime
+import uuid
+from typing import Any, Optional, Union
+
+from . import _callbacks, errors
+from ._ffi import ffi, lib, sized
+from ._realm import Realm
+
+_UNCHANGED = 4
+_NOT_FOUND = 1
+_NOTHING = 2**64 - 1
+
+
+class ChangeBatch:
+    """What changed in a file after `from_version` up to `to_version`. `bytes(batch)` are to be stored or sent."""
+
+    __slots__ = ("data", "origin", "from_version", "to_version", "is_whole", "is_empty", "committed_at")
+
+    def __init__(self, data: Union[bytes, bytearray, memoryview]) -> None:
+        #: The bytes themselves.
+        self.data: bytes = bytes(data)
+        details = sized("motte_changes_batch_details")
+        errors.check(lib.motte_changes_batch_info(self.data, len(self.data), details))
+        flags = int(details.flags)
+        #: The file that it was read from; `Database.origin` of it.
+        self.origin: uuid.UUID = _uuid(int(details.origin_high), int(details.origin_low))
+        #: Changes up to here are not in it.
+        self.from_version: int = int(details.from_version)
+        #: Changes up to here are.
+        self.to_version: int = int(details.to_version)
+        #: Whether it has everything that there was, not only changes.
+        self.is_whole: bool = bool(flags & 1)
+        #: Whether nothing changed.
+        self.is_empty: bool = bool(flags & 2)
+        #: When `to_version` was committed, if that is known.
+        self.committed_at: Optional[datetime.datetime] = _time(int(details.wall_time_ns))
+
+    def __bytes__(self) -> bytes:
+        return self.data
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __eq__(self, other: object) -> bool:
+        return self.data == other.data if isinstance(other, ChangeBatch) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.data)
+
+    def __reduce__(self) -> Any:
+        return (ChangeBatch, (self.data,))
+
+    def __repr__(self) -> str:
+        kind = "everything" if self.is_whole else f"changes after version {self.from_version}"
+        return f"<ChangeBatch of {self.origin}: {kind} to {self.to_version}, {len(self.data)} bytes>"
+
+
+def _uuid(high: int, low: int) -> uuid.UUID:
+    return uuid.UUID(bytes=high.to_bytes(8, "big") + low.to_bytes(8, "big"))
+
+
+def _numbers(origin: uuid.UUID) -> tuple[int, int]:
+    return int.from_bytes(origin.bytes[:8], "big"), int.from_bytes(origin.bytes[8:], "big")
+
+
+def _time(nanoseconds: int) -> Optional[datetime.datetime]:
+    if not nanoseconds:
+        return None
+    start = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    return start + datetime.timedelta(microseconds=nanoseconds // 1000)
+
+
+def read(realm: Realm, version: int) -> ChangeBatch:
+    buffer = ffi.new("motte_buf *")
+    errors.check(lib.motte_changes_batch_read(realm.handle, _version(version), buffer))
+    try:
+        return ChangeBatch(ffi.buffer(buffer.data, buffer.size)[:])
+    finally:
+        lib.motte_buf_dispose(buffer)
+
+
+def apply(realm: Realm, batch: Union[ChangeBatch, bytes, bytearray, memoryview], timeout_ms: int) -> bool:
+    data = batch.data if isinstance(batch, ChangeBatch) else bytes(batch)
+    status = _callbacks.check_calling(
+        lib.motte_changes_batch_apply(realm.handle, data, len(data), timeout_ms))
+    return status != _UNCHANGED
+
+
+def origin(realm: Realm) -> uuid.UUID:
+    high, low = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+    errors.check(lib.motte_changes_batch_origin(realm.handle, high, low))
+    return _uuid(int(high[0]), int(low[0]))
+
+
+def applied_version(realm: Realm, origin: uuid.UUID) -> Optional[int]:
+    place = ffi.new("uint64_t *")
+    status = errors.check(lib.motte_changes_batch_position(realm.handle, *_numbers(origin), place))
+    return None if status == _NOT_FOUND else int(place[0])
+
+
+def keep(realm: Realm, since: Optional[int]) -> None:
+    version = _NOTHING if since is None else _version(since)
+    _callbacks.check_calling(lib.motte_changes_batch_keep(realm.handle, version))
+
+
+def _version(version: int) -> int:
+    if not 0 <= version < _NOTHING:
+        raise errors.InvalidArgumentError(f"{version} is no version: they count from 0")
+    return version

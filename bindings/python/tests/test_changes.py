@@ -1,0 +1,148 @@
+"""Change batches in Python: what they say, how they are applied, what is refused."""
+from __future__ import annotations
+
+import datetime
+import pathlib
+import pickle
+import threading
+import uuid
+from typing import Any
+
+import pytest
+
+import motte
+from motte import Model, errors, field
+
+
+class Person(Model):
+    id: int = field(primary_key=True)
+    name: str
+
+
+@pytest.fixture
+def origin(tmp_path: pathlib.Path) -> Any:
+    with motte.open(tmp_path / "origin.motte", [Person]) as db:
+        db.keep_changes(db.version)
+        with db.write():
+            db.add(Person(id=1, name="Ada"))
+        yield db
+
+
+@pytest.fixture
+def copy(tmp_path: pathlib.Path) -> Any:
+    with motte.open(tmp_path / "copy.motte", [Person]) as db:
+        yield db
+
+
+def names(db: motte.Database) -> list[str]:
+    return [person.name for person in db.objects(Person).sorted("id")]
+
+
+def test_a_batch_says_what_it_is(origin: motte.Database) -> None:
+    batch = origin.changes_since(0)
+    assert batch.is_whole and not batch.is_empty
+    assert (batch.from_version, batch.to_version) == (0, origin.version)
+    assert batch.origin == origin.origin and isinstance(batch.origin, uuid.UUID)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    assert batch.committed_at is not None and abs(now - batch.committed_at) < datetime.timedelta(minutes=5)
+    assert motte.ChangeBatch(bytes(batch)) == batch == pickle.loads(pickle.dumps(batch))
+    assert len(batch) == len(bytes(batch)) and hash(batch) == hash(motte.ChangeBatch(batch.data))
+    assert "everything" in repr(batch) and str(batch.origin) in repr(batch)
+    nothing = origin.changes_since(origin.version)
+    assert nothing.is_empty and not nothing.is_whole and nothing != batch
+    assert "changes after" in repr(nothing)
+
+
+def test_changes_are_applied_once_and_observed(origin: motte.Database, copy: motte.Database) -> None:
+    seen: list[motte.Changes] = []
+    token = copy.objects(Person).observe(seen.append)
+    copy.dispatch()
+    everything = origin.changes_since(0)
+    assert copy.applied_version(origin.origin) is None
+    assert copy.apply(everything) is True
+    assert copy.apply(bytes(everything)) is False
+    with origin.write():
+        origin.one(Person, 1).name = "Eve"
+        origin.add(Person(id=2, name="Bo"))
+    with origin.write():
+        origin.add(Person(id=3, name="Cy"))
+    later = origin.changes_since(everything.to_version)
+    assert copy.apply(later, timeout=5) is True
+    assert names(copy) == names(origin) == ["Eve", "Bo", "Cy"]
+    assert copy.applied_version(origin.origin) == later.to_version
+    copy.dispatch()
+    last = seen[-1]
+    assert list(last.insertions) == [1, 2] and list(last.modifications) == [0] and not list(last.deletions)
+    token.stop()
+
+
+def test_what_does_not_follow_is_refused(origin: motte.Database, copy: motte.Database) -> None:
+    everything = origin.changes_since(0)
+    with origin.write():
+        origin.add(Person(id=2, name="Bo"))
+    middle = origin.version
+    with origin.write():
+        origin.add(Person(id=3, name="Cy"))
+    before = copy.version
+    with pytest.raises(errors.OutOfSequenceError, match="version 0"):
+        copy.apply(origin.changes_since(middle))
+    with pytest.raises(errors.InvalidArgumentError, match="this very file"):
+        origin.apply(everything)
+    with pytest.raises(errors.InvalidArgumentError, match="MOTTECHG"):
+        copy.apply(b"something else")
+    damaged = bytearray(bytes(everything))
+    damaged[-1] ^= 1
+    with pytest.raises(errors.CorruptedError, match="checksum"):
+        copy.apply(damaged)
+    with pytest.raises(errors.HistoryUnavailableError):
+        origin.changes_since(10_000)
+    for wrong in (-1, 2**64 - 1):
+        with pytest.raises(errors.InvalidArgumentError):
+            origin.changes_since(wrong)
+    with copy.write(), pytest.raises(errors.AlreadyInWriteError):
+        copy.apply(everything)
+    assert copy.version == before
+    copy.apply(everything)
+    with copy.write():
+        copy.delete(copy.one(Person, 1))
+    with origin.write():
+        origin.one(Person, 1).name = "Eve"
+    with pytest.raises(errors.HistoryForkedError):
+        copy.apply(origin.changes_since(everything.to_version))
+    assert names(copy) == []
+
+
+def test_another_schema_is_refused(origin: motte.Database, tmp_path: pathlib.Path) -> None:
+    with motte.open(tmp_path / "other.motte", schema="Person { id: string key, name: string }") as other:
+        with pytest.raises(errors.SchemaMismatchError):
+            other.apply(origin.changes_since(0))
+        assert other.count(other.model("Person")) == 0
+
+
+def test_changes_are_kept_as_long_as_asked_for(origin: motte.Database) -> None:
+    start = origin.version
+    for number in range(140):
+        with origin.write():
+            origin.add(Person(id=number + 10, name="someone"))
+    assert not origin.changes_since(start).is_empty
+    origin.keep_changes(None)
+    for number in range(140):
+        with origin.write():
+            origin.add(Person(id=number + 1_000, name="someone"))
+    with pytest.raises(errors.HistoryUnavailableError, match="read everything"):
+        origin.changes_since(start)
+
+
+def test_frozen_things_give_changes_up_to_what_they_show(origin: motte.Database, copy: motte.Database) -> None:
+    frozen = origin.freeze()
+    with origin.write():
+        origin.add(Person(id=2, name="Bo"))
+    found: list[motte.ChangeBatch] = []
+    thread = threading.Thread(target=lambda: found.append(frozen.changes_since(0)))
+    thread.start()
+    thread.join()
+    assert found[0].to_version == frozen.version < origin.version
+    copy.apply(found[0])
+    assert names(copy) == ["Ada"]
+    with pytest.raises(errors.FrozenError):
+        frozen.apply(found[0])
