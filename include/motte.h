@@ -39,8 +39,9 @@
  *
  * Besides the errors named in its comment, every function may return those of its arguments: NULL_ARGUMENT,
  * BAD_HANDLE, STALE_HANDLE, WRONG_KIND, WRONG_THREAD, CLOSED, FORKED, INVALID_UTF8, INVALID_ARGUMENT, UNKNOWN_FLAG,
- * BAD_STRUCT_SIZE; TRUNCATED by convention 9; FROZEN if it changes something that is frozen; and CORRUPTED and
- * INPUT_OUTPUT if it reads from the file. All functions are there since 0.1.0.
+ * BAD_STRUCT_SIZE; TRUNCATED by convention 9; FROZEN if it changes something that is frozen; CORRUPTED and INPUT_OUTPUT
+ * if it reads from the file; and INTERRUPTED, or CALLBACK of motte_realm_on_query_progress(), if it runs a query.
+ * All functions are there since 0.1.0.
  *
  * Contents: library, errors, handles, config, schema, realm, migration, maintenance, change batches, object, row,
  * object fields, embedded, collection, list, set, map, nested, query, bulk read, batch insert, import and export,
@@ -164,6 +165,7 @@ enum {
     MOTTE_E_HISTORY_UNAVAILABLE = -209,
     MOTTE_E_OUT_OF_SEQUENCE = -210,
     MOTTE_E_HISTORY_FORKED = -211,
+    MOTTE_E_INTERRUPTED = -212,
 
     /* Data: the value does not fit. */
     MOTTE_E_WRONG_TYPE = -301,
@@ -924,6 +926,29 @@ motte_status motte_realm_refresh(motte_realm *realm, bool *out_advanced);
 /** Waits until somebody else has committed a newer version than the one shown; PENDING after the timeout.
  *  Thread: owner. Result: -. Errors: ALREADY_IN_WRITE, FROZEN. */
 motte_status motte_realm_wait_for_change(motte_realm *realm, int64_t timeout_ms);
+
+/** Ends the queries of this realm that are running, in whatever calls they are: those fail with INTERRUPTED, and the
+ *  realm, also in a write, is as it was before them. Queries that begin later are not concerned. Queries look whether
+ *  they are to end between row groups; those of observers run to their end. A frozen realm is interrupted by itself.
+ *  May be called on every thread, but not in a handler of a signal.
+ *  Thread: any. Result: -. */
+motte_status motte_realm_interrupt(motte_realm *realm);
+
+/** How long each query of this realm may take from now on; what takes longer fails with INTERRUPTED. Negative: as long
+ *  as it needs, which holds unless set. A query counts from when a call has to look at rows to when it has what it
+ *  looked for; its result is kept, and read without a limit. Frozen counterparts made later have the same limit.
+ *  Thread: owner. Result: -. */
+motte_status motte_realm_set_query_timeout(motte_realm *realm, int64_t timeout_ms);
+
+/* Called while a query runs. Not 0: the query ends, with CALLBACK. */
+typedef motte_status (*motte_query_progress_fn)(void *userdata);
+
+/** Has `progress` called about twenty times a second on the thread of a query of this realm, from when the query has
+ *  run for a twentieth of a second. The realm and its handles return REENTRANT meanwhile. It takes the place of the one
+ *  before; NULL: none. A frozen realm takes none.
+ *  Thread: owner. Result: -. Optional: progress. Errors: FROZEN. */
+motte_status motte_realm_on_query_progress(motte_realm *realm, motte_query_progress_fn progress, void *userdata,
+                                           motte_free_fn free_userdata);
 
 /** Version shown and newest version committed.
  *  Thread: owner. Result: -. Optional: out_current, out_latest. Errors: REENTRANT. */

@@ -22,6 +22,7 @@ static _Atomic uint64_t next_serial = 1;
 _Thread_local uint64_t motte_shim_serial_of_thread = 0;
 _Thread_local uint64_t motte_shim_untracked_serial = 0;
 _Thread_local uint32_t motte_shim_tracking_depth = 0;
+_Thread_local void *motte_shim_scope_of_thread = NULL;
 
 uint64_t motte_shim_new_thread_serial(void) {
     motte_shim_serial_of_thread = atomic_fetch_add(&next_serial, 1);
@@ -141,6 +142,11 @@ static int64_t read_clock(clockid_t clock, int64_t per_second, int64_t divisor) 
 
 int64_t motte_shim_monotonic_ms(void) { return read_clock(CLOCK_MONOTONIC, 1000, 1000000); }
 int64_t motte_shim_monotonic_ns(void) { return read_clock(CLOCK_MONOTONIC, 1000000000, 1); }
+#ifdef CLOCK_MONOTONIC_COARSE
+int64_t motte_shim_coarse_ns(void) { return read_clock(CLOCK_MONOTONIC_COARSE, 1000000000, 1); }
+#else
+int64_t motte_shim_coarse_ns(void) { return motte_shim_monotonic_ns(); }
+#endif
 
 /* Not 0: how many numbers were given out since all of them are the same each time. */
 static uint64_t repeated;

@@ -95,6 +95,10 @@ extension CaseRunner {
             if !input.isAtEnd() { try expectFlag(&input, moved) }
         } else if input.accept("wait") {
             if try !session.waitForChange(timeoutMilliseconds: 2_000) { throw CaseFailure("nothing came") }
+        } else if input.accept("query-timeout") {
+            try session.queryControl.timeoutMilliseconds = try input.needInteger()
+        } else if input.accept("interrupt") {
+            try session.queryControl.interrupt()
         } else if input.accept("dispatch") {
             try dispatch()
         } else if input.accept("close") {

@@ -338,6 +338,24 @@ def test_ctrl_c_ends_an_import_and_not_the_shell(
     assert terminal.end() == 0
 
 
+def test_ctrl_c_ends_a_query_and_not_the_shell(terminal: Terminal, tmp_path: pathlib.Path) -> None:
+    source = tmp_path / "many.csv"
+    source.write_text("id,name\n" + "".join(f"{n},{'abab'[n % 4] * 180}c{n}\n" for n in range(20_000)))
+    terminal.send(f".import Many {source} --format csv\r")
+    terminal.expect("20,?000.*motte> ")
+    # A minute, if it is let.
+    query = " OR ".join(f"name LIKE '*a*b*c*{number}*'" for number in range(1500))
+    script = tmp_path / "long.motte"
+    script.write_text(f"count Many where {query};\n")
+    terminal.send(f".read {script}\r")
+    time.sleep(1)
+    terminal.send("\x03")
+    terminal.expect("interrupted\r\n.*motte> ")
+    terminal.send("count Person;\r")
+    terminal.expect("\n2\r\n.*motte> ")
+    assert terminal.end() == 0
+
+
 def test_a_watch_ends_with_ctrl_c(people: pathlib.Path, terminal: Terminal) -> None:
     terminal.send(".watch Person\r")
     terminal.expect("watching 2 objects")

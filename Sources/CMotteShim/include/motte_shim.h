@@ -28,6 +28,11 @@ static inline void motte_shim_end_tracking(void) {
 }
 static inline uint64_t motte_shim_serial_for_reading(void) { return motte_shim_untracked_serial; }
 
+/* A reference that the calling thread keeps while a part of a program runs, NULL outside of it. */
+extern _Thread_local void *motte_shim_scope_of_thread;
+static inline void *motte_shim_scope(void) { return motte_shim_scope_of_thread; }
+static inline void motte_shim_set_scope(void *scope) { motte_shim_scope_of_thread = scope; }
+
 /* Whether the calling thread runs on behalf of an executor, given by the two words that Swift has for it. In place, so
  * that only a module which asks needs the concurrency runtime; linked, not looked up by name, which finds nothing in a
  * program that has the runtime in itself. */
@@ -73,6 +78,8 @@ void motte_shim_futex_wake_all(uint32_t *word);
 /* CLOCK_MONOTONIC in milliseconds and in nanoseconds; CLOCK_REALTIME in nanoseconds. */
 int64_t motte_shim_monotonic_ms(void);
 int64_t motte_shim_monotonic_ns(void);
+/* A few milliseconds late at most, and read in a few nanoseconds. */
+int64_t motte_shim_coarse_ns(void);
 int64_t motte_shim_wall_time_ns(void);
 
 /* Byte locks of the open file description (F_OFD_*): they belong to the descriptor, not to the process, so that two

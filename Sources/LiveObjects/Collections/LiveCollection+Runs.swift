@@ -1,6 +1,7 @@
 /// How columns are read over a collection of objects: as runs of neighbouring rows of one chunk, so that whatever
 /// copies or sums them works on whole runs and each chunk is looked up once.
 import MotteColumns
+import MotteQueryEngine
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
@@ -9,15 +10,17 @@ import MotteValues
 struct RunReader {
     private let view: TableView
     private let column: ColumnKey
+    private let watch: QueryWatch?
     private var rowGroup = -1
     private var firstKey: Int64 = 0
     private var rowCount: Int64 = 0
     private var live: [UInt64]?
     private var chunk: ColumnChunk?
 
-    init(_ view: TableView, _ column: ColumnKey) {
+    init(_ view: TableView, _ column: ColumnKey, _ watch: QueryWatch?) {
         self.view = view
         self.column = column
+        self.watch = watch
     }
 
     /// Rows `first ..< end` by key, all of them live.
@@ -81,6 +84,7 @@ struct RunReader {
             if isLive(Int(offset)) { return Int(offset) }
             throw deleted()
         }
+        try watch?.check()
         guard let place = try view.locate(ObjectKey(key)) else { throw deleted() }
         let rows = try view.rowGroup(place.rowGroup)
         rowGroup = place.rowGroup
@@ -113,7 +117,7 @@ extension LiveCollection {
         guard let column else {
             throw DatabaseError(.wrongType, "this is a collection of objects; name the property to read")
         }
-        var reader = RunReader(try session.table(target), column)
+        var reader = RunReader(try session.table(target), column, session.queryWatch())
         let keys = try keys()
         guard first >= 0, first < keys.count, limit > 0 else { return }
         try reader.read(keys, from: first, to: limit < keys.count - first ? first + limit : keys.count, body)

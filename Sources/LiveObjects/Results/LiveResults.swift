@@ -105,7 +105,7 @@ package final class LiveResults: LiveCollection {
         return try cachedCount.get(session) { () throws(DatabaseError) in
             let rows = try session.source()
             if let known = try observedKeys(rows) { return known.count }
-            return try stages[0].count(rows)
+            return try stages[0].count(rows, session.queryWatch())
         }
     }
 
@@ -120,10 +120,11 @@ package final class LiveResults: LiveCollection {
     private func evaluate() throws(DatabaseError) -> [Int64] {
         let rows = try session.source()
         var keys: [Int64]
+        let watch = session.queryWatch()
         var rest = stages[...]
         if let known = try observedKeys(rows) { return known.all }
         if case .table = source, let first = rest.popFirst() {
-            keys = try first.run(rows)
+            keys = try first.run(rows, watch)
         } else {
             keys = try source.keys(session)
         }
@@ -132,16 +133,17 @@ package final class LiveResults: LiveCollection {
             let view = try rows.table(target)
             keys = try keys.filtered { key throws(DatabaseError) in try view.locate(ObjectKey(key)) != nil }
         }
-        for stage in rest { keys = try stage.apply(to: keys, rows) }
+        for stage in rest { keys = try stage.apply(to: keys, rows, watch) }
         return keys
     }
 
     /// Results that are one query are grouped where they are found, without making their keys.
     func evaluate(_ grouping: BoundGrouping) throws(DatabaseError) -> GroupTable {
         let rows = try session.source()
+        let watch = session.queryWatch()
         guard let target else { throw notObjects() }
         if case .table(let table) = source, stages.count <= 1 {
-            return try Executor(stages.first?.bound ?? .all(table), rows).groups(grouping)
+            return try Executor(stages.first?.bound ?? .all(table), rows, watch).groups(grouping)
         }
         var keys = try keys()
         if isSnapshot {
@@ -149,7 +151,7 @@ package final class LiveResults: LiveCollection {
             let view = try rows.table(target)
             keys = try keys.filtered { key throws(DatabaseError) in try view.locate(ObjectKey(key)) != nil }
         }
-        return try Executor(.all(target), rows).groups(grouping, of: keys)
+        return try Executor(.all(target), rows, watch).groups(grouping, of: keys)
     }
 
     /// As an observer of the same query has them.
@@ -218,7 +220,11 @@ package final class LiveResults: LiveCollection {
     private func order() throws(DatabaseError) -> [Int] {
         try cachedOrder.get(session) { () throws(DatabaseError) in
             var order = Array(0 ..< (try source.valueCount()))
-            for stage in valueStages { order = try stage.apply(to: order, source) }
+            let watch = session.queryWatch()
+            for stage in valueStages {
+                try watch?.check()
+                order = try stage.apply(to: order, source)
+            }
             return order
         }
     }
@@ -246,7 +252,8 @@ package final class LiveResults: LiveCollection {
             case .sum: .sum
             case .average: .avg
             }
-        return try Executor(stages.first?.bound ?? .all(table), try session.source()).aggregate(function, column)
+        let query = stages.first?.bound ?? .all(table)
+        return try Executor(query, try session.source(), session.queryWatch()).aggregate(function, column)
     }
 
     override func forEachRun(
@@ -259,7 +266,7 @@ package final class LiveResults: LiveCollection {
         let positions = try positions(view)
         guard first >= 0, first < positions.count, limit > 0 else { return }
         let end = limit < positions.count - first ? first + limit : positions.count
-        var reader = RunReader(view, column)
+        var reader = RunReader(view, column, session.queryWatch())
         if positions.isDense {
             try reader.read(dense: Int64(first), Int64(end)) { chunk, rows, position throws(DatabaseError) in
                 try body(chunk, rows, position + first)

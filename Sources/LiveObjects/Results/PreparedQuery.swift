@@ -82,10 +82,12 @@ package final class PreparedQuery {
         return try collection.results().adding(try stageNow())
     }
 
-    package func count() throws(DatabaseError) -> Int { try stageNow().count(try session.source()) }
+    package func count() throws(DatabaseError) -> Int {
+        try stageNow().count(try session.source(), session.queryWatch())
+    }
 
     package func first() throws(DatabaseError) -> LiveObject? {
-        guard let key = try stageNow().first(try session.source()) else { return nil }
+        guard let key = try stageNow().first(try session.source(), session.queryWatch()) else { return nil }
         return try session.handle(table, ObjectKey(key))
     }
 }

@@ -4,18 +4,26 @@ import MotteStorage
 import MotteValues
 
 extension ResultsStage {
-    package func executor(_ rows: RowSource) -> Executor { Executor(bound, rows) }
+    package func executor(_ rows: RowSource, _ watch: QueryWatch? = nil) -> Executor { Executor(bound, rows, watch) }
     package func executor(sharing context: RunContext) -> Executor { Executor(bound, sharing: context) }
 
     /// Over all objects of the class.
-    package func run(_ rows: RowSource) throws(DatabaseError) -> [Int64] { try executor(rows).keys() }
-    func count(_ rows: RowSource) throws(DatabaseError) -> Int { try executor(rows).count() }
-    func first(_ rows: RowSource) throws(DatabaseError) -> Int64? { try executor(rows).first() }
+    package func run(_ rows: RowSource, _ watch: QueryWatch? = nil) throws(DatabaseError) -> [Int64] {
+        try executor(rows, watch).keys()
+    }
+    func count(_ rows: RowSource, _ watch: QueryWatch?) throws(DatabaseError) -> Int {
+        try executor(rows, watch).count()
+    }
+    func first(_ rows: RowSource, _ watch: QueryWatch?) throws(DatabaseError) -> Int64? {
+        try executor(rows, watch).first()
+    }
     func explain(_ rows: RowSource) throws(DatabaseError) -> String { try executor(rows).plan().text }
 
     /// Over the outcome of what comes before.
-    package func apply(to keys: [Int64], _ rows: RowSource) throws(DatabaseError) -> [Int64] {
-        try executor(rows).keys(among: keys)
+    package func apply(
+        to keys: [Int64], _ rows: RowSource, _ watch: QueryWatch? = nil
+    ) throws(DatabaseError) -> [Int64] {
+        try executor(rows, watch).keys(among: keys)
     }
 }
 

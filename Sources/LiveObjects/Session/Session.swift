@@ -22,6 +22,14 @@ package final class Session: @unchecked Sendable {
     package let isFrozen: Bool
     /// Set by the layer above; nil until something is observed.
     package var hook: (any SessionHook)?
+    /// What ends queries of this session. Every thread may use it.
+    package let queryControl: QueryControl
+    /// Asked now and then while a query runs; see `Session+Queries`.
+    var queryProgress: (() throws(DatabaseError) -> Void)?
+    /// Tests ask more often.
+    package var queryProgressNanoseconds = QueryWatch.progressNanoseconds
+    /// While that runs, the session refuses everything.
+    var isAskingForProgress = false
 
     // The exclusivity of these is the owner check itself; they are read by every call.
     /// Serial of the thread that may use this; 0: any; `Session.nobody` once closed.
@@ -86,6 +94,7 @@ package final class Session: @unchecked Sendable {
         var options = options
         options.forgetOpening()
         self.options = options
+        queryControl = QueryControl(timeoutMilliseconds: options.queryTimeoutMilliseconds)
         openDatabase = database
         counters = database.counters
         self.snapshot = snapshot
@@ -208,6 +217,8 @@ package final class Session: @unchecked Sendable {
         try checkIsNotMigrating("close the session")
         hook?.sessionWillClose(self)
         hook = nil
+        queryProgress = nil
+        queryControl.end()
         forgetTables()
         write?.cancel()
         write = nil
@@ -240,7 +251,9 @@ package final class Session: @unchecked Sendable {
     /// Where the thread alone does not allow it.
     @inline(never)
     private func checkOtherwise() throws(DatabaseError) {
-        guard owner != Self.nobody, motte_shim_fork_generation() == forkGeneration, confinement.isHere else {
+        guard owner != Self.nobody, motte_shim_fork_generation() == forkGeneration, confinement.isHere,
+            !isAskingForProgress
+        else {
             throw refusal()
         }
     }
@@ -254,6 +267,10 @@ package final class Session: @unchecked Sendable {
         }
         if owner == Self.nobody {
             return DatabaseError(.closed, "this session has been closed; open the file again", path: path)
+        }
+        if isAskingForProgress {
+            return DatabaseError(
+                .reentrant, "a query of this session is running here; use the session when it has ended", path: path)
         }
         if owner == motte_shim_thread_serial() {
             return DatabaseError(
@@ -433,7 +450,9 @@ package final class Session: @unchecked Sendable {
         let copy = try committedSnapshot().copy()
         // Where that fails, it is read from memory.
         if let group { try? database.settle(copy, group.pages) }
-        return Session(options, try database, copy, owner: 0, frozen: FrozenSources(copy))
+        let frozen = Session(options, try database, copy, owner: 0, frozen: FrozenSources(copy))
+        frozen.queryControl.timeoutMilliseconds = queryControl.timeoutMilliseconds
+        return frozen
     }
 
     /// The frozen session that frozen objects and collections of this version share, so that any number of them costs

@@ -48,6 +48,8 @@ extension Realm {
             case incompatibleHistories = 21
             /// Of RealmSwift, never thrown here.
             case noSubscriptionForWrite = 22
+            /// A query was ended before it was done: see ``Realm/interruptible(timeout:_:)``.
+            case queryInterrupted = 1_000
         }
 
         /// What failed, as a stable number.
@@ -123,6 +125,8 @@ extension Realm {
         public static let invalidDatabase = Code.invalidDatabase
         /// A change batch is not what comes next, or the change log does not reach back so far.
         public static let incompatibleHistories = Code.incompatibleHistories
+        /// A query was ended before it was done: see ``Realm/interruptible(timeout:_:)``.
+        public static let queryInterrupted = Code.queryInterrupted
 
         /// Errors are equal when code and file are.
         public static func == (left: Error, right: Error) -> Bool {
@@ -142,6 +146,7 @@ extension Realm {
             case .schemaMismatch, .schemaInvalid: .schemaMismatch
             case .historyUnavailable, .outOfSequence, .historyForked: .incompatibleHistories
             case .busy: .alreadyOpen
+            case .interrupted: .queryInterrupted
             case .wrongType, .invalidArgument, .nullNotAllowed, .querySyntax, .queryInvalid, .queryArgument,
                 .outOfBounds:
                 .invalidInput

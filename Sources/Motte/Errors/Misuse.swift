@@ -2,6 +2,7 @@
 /// read, a realm is used on another thread, a property is changed outside of a write, an index is out of range.
 import CMotteShim
 import Foundation
+import MotteLiveObjects
 import MotteValues
 
 #if canImport(Glibc)
@@ -68,6 +69,8 @@ package func misuse(_ message: String, _ code: Realm.Error.Code = .fail) {
 @inline(never)
 package func misuse(_ error: any Swift.Error) {
     if (error as? DatabaseError)?.details === ReportedMisuse.error.details { return }
+    // Thrown where the part that is interruptible ends.
+    if let ended = error as? DatabaseError, QueryScope.note(ended) { return }
     let error = (error as? DatabaseError).map { Realm.Error($0) } ?? (error as? Realm.Error)
     misuse(error?.message ?? "an operation failed", error?.code ?? .fail)
 }

@@ -48,6 +48,8 @@ extension Realm {
         // Thrown after a handler that returned, so that nobody takes the write for committed.
         guard tokens.allSatisfy({ $0.belongs(to: core) }) else { throw foreignToken() }
         try translating(core.session.path) {
+            // What a query that was ended gave may be in it.
+            try QueryScope.check(core.session)
             core.isCommitting = true
             defer { core.isCommitting = false }
             _ = try core.session.commit(skipping: tokens.flatMap(\.observations))

@@ -91,6 +91,7 @@ package enum RealmOpening {
         options.maximumLiveVersions = configuration.maximumNumberOfActiveVersions.map { Int(clamping: $0) }
         if !configuration.isDurable { options.durability = .relaxed }
         options.openingNote = { note(name, $0) }
+        options.queriesEndInScopesOnly = true
         options.migration.step = { (step) throws(DatabaseError) in
             try Migration.run(step, configuration)
         }

@@ -82,7 +82,10 @@ final class Aggregation {
     /// Of a list of objects, in which one may be twice.
     func overKeys(_ keys: [Int64]) throws(DatabaseError) -> Value {
         var accumulator = function == .count ? Accumulator() : Accumulator(type)
-        for key in keys where key >= 0 && key < reader.nextKey { accumulator.add(try cursor.view(key)) }
+        for (index, key) in keys.enumerated() where key >= 0 && key < reader.nextKey {
+            if index % QueryWatch.keysPerCheck == 0 { try reader.watch?.check() }
+            accumulator.add(try cursor.view(key))
+        }
         return try accumulator.result(function, type, name)
     }
 

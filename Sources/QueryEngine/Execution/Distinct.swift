@@ -13,6 +13,7 @@ final class Distinct {
     private let types: [PropertyType]
     /// Those that follow links.
     private let links: [PathReader]
+    private let watch: QueryWatch?
 
     init(_ context: RunContext, _ table: TableKey, _ paths: [BoundPath]) throws(DatabaseError) {
         var readers: [PathReader] = []
@@ -20,6 +21,7 @@ final class Distinct {
         self.readers = readers
         links = readers.filter(\.hasSteps)
         types = paths.map(\.type)
+        watch = context.watch
     }
 
     /// In the order of `keys`.
@@ -29,7 +31,8 @@ final class Distinct {
         var codes: [UInt64] = []
         // Open addressing over what was kept, at most half full; -1 is empty.
         var slots = [Int32](repeating: -1, count: 64)
-        for key in keys {
+        for (index, key) in keys.enumerated() {
+            if index % QueryWatch.keysPerCheck == 0 { try watch?.check() }
             guard try leadsSomewhere(key) else { continue }
             let code = try code(key)
             var slot = Int(truncatingIfNeeded: code >> 32) & (slots.count - 1)

@@ -11,8 +11,9 @@ package final class Executor {
     private var rowFilter: Operator??
     private var order: SortOrder?
 
-    package convenience init(_ query: BoundQuery, _ source: RowSource) {
-        self.init(query, sharing: RunContext(source))
+    /// With a `watch`, what it watches over may end each of the calls below.
+    package convenience init(_ query: BoundQuery, _ source: RowSource, _ watch: QueryWatch? = nil) {
+        self.init(query, sharing: RunContext(source, watch))
     }
 
     /// Reads through what other queries have looked up already.
@@ -176,8 +177,8 @@ package final class Executor {
     /// Of one property over given objects, which must exist.
     package static func aggregate(
         _ function: Predicate.CollectionOperator, _ column: ColumnKey, of keys: [Int64], _ table: TableKey,
-        _ source: RowSource
+        _ source: RowSource, _ watch: QueryWatch? = nil
     ) throws(DatabaseError) -> Value {
-        try Aggregation(RunContext(source), table, function, column).overKeys(keys)
+        try Aggregation(RunContext(source, watch), table, function, column).overKeys(keys)
     }
 }

@@ -86,6 +86,7 @@ final class KeySelection {
     }
 
     private func evaluate(_ rowGroup: Int) throws(DatabaseError) {
+        try context.watch?.check()
         isKnown[rowGroup] = true
         let (live, found) = (buffers.live.words, buffers.found.words)
         guard let rows = try reader.liveRows(rowGroup, into: live) else { return }

@@ -76,6 +76,7 @@ struct SelectionRun {
     private func evaluate(
         _ rows: RowGroupRows, _ body: (RowGroupRows, UnsafePointer<UInt64>) throws(DatabaseError) -> Bool
     ) throws(DatabaseError) -> Bool {
+        try context.watch?.check()
         guard let filter else { return try body(rows, candidates.words) }
         context.noteEvaluated(Selection.count(candidates.words, rows: rows.rowCount))
         try filter.select(rows, candidates.words, into: found.words)

@@ -10,6 +10,7 @@ import MotteValues
 
 final class SortOrder {
     let levels: [SortLevel]
+    private let watch: QueryWatch?
 
     init(_ context: RunContext, _ table: TableKey, _ keys: [BoundQuery.SortKey]) throws(DatabaseError) {
         var levels: [SortLevel] = []
@@ -17,6 +18,7 @@ final class SortOrder {
             levels.append(SortLevel(try PathReader(context, table, key.path), isAscending: key.isAscending))
         }
         self.levels = levels
+        watch = context.watch
     }
 
     func compare(_ left: Int64, _ right: Int64) throws(DatabaseError) -> Int {
@@ -32,7 +34,7 @@ final class SortOrder {
         guard keys.count < Int(UInt32.max) else {
             throw DatabaseError(.unsupported, "more than four billion objects cannot be sorted at once")
         }
-        var sorter = try Sorter(keys, levels)
+        var sorter = try Sorter(keys, levels, watch)
         let kept = limit.map { min($0, keys.count) } ?? keys.count
         if kept < keys.count / 8 { try sorter.keepSmallest(kept, first) }
         defer { for level in levels { level.forgetPieces() } }

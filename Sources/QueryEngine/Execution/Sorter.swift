@@ -5,11 +5,13 @@ struct Sorter {
     private let keys: [Int64]
     private let levels: [SortLevel]
     private let entries: EntryBuffer
+    private let watch: QueryWatch?
     private var count: Int
 
     /// Entries hold the first piece of the first level.
-    init(_ keys: [Int64], _ levels: [SortLevel]) throws(DatabaseError) {
+    init(_ keys: [Int64], _ levels: [SortLevel], _ watch: QueryWatch?) throws(DatabaseError) {
         self.keys = keys
+        self.watch = watch
         self.levels = levels
         count = keys.count
         entries = EntryBuffer(count)
@@ -19,6 +21,7 @@ struct Sorter {
 
     private func fill(_ range: Range<Int>, _ level: SortLevel, _ depth: Int) throws(DatabaseError) {
         for index in range {
+            if index % QueryWatch.keysPerCheck == 0 { try watch?.check() }
             if depth == 1, level.fillSecond(&entries.values[index]) { continue }
             try level.fill(&entries.values[index], keys[Int(entries.values[index].position)], depth)
         }
@@ -70,6 +73,7 @@ struct Sorter {
     /// A range whose entries hold the `depth`-th piece of a level and are equal in all before it.
     private func sort(_ range: Range<Int>, _ levelIndex: Int, _ depth: Int) throws(DatabaseError) {
         guard range.count > 1 else { return }
+        if range.count > Self.fewEntries { try watch?.check() }
         order(range)
         let level = levels[levelIndex]
         let values = entries.values

@@ -17,12 +17,15 @@ final class TableReader {
     let nextKey: Int64
     /// No row group has more.
     let mostRows: Int
+    /// nil where nothing ends the run.
+    let watch: QueryWatch?
     private let rowGroupSize: Int
     private let lastFirstKey: Int64
     private var columns: [Int: ColumnCursor] = [:]
 
-    init(_ view: TableView) throws(DatabaseError) {
+    init(_ view: TableView, _ watch: QueryWatch? = nil) throws(DatabaseError) {
         self.view = view
+        self.watch = watch
         rowGroupCount = view.rowGroupCount
         nextKey = view.nextKey
         rowGroupSize = view.rowGroupSize
@@ -111,6 +114,7 @@ final class ColumnCursor {
     }
 
     private func load(_ rowGroup: Int) throws(DatabaseError) {
+        try reader.watch?.check()
         (chunks + rowGroup).initialize(to: try reader.view.chunk(slot: slot, rowGroup))
         isLoaded[rowGroup] = true
     }

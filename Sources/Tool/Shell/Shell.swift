@@ -52,6 +52,8 @@ final class Shell {
     /// False when a script failed.
     func run() -> Bool {
         motte_shim_catch_interruption()
+        // Of a session of its own, so that nothing refuses.
+        try? session.onQueryProgress { () throws(DatabaseError) in try Console.checkInterruption() }
         guard output.isTerminal else { return runScript() }
         if motte_shim_edit_load({ ShellCompletion.complete($0, $1) }) == 0 {
             history.load()

@@ -30,6 +30,7 @@ package enum ErrorCode: Int32, Sendable, CaseIterable {
     case historyUnavailable = -209
     case outOfSequence = -210
     case historyForked = -211
+    case interrupted = -212
 
     // Data: the value does not fit.
     case wrongType = -301

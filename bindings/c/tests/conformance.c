@@ -2092,6 +2092,8 @@ static motte_status step(cursor *in) {
     if (accept(in, "keep")) return keep_changes(in);
     if (accept(in, "refresh")) return refresh(in);
     if (accept(in, "wait")) return motte_realm_wait_for_change(now.realm, 2000);
+    if (accept(in, "query-timeout")) return motte_realm_set_query_timeout(now.realm, need_integer(in));
+    if (accept(in, "interrupt")) return motte_realm_interrupt(now.realm);
     if (accept(in, "dispatch")) return dispatch();
     if (accept(in, "refer")) return refer(in);
     if (accept(in, "resolve")) return resolve_reference(in);

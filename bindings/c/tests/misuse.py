@@ -116,7 +116,7 @@ GOOD = {
     ("motte_observe_sections", "paths"): "f->paths", ("motte_observe_section", "paths"): "f->paths",
     ("motte_observe_coll_paths", "paths"): "f->paths", ("motte_observe_object_paths", "paths"): "f->paths",
     ("motte_realm_queue_write", "work"): "realm_callback", ("motte_realm_queue_write", "done"): "done_callback",
-    ("motte_realm_cancel_queued", "ticket"): "1",
+    ("motte_realm_cancel_queued", "ticket"): "1", ("motte_realm_on_query_progress", "progress"): "NULL",
     ("motte_coll_group", "text"): '"id > $0 GROUP(id) COUNT"', ("motte_groups_find_column", "name"): '"COUNT"',
     ("motte_groups_find", "keys"): "&f->int_value", ("motte_groups_find", "key_count"): "1",
     ("motte_groups_arrow", "options"): "&f->arrow_options",

@@ -32,6 +32,16 @@ static bool take_row(PyObject *const *arguments, Py_ssize_t count, Py_ssize_t wa
     return take_address(arguments[1], coll);
 }
 
+/* Raises what has ended a query, which is not to be asked a second time; false for every other status. */
+static bool raises_end(motte_status status) {
+    if (status != MOTTE_E_INTERRUPTED && status != MOTTE_E_CALLBACK) return false;
+    PyObject *errors = PyImport_ImportModule("motte.errors");
+    PyObject *never = errors == NULL ? NULL : PyObject_CallMethod(errors, "fail", "i", (int)status);
+    Py_XDECREF(never);
+    Py_XDECREF(errors);
+    return true;
+}
+
 /* ------------------------------------------------------------------------------------------------ loops */
 
 /* iterated(row, address): an iterator of objects, NotImplemented where the library refuses. */
@@ -45,6 +55,7 @@ PyObject *iterated(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_s
     Py_BEGIN_ALLOW_THREADS;
     status = motte_coll_count(coll, &total);
     Py_END_ALLOW_THREADS;
+    if (raises_end(status)) return NULL;
     if (status < 0 || total > (size_t)PY_SSIZE_T_MAX / sizeof(motte_key)) Py_RETURN_NOTIMPLEMENTED;
     motte_key *keys = PyMem_Malloc((total + 1) * sizeof *keys);
     if (keys == NULL) return PyErr_NoMemory();
@@ -143,6 +154,7 @@ PyObject *objects_of(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py
     Py_BEGIN_ALLOW_THREADS;
     status = motte_coll_count(coll, &total);
     Py_END_ALLOW_THREADS;
+    if (raises_end(status)) return NULL;
     if (status < 0 || first < 0 || wanted < 0) Py_RETURN_NOTIMPLEMENTED;
     size_t left = (size_t)first < total ? total - (size_t)first : 0;
     size_t room = (size_t)wanted < left ? (size_t)wanted : left;
@@ -177,6 +189,7 @@ PyObject *element_of(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py
     Py_BEGIN_ALLOW_THREADS;
     status = motte_coll_get(coll, index, &value);
     Py_END_ALLOW_THREADS;
+    if (raises_end(status)) return NULL;
     if (status < 0 || value.type != MOTTE_TYPE_LINK || value.aux != row->class_id) Py_RETURN_NOTIMPLEMENTED;
     return object_of(row, value.as.key);
 }

@@ -168,6 +168,10 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
         write.__enter__()
         self.writes[id(self.db)] = write
 
+    def _query_timeout(self, cursor: Cursor) -> None:
+        milliseconds = cursor.integer()
+        self.db.query_timeout = None if milliseconds < 0 else milliseconds / 1000
+
     def _end_write(self) -> Any:
         write = self.writes.get(id(self.db))
         if write is None or not write.is_open:
@@ -249,7 +253,9 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
         ("elsewhere", _elsewhere), ("write", _write), ("commit", _commit), ("cancel", _cancel),
         ("savepoint", _savepoint), ("release", _release), ("rollback", _rollback),
         ("changes", _changes), ("apply", _apply), ("keep", _keep),
-        ("refresh", _refresh), ("wait", _wait), ("dispatch", _dispatch), ("close", _close), ("use", _use),
+        ("refresh", _refresh), ("wait", _wait), ("query-timeout", _query_timeout),
+        ("interrupt", lambda self, cursor: self.db.interrupt()),
+        ("dispatch", _dispatch), ("close", _close), ("use", _use),
         ("freeze", _freeze), ("refer", ObservingSteps._refer), ("resolve", ObservingSteps._resolve),
         ("queue", ObservingSteps._queue), ("unqueue", ObservingSteps._unqueue), ("create", ObjectSteps._create),
         ("upsert", ObjectSteps._upsert), ("insert-at", ObjectSteps._insert_at), ("insert", ObjectSteps._insert),

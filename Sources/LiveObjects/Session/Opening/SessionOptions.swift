@@ -41,6 +41,10 @@ package struct SessionOptions: Sendable {
     /// How long opening waits for others: for who opens, compacts or deletes the file, and for a writer where the
     /// schema has to be changed. Negative: no limit; 0: not at all.
     package var openTimeoutMilliseconds: Int64 = 30_000
+    /// How long a query may take. Negative: no limit.
+    package var queryTimeoutMilliseconds: Int64 = -1
+    /// Queries end early in a `QueryScope` alone: where whoever asks cannot be given an error.
+    package var queriesEndInScopesOnly = false
     /// Copied to the path when there is no file there yet.
     package var seedPath: String?
     /// Asked when the file is opened and nobody else has it open: size of the file and bytes in use; true compacts it.

@@ -85,6 +85,7 @@ final class GroupBatchMaker {
                 count += 1
                 next += 1
             }
+            try reader.watch?.check()
             try body(
                 GroupBatch(
                     rowGroup: place.rowGroup, firstKey: firstKey, rows: Slots(start: rows, count: count),

@@ -17,10 +17,15 @@ class Operator {
 /// What the operators of a run share, and several queries that are run one after another while their source stays.
 package final class RunContext {
     let source: RowSource
+    /// nil where nothing ends what runs here.
+    let watch: QueryWatch?
     private var readers: [TableKey: TableReader] = [:]
     private var rowsEvaluated = 0
 
-    package init(_ source: RowSource) { self.source = source }
+    package init(_ source: RowSource, _ watch: QueryWatch? = nil) {
+        self.source = source
+        self.watch = watch
+    }
 
     deinit { flushCounters() }
 
@@ -28,7 +33,7 @@ package final class RunContext {
 
     func reader(_ table: TableKey) throws(DatabaseError) -> TableReader {
         if let reader = readers[table] { return reader }
-        let reader = try TableReader(try source.table(table))
+        let reader = try TableReader(try source.table(table), watch)
         readers[table] = reader
         return reader
     }

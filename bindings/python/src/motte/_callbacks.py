@@ -95,6 +95,12 @@ def motte_python_progress(userdata: Any, done: int, total: int) -> int:
 
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
+def motte_python_query_progress(_: Any) -> int:
+    # Python runs handlers of signals before this does anything: what they raise is kept, and ends the query.
+    return 0 if getattr(errors.raised, "error", None) is None else 1
+
+
+@ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_compact(userdata: Any, total: int, used: int, out_compact: Any) -> int:
     return _run(userdata, total, used, out_compact)
 

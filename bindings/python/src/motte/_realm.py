@@ -177,6 +177,16 @@ class Realm:
     def wait_for_change(self, timeout_ms: int) -> bool:
         return errors.check(lib.motte_realm_wait_for_change(self.handle, timeout_ms)) == OK
 
+    def interrupt(self) -> None:
+        errors.check(lib.motte_realm_interrupt(self.handle))
+
+    def set_query_timeout(self, timeout_ms: int) -> None:
+        errors.check(lib.motte_realm_set_query_timeout(self.handle, timeout_ms))
+
+    def let_signals_in(self) -> None:
+        """Long queries end with what a handler of a signal raises, such as KeyboardInterrupt."""
+        errors.check(lib.motte_realm_on_query_progress(self.handle, lib.motte_python_query_progress, NULL, NULL))
+
     def check(self) -> None:
         """Raises what the next use of the realm would raise."""
         errors.check(lib.motte_handle_check(self.handle))

@@ -5,6 +5,7 @@ dispatching, `handover.py` what other threads may ask for, `exchange.py` JSON an
 """
 from __future__ import annotations
 
+import math
 import operator
 import sys
 import uuid
@@ -59,6 +60,7 @@ class Database(Core):
     def __init__(self, realm: Realm, queue: Optional[Queue], classes: Optional[Sequence[type[Model]]],
                  live: Optional[Database] = None) -> None:
         self._live = live
+        self._query_timeout: Optional[float] = None if live is None else live._query_timeout
         super().__init__(realm, queue, classes, live is not None)
 
     # -------------------------------------------------------------------------------------------- about it
@@ -177,6 +179,26 @@ class Database(Core):
                 return True
             if deadline is not None and left <= SLICE_MS:
                 return False
+
+    # -------------------------------------------------------------------------------------------- ending queries
+
+    def interrupt(self) -> None:
+        """Ends the queries of this database that are running: they raise `QueryInterruptedError`, and the database,
+        also in a write, is as it was before them. Later ones are not concerned. Every thread may call it."""
+        self._realm.interrupt()
+
+    @property
+    def query_timeout(self) -> Optional[float]:
+        """How many seconds a query may take; what takes longer raises `QueryInterruptedError`. None: no limit, as it is
+        unless set. Frozen databases have the limit of the one that they come from, as it was then."""
+        return self._query_timeout
+
+    @query_timeout.setter
+    def query_timeout(self, seconds: Optional[float]) -> None:
+        if seconds is not None and not seconds >= 0:
+            raise errors.InvalidArgumentError("a query takes a number of seconds from 0 on, or None for no limit")
+        self._realm.set_query_timeout(-1 if seconds is None else math.ceil(min(seconds * 1000, 2.0 ** 60)))
+        self._query_timeout = seconds
 
     def freeze(self) -> Database:
         """The database as it is now, for ever and for every thread; within a write as it was before that. Its version

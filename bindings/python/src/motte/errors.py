@@ -40,6 +40,7 @@ class Code(enum.IntEnum):
     HISTORY_UNAVAILABLE = -209
     OUT_OF_SEQUENCE = -210
     HISTORY_FORKED = -211
+    INTERRUPTED = -212
     WRONG_TYPE = -301
     NULL_NOT_ALLOWED = -302
     DUPLICATE_PRIMARY_KEY = -303
@@ -268,6 +269,12 @@ class OutOfSequenceError(StateError):
 class HistoryForkedError(StateError):
     """The origin of a change batch, or the file, has gone another way; begin a new file with everything."""
     code = Code.HISTORY_FORKED
+
+
+class QueryInterruptedError(StateError):
+    """The query was ended by `Database.interrupt()`, or took longer than `Database.query_timeout`; what it was asked of
+    is as it was."""
+    code = Code.INTERRUPTED
 
 
 class WrongTypeError(DataError, TypeError):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional, Union
 
@@ -88,6 +89,8 @@ def open(
         path, in_memory, READ_ONLY * read_only | NO_CREATE * (not create), native, queue, options, steps,
         encryption_key))
     try:
+        if threading.current_thread() is threading.main_thread():
+            realm.let_signals_in()
         info = realm.info()
         if info.warning is not None and not warns():
             import logging
