@@ -1,4 +1,4 @@
-/// The order of groups, and which of them stay.
+/// Codes and ranks of groups' values, conditions on groups, and groups as an executor makes them.
 import MotteColumns
 import MotteSchemaModel
 import MotteValues
@@ -23,18 +23,32 @@ enum GroupOrder {
     /// That numbers up to `count` take.
     static func bits(_ count: Int) -> Int { Int.bitWidth - count.leadingZeroBitCount }
 
+    /// Of values of one type, null first: equal ones have equal codes, and later ones no smaller codes.
+    static func code(_ view: ValueView, _ type: PropertyType, isAscending: Bool) -> UInt64 {
+        let code = view.isNull || type == .mixed ? 0 : max(1, Self.code(view))
+        return isAscending ? code : ~code
+    }
+
     /// Equal values have equal codes, and larger ones no smaller codes. Only among values of one type.
     private static func code(_ view: ValueView) -> UInt64 {
         switch view.form {
         case .int: UInt64(bitPattern: view.intValue) ^ (1 << 63)
         case .timestamp: UInt64(bitPattern: view.intValue) ^ (1 << 63)
         case .double: doubleCode(view.doubleValue)
-        case .string, .data:
-            view.bytes.prefix(8).enumerated().reduce(UInt64(0)) { code, byte in
-                code | UInt64(byte.element) << UInt64(56 - 8 * byte.offset)
-            }
+        case .string, .data: textCode(view.bytes)
         default: 0
         }
+    }
+
+    /// The first eight bytes.
+    private static func textCode(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+        guard let base = bytes.baseAddress else { return 0 }
+        if bytes.count >= 8 { return UInt64(bigEndian: base.loadUnaligned(as: UInt64.self)) }
+        var code: UInt64 = 0
+        for index in 0 ..< bytes.count {
+            code |= UInt64(base.load(fromByteOffset: index, as: UInt8.self)) << UInt64(56 &- index &* 8)
+        }
+        return code
     }
 
     private static func doubleCode(_ value: Double) -> UInt64 {
@@ -43,41 +57,22 @@ enum GroupOrder {
         let bits = (value + 0.0).bitPattern
         return bits >> 63 == 0 ? bits | (1 << 63) : ~bits
     }
-
-    /// Stable: what is level keeps its order.
-    static func sort(_ rows: inout [Int], _ keys: [Grouping.SortKey], _ table: GroupTable) {
-        guard let first = keys.first else { return }
-        let usesCodes = table.columns[first.column].type != .mixed
-        var entries: [(code: UInt64, place: Int, row: Int)] = []
-        entries.reserveCapacity(rows.count)
-        for (place, row) in rows.enumerated() {
-            var code: UInt64 = 0
-            let view = table.view(first.column, row)
-            // Null is first.
-            if usesCodes, !view.isNull { code = max(1, Self.code(view)) }
-            entries.append((first.isAscending ? code : ~code, place, row))
-        }
-        entries.sort { left, right in
-            if left.code != right.code { return left.code < right.code }
-            for key in keys {
-                let order = ValueOrdering.compare(table.view(key.column, left.row), table.view(key.column, right.row))
-                if order != 0 { return (order < 0) == key.isAscending }
-            }
-            return left.place < right.place
-        }
-        rows = entries.map(\.row)
-    }
 }
 
 extension BoundGrouping.Condition {
-    func holds(_ table: GroupTable, _ row: Int) -> Bool {
+    func holds(_ run: GroupRun, _ group: UInt32) throws(DatabaseError) -> Bool {
         switch self {
-        case .constant(let value): value
-        case .test(let column, let test): test.holds(table.view(column, row))
-        case .columns(let left, let test, let right): test.holds(table.view(left, row), table.view(right, row))
-        case .not(let inner): !inner.holds(table, row)
-        case .and(let parts): parts.allSatisfy { $0.holds(table, row) }
-        case .or(let parts): parts.contains { $0.holds(table, row) }
+        case .constant(let value): return value
+        case .test(let column, let test): return test.holds(try run.view(column, group))
+        case .columns(let left, let test, let right):
+            return test.holds(try run.view(left, group), try run.view(right, group))
+        case .not(let inner): return try !inner.holds(run, group)
+        case .and(let parts):
+            for part in parts where try !part.holds(run, group) { return false }
+            return true
+        case .or(let parts):
+            for part in parts where try part.holds(run, group) { return true }
+            return false
         }
     }
 }

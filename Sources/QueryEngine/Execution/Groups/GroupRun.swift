@@ -8,15 +8,17 @@ import MotteStorage
 import MotteValues
 
 final class GroupRun {
-    private let grouping: BoundGrouping
-    private let coders: [GroupCoder]
+    let grouping: BoundGrouping
+    let coders: [GroupCoder]
+    private let watch: QueryWatch?
+    private var looks = 0
     private let feeds: [GroupFeed]
     /// By aggregate: what keeps its values, or what counts its different ones.
     private var sources: [Source] = []
     private var totals: [(feed: Int, totals: GroupTotals)] = []
     private var distincts: [DistinctCount] = []
     /// Objects in each group.
-    private let counts = PerGroup<Int64>(0)
+    let counts = PerGroup<Int64>(0)
     /// Of the first keys together with the next one: pairs of codes.
     private let pairs: UnsafeMutablePointer<IntTable>
     private let pairCount: Int
@@ -24,6 +26,8 @@ final class GroupRun {
     private let groups: UnsafeMutablePointer<UInt32>
     private let codes: UnsafeMutablePointer<UInt32>
     private let joined: UnsafeMutablePointer<Int64>
+    /// Of the keys of one group.
+    private let ownCodes: UnsafeMutablePointer<UInt32>
 
     private enum Source {
         case objects
@@ -33,6 +37,7 @@ final class GroupRun {
 
     init(_ context: RunContext, _ grouping: BoundGrouping, capacity: Int) throws(DatabaseError) {
         self.grouping = grouping
+        watch = context.watch
         self.capacity = capacity
         var coders: [GroupCoder] = []
         for key in grouping.keys {
@@ -74,6 +79,7 @@ final class GroupRun {
         groups.initialize(repeating: 0, count: capacity)
         codes = .allocate(capacity: capacity)
         joined = .allocate(capacity: capacity)
+        ownCodes = .allocate(capacity: coders.count + 1)
         var places: [String: Int] = [:]
         for (index, feed, family) in families {
             let name = "\(feed) \(family)"
@@ -91,6 +97,7 @@ final class GroupRun {
         groups.deallocate()
         codes.deallocate()
         joined.deallocate()
+        ownCodes.deallocate()
     }
 
     // MARK: Rows
@@ -137,7 +144,7 @@ final class GroupRun {
     }
 
     /// The codes of a group's keys.
-    private func keyCodes(_ group: UInt32, into output: UnsafeMutablePointer<UInt32>) {
+    func keyCodes(_ group: UInt32, into output: UnsafeMutablePointer<UInt32>) {
         var group = group
         for index in stride(from: pairCount - 1, through: 0, by: -1) {
             let pair = UInt64(bitPattern: pairs[index].key(group))
@@ -149,6 +156,35 @@ final class GroupRun {
 
     // MARK: Table
 
+    /// The value of a column in a group; borrowed from whatever keeps it.
+    func view(_ column: Int, _ group: UInt32) throws(DatabaseError) -> ValueView {
+        if column < coders.count {
+            if pairCount == 0 { return coders[column].view(group) }
+            keyCodes(group, into: ownCodes)
+            return coders[column].view(ownCodes[column])
+        }
+        let index = column - coders.count
+        switch sources[index] {
+        case .objects: return .int(counts.values[Int(group)])
+        case .distinct(let place): return .int(distincts[place].counts.values[Int(group)])
+        case .totals(let place):
+            let aggregate = grouping.aggregates[index]
+            return try totals[place].totals.value(aggregate.function, Int(group), aggregate)
+        }
+    }
+
+    /// Whether asking for a value of a column goes over all values of the group.
+    func isCostly(_ column: Int) -> Bool {
+        column >= coders.count && GroupTotals.family(grouping.aggregates[column - coders.count].function) == .samples
+    }
+
+    /// In loops over groups.
+    @inline(__always)
+    func checkNowAndThen() throws(DatabaseError) {
+        looks &+= 1
+        if looks % QueryWatch.keysPerCheck == 0 { try watch?.check() }
+    }
+
     func finish() throws(DatabaseError) -> GroupTable {
         let groupCount = groupCount
         counts.grow(groupCount)
@@ -157,100 +193,19 @@ final class GroupRun {
             totals.finish(groupCount)
         }
         for distinct in distincts { distinct.grow(groupCount) }
-        let order = sortedGroups(groupCount)
+        let groups = try arrangedGroups(groupCount)
+        let shown = Array(grouping.shownColumns)
         var builders: [ChunkBuilder] = []
-        let keyCount = coders.count
-        var keyBuilders: [ChunkBuilder] = []
-        for column in grouping.columns.prefix(keyCount) { keyBuilders.append(Self.builder(column, order.count)) }
-        withUnsafeTemporaryAllocation(of: UInt32.self, capacity: max(1, keyCount)) { codes in
-            guard let codes = codes.baseAddress else { return }
-            for group in order where keyCount > 0 {
-                keyCodes(group, into: codes)
-                for key in 0 ..< keyCount { keyBuilders[key].append(coders[key].view(codes[key])) }
-            }
-        }
-        builders += keyBuilders
-        for (index, aggregate) in grouping.aggregates.enumerated() {
-            let builder = Self.builder(grouping.columns[keyCount + index], order.count)
-            switch sources[index] {
-            case .objects: for group in order { builder.appendInt(counts.values[Int(group)]) }
-            case .distinct(let place):
-                for group in order { builder.appendInt(distincts[place].counts.values[Int(group)]) }
-            case .totals(let place):
-                let totals = totals[place].totals
-                for group in order {
-                    builder.append(try totals.value(aggregate.function, Int(group), aggregate))
-                }
+        for (index, column) in shown.enumerated() {
+            let kind = ColumnKind(rawValue: UInt8(truncatingIfNeeded: column.type.rawValue)) ?? .mixed
+            let builder = ChunkBuilder(kind: kind, nullable: true, capacity: max(1, groups.count))
+            for group in groups {
+                try checkNowAndThen()
+                builder.append(try view(index, group))
             }
             builders.append(builder)
         }
-        return arranged(GroupTable(grouping.columns, builders, count: order.count), builders)
-    }
-
-    private static func builder(_ column: BoundGrouping.Column, _ capacity: Int) -> ChunkBuilder {
-        let kind = ColumnKind(rawValue: UInt8(truncatingIfNeeded: column.type.rawValue)) ?? .mixed
-        return ChunkBuilder(kind: kind, nullable: true, capacity: max(1, capacity))
-    }
-
-    /// HAVING and what comes after it; columns that are not shown go.
-    private func arranged(_ all: GroupTable, _ builders: [ChunkBuilder]) -> GroupTable {
-        var rows = Array(0 ..< all.count)
-        if let having = grouping.having { rows = rows.filter { having.holds(all, $0) } }
-        for step in grouping.steps {
-            switch step {
-            case .limit(let limit): if limit < rows.count { rows.removeLast(rows.count - limit) }
-            case .sort(let keys): GroupOrder.sort(&rows, keys, all)
-            }
-        }
-        let shown = Array(grouping.shownColumns)
-        let isSame = rows.count == all.count && grouping.steps.isEmpty
-        guard !isSame else { return GroupTable(shown, Array(builders.prefix(shown.count)), count: all.count) }
-        var chosen: [ChunkBuilder] = []
-        for (index, column) in shown.enumerated() {
-            let builder = Self.builder(column, rows.count)
-            for row in rows { builder.append(builders[index].view(row)) }
-            chosen.append(builder)
-        }
-        return GroupTable(shown, chosen, count: rows.count)
-    }
-
-    /// Groups that have objects, in the order of their keys; without keys there is one, whatever there is.
-    private func sortedGroups(_ groupCount: Int) -> [UInt32] {
-        guard !coders.isEmpty else { return [0] }
-        var found: [UInt32] = []
-        for group in 0 ..< groupCount where counts.values[group] > 0 { found.append(UInt32(group)) }
-        let ranks = zip(coders, grouping.columns).map { GroupOrder.ranks($0, $1.type) }
-        var bits = 0
-        for coder in coders { bits += GroupOrder.bits(coder.count) }
-        let keyCount = coders.count
-        return withUnsafeTemporaryAllocation(of: UInt32.self, capacity: keyCount * 2) { room in
-            guard let codes = room.baseAddress else { return found }
-            if bits <= 64 {
-                var entries: [(key: UInt64, group: UInt32)] = []
-                entries.reserveCapacity(found.count)
-                for group in found {
-                    keyCodes(group, into: codes)
-                    var key: UInt64 = 0
-                    for index in 0 ..< keyCount {
-                        key <<= UInt64(GroupOrder.bits(coders[index].count))
-                        key |= UInt64(ranks[index][Int(codes[index])])
-                    }
-                    entries.append((key, group))
-                }
-                entries.sort { $0.key < $1.key }
-                return entries.map(\.group)
-            }
-            let others = codes + keyCount
-            found.sort { left, right in
-                keyCodes(left, into: codes)
-                keyCodes(right, into: others)
-                for index in 0 ..< keyCount where codes[index] != others[index] {
-                    return ranks[index][Int(codes[index])] < ranks[index][Int(others[index])]
-                }
-                return false
-            }
-            return found
-        }
+        return GroupTable(shown, builders, count: groups.count)
     }
 }
 
