@@ -39,9 +39,9 @@
  *
  * Besides the errors named in its comment, every function may return those of its arguments: NULL_ARGUMENT,
  * BAD_HANDLE, STALE_HANDLE, WRONG_KIND, WRONG_THREAD, CLOSED, FORKED, INVALID_UTF8, INVALID_ARGUMENT, UNKNOWN_FLAG,
- * BAD_STRUCT_SIZE; TRUNCATED by convention 9; FROZEN if it changes something that is frozen; CORRUPTED and INPUT_OUTPUT
- * if it reads from the file; and INTERRUPTED, or CALLBACK of motte_realm_on_query_progress(), if it runs a query.
- * All functions are there since 0.1.0.
+ * BAD_STRUCT_SIZE; TRUNCATED by convention 9; FROZEN if it changes something that is frozen; DUPLICATE_VALUE if it writes
+ * values or the schema; CORRUPTED and INPUT_OUTPUT if it reads from the file; and INTERRUPTED, or CALLBACK of
+ * motte_realm_on_query_progress(), if it runs a query. All functions are there since 0.1.0.
  *
  * Contents: library, errors, handles, config, schema, realm, migration, maintenance, change batches, object, row,
  * object fields, embedded, collection, list, set, map, nested, query, bulk read, batch insert, import and export,
@@ -174,6 +174,7 @@ enum {
     MOTTE_E_VALUE_TOO_LARGE = -304,
     MOTTE_E_PRIMARY_KEY_IS_FIXED = -305,
     MOTTE_E_OVERFLOW = -306,
+    MOTTE_E_DUPLICATE_VALUE = -307,
 
     /* Schema. */
     MOTTE_E_UNKNOWN_CLASS = -401,
@@ -659,9 +660,9 @@ motte_status motte_config_get_option(const motte_config *config, const char *nam
 /* ---------------------------------------------------------------------------------------------------- schema
  *
  * A schema handle is a builder: classes and properties by position. The schema of an open realm is read with class and
- * property ids. The text form:  Person { id: int key, name: string?, age: int8 indexed, tags: list<string>,
- * friend: link<Person>, dogs: list<Dog>, langs: set<string>, scores: map<int>, home: link<Address>, extra: mixed }
- * embedded Address { city: string }  Dog { owners: inverse<Person.dogs> } */
+ * property ids. The text form:  Person { id: int key, name: string?, age: int8 indexed, mail: string? unique,
+ * tags: list<string>, friend: link<Person>, dogs: list<Dog>, langs: set<string>, scores: map<int>, home: link<Address>,
+ * extra: mixed }  embedded Address { city: string }  Dog { owners: inverse<Person.dogs> } */
 
 /* What kind of collection a property or a handle is. */
 typedef uint32_t motte_collection;
@@ -685,7 +686,8 @@ enum {
     MOTTE_PROP_INDEXED = 0x4,
     MOTTE_PROP_INT8 = 0x8,   /* ints, alone or in a collection: what is written must fit in 8 bits, else OVERFLOW */
     MOTTE_PROP_INT16 = 0x10, /* in 16 */
-    MOTTE_PROP_INT32 = 0x20  /* in 32; at most one of these, and none is 64 */
+    MOTTE_PROP_INT32 = 0x20, /* in 32; at most one of these, and none is 64 */
+    MOTTE_PROP_UNIQUE = 0x40 /* no two objects have the same value, else DUPLICATE_VALUE; any number may have null */
 };
 
 /* A property to declare. */

@@ -18,6 +18,17 @@ package struct IndexDeclaration: Sendable {
         self.parameters = parameters
     }
 
+    /// What a property that is marked as unique has.
+    package static func unique(_ property: String) -> IndexDeclaration {
+        IndexDeclaration(kind: "ordered", properties: [property], parameters: [1, 0])
+    }
+
+    /// The property that is unique by this.
+    fileprivate var uniqueProperty: String? {
+        guard properties.count == 1, declaresSame(as: .unique(properties[0])) else { return nil }
+        return properties[0]
+    }
+
     package func declaresSame(as other: IndexDeclaration) -> Bool {
         kind.hasSameBytes(as: other.kind) && parameters == other.parameters
             && properties.count == other.properties.count
@@ -26,4 +37,24 @@ package struct IndexDeclaration: Sendable {
 
     /// For messages: `ordered index of city, age`.
     package var text: String { "\(kind) index of \(properties.joined(separator: ", "))" }
+}
+
+extension ObjectType {
+    /// A unique property has an index, and an index of that kind makes its property unique: each says both.
+    static func settled(
+        _ properties: [Property], _ indexes: [IndexDeclaration]
+    ) -> (properties: [Property], indexes: [IndexDeclaration]) {
+        let known = indexes.compactMap(\.uniqueProperty)
+        guard !known.isEmpty || properties.contains(where: \.isUnique) else { return (properties, indexes) }
+        var (properties, indexes) = (properties, indexes)
+        for index in properties.indices {
+            let name = properties[index].name
+            if known.contains(where: { $0.hasSameBytes(as: name) }) {
+                properties[index].isUnique = true
+            } else if properties[index].isUnique {
+                indexes.append(.unique(name))
+            }
+        }
+        return (properties, indexes)
+    }
 }

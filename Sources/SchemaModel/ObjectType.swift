@@ -24,6 +24,7 @@ package struct ObjectType: Sendable {
         indexes: [IndexDeclaration] = []
     ) {
         self.name = name
+        let (properties, indexes) = Self.settled(properties, indexes)
         self.properties = properties
         self.tableKey = tableKey
         self.isEmbedded = isEmbedded

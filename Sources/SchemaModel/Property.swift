@@ -13,6 +13,8 @@ package struct Property: Sendable {
     package var isNullable: Bool
     package var isPrimaryKey: Bool
     package var isIndexed: Bool
+    /// No two objects have the same value; nulls do not count. Kept by an index of its own.
+    package var isUnique: Bool
     package var target: String?
     package var origin: String?
     /// nil before it is stored, and always for `linkingObjects`.
@@ -31,7 +33,14 @@ package struct Property: Sendable {
         self.isNullable = isNullable
         self.isPrimaryKey = isPrimaryKey
         self.isIndexed = isIndexed
+        isUnique = false
         self.target = target
+    }
+
+    package func unique(_ isUnique: Bool) -> Property {
+        var property = self
+        property.isUnique = isUnique
+        return property
     }
 
     /// The same as an inverse of that property of its target.
@@ -63,6 +72,7 @@ package struct Property: Sendable {
         name.hasSameBytes(as: other.name) && type == other.type && width == other.width
             && collection == other.collection
             && isNullable == other.isNullable && isPrimaryKey == other.isPrimaryKey && isIndexed == other.isIndexed
+            && isUnique == other.isUnique
             && target.hasSameBytes(as: other.target) && origin.hasSameBytes(as: other.origin)
     }
 }

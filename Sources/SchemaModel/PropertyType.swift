@@ -44,6 +44,8 @@ package enum PropertyType: UInt32, Sendable, CaseIterable {
 
     package var canBeIndexed: Bool { valueKind?.canBeIndexed ?? (self == .mixed) }
 
+    package var canBeUnique: Bool { PropertyType.scalars.contains(self) }
+
     /// Those of one value with a column, in the order of their numbers.
     package static let scalars: [PropertyType] = allCases.filter { $0 != .link && $0.valueKind != nil }
 

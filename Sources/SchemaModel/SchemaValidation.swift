@@ -45,6 +45,7 @@ package struct SchemaValidation {
         try checkLinkNullability(property, of: type)
         try checkPrimaryKeyType(property, of: type)
         try checkIndexedType(property, of: type)
+        try checkUniqueType(property, of: type)
         try checkEmbedded(property, of: type)
         try checkWidth(property, of: type)
     }
@@ -203,6 +204,22 @@ package struct SchemaValidation {
             throw broken(
                 type, property,
                 "has type \(property.type.name); bool, int, string, timestamp, objectId, uuid and mixed can be indexed")
+        }
+    }
+
+    private func checkUniqueType(_ property: Property, of type: ObjectType) throws(DatabaseError) {
+        guard property.isUnique else { return }
+        if property.isPrimaryKey {
+            throw broken(type, property, "is the primary key, which is unique anyway; take the mark 'unique' away")
+        }
+        if property.isCollection {
+            throw broken(type, property, "is a \(property.collection.name) and cannot be unique")
+        }
+        if !property.type.canBeUnique {
+            throw broken(
+                type, property,
+                "has type \(property.type.name); bools, numbers, strings, data, timestamps, objectIds and uuids can be "
+                    + "unique")
         }
     }
 

@@ -578,10 +578,18 @@ class Column(NamedTuple):
     target: int
 
 
+class Index(NamedTuple):
+    number: int
+    kind: str
+    columns: list[int]
+    parameters: bytes
+
+
 class Table(NamedTuple):
     number: int
     name: str
     columns: list[Column]
+    indexes: list[Index]
 
 
 class Reader:
@@ -628,13 +636,54 @@ class Reader:
                 columns.append(Column(column, column_name, kind, collection, column_flags, target))
             for _ in range(take("I")):
                 text(), take("I"), text()
+            indexes = []
             for _ in range(take("I")):
-                take("I"), text()
-                for _ in range(take("I")):
-                    take("I")
-                at += take("I")
-            tables.append(Table(number, name, columns))
+                index, index_kind = take("I"), text()
+                covered = [take("I") for _ in range(take("I"))]
+                size = take("I")
+                indexes.append(Index(index, index_kind, covered, record[at:at + size]))
+                at += size
+            tables.append(Table(number, name, columns, indexes))
         return tables
+
+    def ordered(self, index: Index) -> list[tuple[bytes, int]]:
+        """The entries of an ordered index: an object's bytes and its key."""
+        found: list[tuple[bytes, int]] = []
+        prefix = b"\7" + struct.pack(">I", index.number)
+        for page_key in sorted(key for key in self.entries if key.startswith(prefix)):
+            block, bound = self.entries[page_key], page_key[5:]
+            kind, form, groups, count, crc, zero = struct.unpack_from("<BBHIII", block)
+            need((kind, form, zero) == (0x4F, 1, 0), "a block of an ordered index is something unknown")
+            need(crc32c(block[:8], bytes(4), block[12:], page_key) == crc, "a block of an ordered index is damaged")
+            first, at, before = len(found), 16, b""
+
+            def take() -> int:
+                nonlocal at
+                value = shift = 0
+                while True:
+                    byte = block[at]
+                    at += 1
+                    value |= (byte & 0x7F) << shift
+                    if byte < 0x80:
+                        return value
+                    shift += 7
+
+            for _ in range(groups):
+                shared, size, keys, key = take(), take(), take(), take()
+                need(shared <= len(before), "a group shares more than there is")
+                before = before[:shared] + block[at:at + size]
+                at += size
+                found.append((before, key))
+                if keys > 1:
+                    width, at = block[at], at + 1
+                    others = numbers(block[at:], width, keys - 1)
+                    found += [(before, key + other) for other in others]
+                    at += width * (keys - 1)
+            need(at == len(block) and len(found) - first == count, "a block of an ordered index has another size")
+            whole = [entry + struct.pack(">Q", key) for entry, key in found]
+            need(bound <= whole[first] and (first == 0 or whole[first - 1] < bound), "a bound does not fit")
+        need(found == sorted(found), "an ordered index is out of order")
+        return found
 
     def objects(self, name: str) -> dict[int, dict[str, Any]]:
         """The objects of a class by their keys; links as keys, timestamps as (seconds, nanoseconds)."""

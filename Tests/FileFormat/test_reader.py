@@ -4,6 +4,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import pathlib
+import struct
 import subprocess
 import sys
 import uuid
@@ -248,3 +249,51 @@ def test_as_a_command(tmp_path: pathlib.Path) -> None:
                           timeout=60)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 910 and '"name": "late"' in done.stdout
+
+
+def test_ordered_indexes_have_what_the_document_says(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "unique.motte"
+    moments = [None if number % 3 == 0 else moment(number) for number in range(2_000)]
+    schema = """P { id: int key, text: string? unique, number: int? unique, real: double unique, at: timestamp? unique,
+                    data: data? unique, mark: uuid unique, no: bool? unique }"""
+    with motte.open(path, schema=schema) as db:
+        made = db.model("P")
+        for step in range(4):
+            with db.write():
+                for number in range(step, 2_000, 4):
+                    db.add(made(
+                        id=number, text=None if number % 5 == 0 else f"text\0{number}" * (number % 9 + 1),
+                        number=None if number % 4 == 0 else number - 1_000, real=number / 7 - 99, at=moments[number],
+                        data=None if number % 7 == 0 else number.to_bytes(2, "little"),
+                        mark=uuid.UUID(int=number << 90),
+                        no={1: True, 2: False}.get(number)))
+
+    found = reader.Reader(str(path))
+
+    table = found.tables[0]
+    rows = found.objects("P")
+    assert [index.kind for index in table.indexes] == ["ordered"] * 7
+    for index in table.indexes:
+        assert index.parameters == b"\1\0"
+        column = next(column for column in table.columns if column.number == index.columns[0])
+        wanted = sorted((entry(row[column.name]), key) for key, row in rows.items())
+        assert found.ordered(index) == wanted, column.name
+
+
+def entry(value: Any) -> bytes:
+    """The bytes of a value in an ordered index."""
+    if value is None:
+        return b"\0"
+    if isinstance(value, bool):
+        return bytes([1, value])
+    if isinstance(value, int):
+        return b"\1" + (value + (1 << 63)).to_bytes(8, "big")
+    if isinstance(value, float):
+        raw = int.from_bytes(struct.pack(">d", value + 0.0), "big")
+        return b"\1" + (raw ^ (1 << 63) if raw >> 63 == 0 else raw ^ ((1 << 64) - 1)).to_bytes(8, "big")
+    if isinstance(value, tuple):
+        return entry(value[0]) + value[1].to_bytes(4, "big")
+    if isinstance(value, uuid.UUID):
+        return b"\1" + value.bytes
+    raw_text = value.encode() if isinstance(value, str) else value
+    return b"\1" + raw_text.replace(b"\0", b"\0\xff") + b"\0\0"

@@ -18,7 +18,7 @@ import Testing
         Dog {
             `the name`: string key,
             owner: link<Person>,
-            seen: timestamp,
+            seen: timestamp unique,
             photo: data?,
             ok: bool,
             weight: float,
@@ -54,8 +54,8 @@ import Testing
         ),
         ("Dog { a: int, b", "schema text, line 1, column 16: expected ':', found the end"),
         (
-            "Dog { a: int unique }",
-            "schema text, line 1, column 14: expected 'key', 'indexed' or the next property, found 'unique'"
+            "Dog { a: int often }",
+            "schema text, line 1, column 14: expected 'key', 'indexed', 'unique' or the next property, found 'often'"
         ),
         ("`Dog", "schema text, line 1, column 1: this backquote is not closed"),
     ])

@@ -52,6 +52,7 @@ private func text(_ code: ErrorCode) -> (name: StaticString, message: StaticStri
     case .valueTooLarge: ("MOTTE_E_VALUE_TOO_LARGE", "The value is larger than can be stored.")
     case .primaryKeyIsFixed: ("MOTTE_E_PRIMARY_KEY_IS_FIXED", "A primary key cannot be changed.")
     case .overflow: ("MOTTE_E_OVERFLOW", "The result does not fit its type.")
+    case .duplicateValue: ("MOTTE_E_DUPLICATE_VALUE", "Another object has this value of a unique property.")
     case .unknownClass: ("MOTTE_E_UNKNOWN_CLASS", "There is no such class.")
     case .unknownProperty: ("MOTTE_E_UNKNOWN_PROPERTY", "The class has no such property.")
     case .schemaInvalid: ("MOTTE_E_SCHEMA_INVALID", "The schema is not valid.")

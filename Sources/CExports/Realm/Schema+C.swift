@@ -103,7 +103,7 @@ private func declaredProperty(_ spec: motte_prop_spec) throws(DatabaseError) -> 
         isPrimaryKey: spec.flags & PropertyFlags.primaryKey != 0,
         isIndexed: spec.flags & PropertyFlags.indexed != 0,
         target: try optionalText(spec.target, spec.target_size)
-    ).listing(origin: try optionalText(spec.origin, spec.origin_size))
+    ).unique(spec.flags & PropertyFlags.unique != 0).listing(origin: try optionalText(spec.origin, spec.origin_size))
 }
 
 enum PropertyFlags {
@@ -113,7 +113,8 @@ enum PropertyFlags {
     static let int8 = UInt32(MOTTE_PROP_INT8)
     static let int16 = UInt32(MOTTE_PROP_INT16)
     static let int32 = UInt32(MOTTE_PROP_INT32)
-    static let all = nullable | primaryKey | indexed | int8 | int16 | int32
+    static let unique = UInt32(MOTTE_PROP_UNIQUE)
+    static let all = nullable | primaryKey | indexed | int8 | int16 | int32 | unique
 
     /// nil for several at once.
     static func width(_ flags: UInt32) -> IntWidth? {
@@ -137,7 +138,7 @@ enum PropertyFlags {
 
     static func of(_ property: Property) -> UInt32 {
         (property.isNullable ? nullable : 0) | (property.isPrimaryKey ? primaryKey : 0)
-            | (property.isIndexed ? indexed : 0) | flag(property.width)
+            | (property.isIndexed ? indexed : 0) | (property.isUnique ? unique : 0) | flag(property.width)
     }
 }
 

@@ -16,6 +16,7 @@ package struct ClassFields: Sendable {
         package let isCollection: Bool
         package let isPrimaryKey: Bool
         package let isIndexed: Bool
+        package let isUnique: Bool
         package let origin: String?
         /// Of the types that most properties have.
         let common: CommonField?
@@ -82,7 +83,8 @@ package struct ClassFields: Sendable {
                     name: name, columnName: mapping[name] ?? name, offset: offset, access: access, shape: access.shape,
                     isCollection: access.isCollection,
                     isPrimaryKey: declared.options.contains(.primaryKey) || primaryKey == name,
-                    isIndexed: declared.options.contains(.indexed) || indexed.contains(name), origin: declared.origin,
+                    isIndexed: declared.options.contains(.indexed) || indexed.contains(name),
+                    isUnique: declared.options.contains(.unique), origin: declared.origin,
                     common: CommonField(access)))
             return true
         }
@@ -104,7 +106,7 @@ package struct ClassFields: Sendable {
                     collection: field.shape.collection, isNullable: field.shape.isNullable,
                     isPrimaryKey: field.isPrimaryKey, isIndexed: field.isIndexed && !field.isPrimaryKey,
                     target: field.shape.target?.className()
-                ).listing(origin: origin)
+                ).unique(field.isUnique).listing(origin: origin)
             }, isEmbedded: type is EmbeddedObject.Type)
     }
 }

@@ -150,6 +150,16 @@ extension Persisted where Value.PersistedType: _Indexable {
     }
 }
 
+extension Persisted where Value.PersistedType: _Indexable {
+    /// A property of which no two objects have the same value, if `unique` is true; any number may have nil. It has an
+    /// index. A write of a value that another object has throws, or is reported as misuse where it cannot throw.
+    @inlinable public init(unique: Bool) { self.init(.unset, unique ? 4 : 0) }
+    /// A unique property with an initial value.
+    @inlinable public init(wrappedValue value: Value, unique: Bool) {
+        self.init(.initial(value), unique ? 4 : 0)
+    }
+}
+
 extension Persisted where Value: LinkingObjectsProtocol {
     /// Inverse links: the objects whose property of that name links here. Computed, never stored or set.
     @inlinable public init(originProperty: String) { self.init(.origin(originProperty), 0) }
@@ -161,6 +171,7 @@ package struct FieldOptions: OptionSet, Sendable {
     package init(rawValue: UInt32) { self.rawValue = rawValue }
     package static let primaryKey = FieldOptions(rawValue: 1)
     package static let indexed = FieldOptions(rawValue: 2)
+    package static let unique = FieldOptions(rawValue: 4)
 }
 
 // MARK: By place, for whoever knows an object's class only at run time

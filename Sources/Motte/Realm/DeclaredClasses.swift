@@ -71,10 +71,12 @@ enum DeclaredClasses {
             // An index serves both.
             var same = property
             same.isIndexed = properties[index].isIndexed
+            same.isUnique = properties[index].isUnique
             guard properties[index].declaresSame(as: same) else {
                 throw differs(view.name, "they declare '\(property.name)' differently", property.name)
             }
             if property.isIndexed { properties[index].isIndexed = true }
+            if property.isUnique { properties[index].isUnique = true }
         }
         if let mine = known.primaryKey, let other = view.primaryKey, mine.name != other.name {
             throw differs(view.name, "their primary keys are '\(mine.name)' and '\(other.name)'")

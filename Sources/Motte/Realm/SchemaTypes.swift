@@ -87,6 +87,8 @@ public struct Property: Sendable {
     public let isMap: Bool
     /// Whether it has an index; a primary key always has.
     public let isIndexed: Bool
+    /// Whether no two objects have the same value, apart from nil; a primary key is unique without this.
+    public let isUnique: Bool
     package let isPrimary: Bool
     /// Whether it may be nil; of a collection, whether its elements may. False for mixed values, which hold null by
     /// themselves.
@@ -105,7 +107,8 @@ public struct Property: Sendable {
         isArray = property.isList || property.type == .linkingObjects
         isSet = property.isSet
         isMap = property.isMap
-        isIndexed = property.hasIndex
+        isIndexed = property.hasIndex || property.isUnique
+        isUnique = property.isUnique
         isPrimary = property.isPrimaryKey
         // A mixed value has a none of its own.
         isOptional = property.isNullable && property.type != .mixed

@@ -6,7 +6,7 @@
 ///     type     := primitive '?'? | ('list' | 'set' | 'map') '<' (primitive | class) '?'? '>'
 ///               | 'link' '<' class '>' '!'?
 ///               | 'inverse' '<' class '.' name '>'
-///     mark     := 'key' | 'indexed'
+///     mark     := 'key' | 'indexed' | 'unique'
 import MotteValues
 
 struct SchemaParser {
@@ -60,7 +60,8 @@ struct SchemaParser {
             switch word {
             case "key": property.isPrimaryKey = true
             case "indexed": property.isIndexed = true
-            default: throw unexpected("'key', 'indexed' or the next property")
+            case "unique": property.isUnique = true
+            default: throw unexpected("'key', 'indexed', 'unique' or the next property")
             }
             try advance()
         }

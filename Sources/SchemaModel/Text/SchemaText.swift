@@ -3,6 +3,7 @@
 ///     Person {
 ///         id: int key,
 ///         name: string?,
+///         mail: string? unique,
 ///         age: int indexed,
 ///         floor: int8?,
 ///         tags: list<string>,
@@ -39,6 +40,7 @@ package enum SchemaText {
         var text = quoted(property.name) + ": " + typeText(property)
         if property.isPrimaryKey { text += " key" }
         if property.isIndexed { text += " indexed" }
+        if property.isUnique { text += " unique" }
         return text
     }
 

@@ -45,9 +45,12 @@ struct InfoCommand: ParsableCommand {
             let rows = own == rowGroupSize ? "" : ", \(own) rows per row group"
             let indexed = type.properties.filter(\.hasIndex).map(\.name)
             let indexes = indexed.isEmpty ? "" : "  indexed: \(indexed.joined(separator: ", "))"
+            let unique = type.properties.filter(\.isUnique).map(\.name)
+            let uniques = unique.isEmpty ? "" : "  unique: \(unique.joined(separator: ", "))"
             let kind = type.isEmbedded ? "embedded  " : "class     "
             printLine(
-                "\(kind)\(type.name): \(table.liveCount) objects, \(type.properties.count) properties\(rows)\(indexes)")
+                "\(kind)\(type.name): \(table.liveCount) objects, \(type.properties.count) properties\(rows)\(indexes)"
+                    + uniques)
         }
     }
 

@@ -39,6 +39,7 @@ package enum ErrorCode: Int32, Sendable, CaseIterable {
     case valueTooLarge = -304
     case primaryKeyIsFixed = -305
     case overflow = -306
+    case duplicateValue = -307
 
     // Schema.
     case unknownClass = -401

@@ -159,6 +159,12 @@ static void schemas(void) {
     MUST(motte_schema_text(built, &text));
     CHECK(strstr(text.data, "lives: int8") != NULL);
     motte_buf_dispose(&text);
+    spec.name = "chip";
+    spec.flags = MOTTE_PROP_UNIQUE;
+    STATUS(MOTTE_OK, motte_schema_add_prop(built, 0, &spec, NULL));
+    MUST(motte_schema_text(built, &text));
+    CHECK(strstr(text.data, "chip: int unique") != NULL);
+    motte_buf_dispose(&text);
     spec.flags = 0;
     spec.type = MOTTE_TYPE_LINK;
     spec.name = "owner";

@@ -59,6 +59,7 @@ package struct IndexCapabilities: OptionSet, Sendable {
 package final class TableIndex: Sendable {
     package let key: IndexKey
     package let table: TableKey
+    package let className: String
     package let kind: any IndexKind
     /// In the kind's own form.
     package let parameters: [UInt8]
@@ -72,6 +73,7 @@ package final class TableIndex: Sendable {
         self.kind = kind
         self.parameters = parameters
         self.table = table.key
+        className = table.name
         self.slots = slots
         columns = slots.map { table.columns[$0] }
     }

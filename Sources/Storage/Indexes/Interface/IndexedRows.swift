@@ -104,6 +104,9 @@ package struct IndexedRows {
         return (ints, ObjectKey(firstKey))
     }
 
+    /// Rows of one call that inserts.
+    var isBatch: Bool { if case .batch = source { true } else { false } }
+
     /// Whether a batch names the column; where it does not all rows have the default.
     func isNamed(_ column: Int) -> Bool {
         guard case .batch(let batch, let slots) = source else { return true }

@@ -10,6 +10,7 @@ from ._ffi import NULL, ffi, lib, sized
 from ._handles import out, own, take_text
 
 NULLABLE, PRIMARY_KEY, INDEXED = lib.MOTTE_PROP_NULLABLE, lib.MOTTE_PROP_PRIMARY_KEY, lib.MOTTE_PROP_INDEXED
+UNIQUE = lib.MOTTE_PROP_UNIQUE
 #: Flags of ints by their bits.
 WIDTHS: dict[int, int] = {64: 0, 8: lib.MOTTE_PROP_INT8, 16: lib.MOTTE_PROP_INT16, 32: lib.MOTTE_PROP_INT32}
 

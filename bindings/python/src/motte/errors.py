@@ -47,6 +47,7 @@ class Code(enum.IntEnum):
     VALUE_TOO_LARGE = -304
     PRIMARY_KEY_IS_FIXED = -305
     OVERFLOW = -306
+    DUPLICATE_VALUE = -307
     UNKNOWN_CLASS = -401
     UNKNOWN_PROPERTY = -402
     SCHEMA_INVALID = -403
@@ -305,6 +306,11 @@ class PrimaryKeyIsFixedError(DataError):
 class NumberOverflowError(DataError, OverflowError):
     """A number or a time that the property cannot hold exactly."""
     code = Code.OVERFLOW
+
+
+class DuplicateValueError(DataError):
+    """Another object has this value of a property that is unique; the message names both."""
+    code = Code.DUPLICATE_VALUE
 
 
 class UnknownClassError(SchemaError, LookupError):

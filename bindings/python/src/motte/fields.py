@@ -62,29 +62,33 @@ MISSING: Any = _Missing()
 class Field:
     """What field() and backlinks() say about a property, before its class is made."""
 
-    __slots__ = ("default", "default_factory", "primary_key", "indexed", "origin", "stored_name")
+    __slots__ = ("default", "default_factory", "primary_key", "indexed", "unique", "origin", "stored_name")
 
     def __init__(self, default: Any = MISSING, default_factory: Any = MISSING, primary_key: bool = False,
-                 indexed: bool = False, origin: Optional[str] = None, stored_name: Optional[str] = None) -> None:
+                 indexed: bool = False, unique: bool = False, origin: Optional[str] = None,
+                 stored_name: Optional[str] = None) -> None:
         self.default, self.default_factory = default, default_factory
-        self.primary_key, self.indexed, self.origin, self.stored_name = primary_key, indexed, origin, stored_name
+        self.primary_key, self.indexed, self.unique = primary_key, indexed, unique
+        self.origin, self.stored_name = origin, stored_name
 
 
 @overload
-def field(*, primary_key: bool = False, indexed: bool = False, stored_name: Optional[str] = None) -> Any: ...
+def field(*, primary_key: bool = False, indexed: bool = False, unique: bool = False,
+          stored_name: Optional[str] = None) -> Any: ...
 @overload
-def field(*, default: Any, primary_key: bool = False, indexed: bool = False,
+def field(*, default: Any, primary_key: bool = False, indexed: bool = False, unique: bool = False,
           stored_name: Optional[str] = None) -> Any: ...
 @overload
 def field(*, default_factory: Callable[[], Any], primary_key: bool = False, indexed: bool = False,
-          stored_name: Optional[str] = None) -> Any: ...
+          unique: bool = False, stored_name: Optional[str] = None) -> Any: ...
 def field(*, default: Any = MISSING, default_factory: Any = MISSING, primary_key: bool = False,
-          indexed: bool = False, stored_name: Optional[str] = None) -> Any:
-    """Says more about a property than its annotation can. `stored_name` is what the file calls it, where that is
+          indexed: bool = False, unique: bool = False, stored_name: Optional[str] = None) -> Any:
+    """Says more about a property than its annotation can. Of a `unique` one no two objects have the same value, else
+    `DuplicateValueError`; any number may have None. `stored_name` is what the file calls it, where that is
     another name: one that is taken in Python, or that programs in other languages know."""
     if default is not MISSING and default_factory is not MISSING:
         raise TypeError("give a default or a default_factory, not both")
-    return Field(default, default_factory, primary_key, indexed, stored_name=stored_name)
+    return Field(default, default_factory, primary_key, indexed, unique, stored_name=stored_name)
 
 
 def backlinks(origin: str, *, init: Literal[False] = False) -> Any:

@@ -20,7 +20,7 @@ from ._convert import (
 )
 from ._protocols import AnyDatabase
 from ._realm import PropertyInfo, Realm, prop_array
-from ._schema import INDEXED, NULLABLE, PRIMARY_KEY, WIDTHS, ClassSpec, PropertySpec, Schema
+from ._schema import INDEXED, NULLABLE, PRIMARY_KEY, UNIQUE, WIDTHS, ClassSpec, PropertySpec, Schema
 from .backlinks import Backlinks
 from .converters import EnumConverter
 from .fields import INTS, LIST, MAP, MISSING, SET, SINGLE, Declared, Field, Float32, named
@@ -63,7 +63,7 @@ def _property(cls: type[Model], declared: Declared) -> PropertySpec:
         target = model._stored_name
         origin = origin if origin is None else model._stored_step(origin)[0]
     flags = (NULLABLE * declared.nullable | PRIMARY_KEY * declared.field.primary_key
-             | INDEXED * declared.field.indexed | WIDTHS[declared.bits])
+             | INDEXED * declared.field.indexed | UNIQUE * declared.field.unique | WIDTHS[declared.bits])
     return PropertySpec(
         declared.stored_name, declared.type, declared.collection, flags, target, origin)
 
@@ -106,7 +106,8 @@ def made_class(name: str, properties: Iterable[PropertyInfo], embedded: bool = F
         is_key = bool(info.flags & PRIMARY_KEY)
         # Defaults are not stored; what a property of this type starts with stands in.
         default = None if nullable else MISSING if is_key else _ZEROS[info.type]
-        namespace[info.name] = Field(default, primary_key=is_key, indexed=bool(info.flags & INDEXED))
+        namespace[info.name] = Field(default, primary_key=is_key, indexed=bool(info.flags & INDEXED),
+                                     unique=bool(info.flags & UNIQUE))
     namespace["__annotations__"] = annotations
     namespace["_is_made"] = True
     return type(name, (EmbeddedModel if embedded else Model,), namespace)

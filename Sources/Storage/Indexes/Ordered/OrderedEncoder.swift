@@ -1,0 +1,169 @@
+/// Makes blocks of an ordered index out of entries in order.
+import MottePages
+import MotteValues
+
+struct OrderedEncoder {
+    static let defaultBlockBytes = IndexBlockEncoder.defaultBlockBytes
+    let blockBytes: Int
+    /// What all page keys of the index begin with.
+    let prefix: [UInt8]
+
+    init(prefix: [UInt8], blockBytes: Int = OrderedEncoder.defaultBlockBytes) {
+        self.prefix = prefix
+        self.blockBytes = blockBytes
+    }
+
+    /// Entries with the same bytes.
+    private struct Run {
+        var range: Range<Int>
+        var shared: Int
+    }
+
+    private static func numberSize(_ value: UInt64) -> Int { max(1, (70 - (value | 1).leadingZeroBitCount) / 7) }
+
+    private static func width(_ difference: UInt64) -> Int { (71 - (difference | 1).leadingZeroBitCount) / 8 }
+
+    private static func size(_ items: OrderedItems, _ run: Run) -> Int {
+        let first = items.list[run.range.lowerBound], last = items.list[run.range.upperBound - 1]
+        let suffix = first.count - run.shared
+        let head =
+            numberSize(UInt64(run.shared)) + numberSize(UInt64(suffix)) + suffix
+            + numberSize(UInt64(run.range.count)) + numberSize(first.key)
+        guard run.range.count > 1 else { return head }
+        return head + 1 + (run.range.count - 1) * width(last.key &- first.key)
+    }
+
+    private static func shared(_ items: OrderedItems, _ left: Int, _ right: Int) -> Int {
+        let one = items.bytes(items.list[left]), two = items.bytes(items.list[right])
+        let most = min(one.count, two.count)
+        var same = 0
+        while same < most, one[same] == two[same] { same &+= 1 }
+        return same
+    }
+
+    /// The run that begins at `start`: of the entries before `end`, those with its bytes.
+    private static func run(_ items: OrderedItems, _ start: Int, _ end: Int, isFirst: Bool) -> Run {
+        let offset = items.list[start].offset
+        var next = start + 1
+        // Equal bytes are kept once.
+        while next < end, items.list[next].offset == offset { next += 1 }
+        return Run(range: start ..< next, shared: isFirst ? 0 : shared(items, start - 1, start))
+    }
+
+    /// What all of it would take in one block.
+    func size(_ items: OrderedItems) -> Int {
+        var size = OrderedBlock.headerSize
+        var start = 0
+        while start < items.count {
+            let run = Self.run(items, start, items.count, isFirst: start == 0)
+            size += Self.size(items, run)
+            start = run.range.upperBound
+        }
+        return size
+    }
+
+    /// How many of the entries from `start` on make the next block of at most `limit` bytes.
+    private func fill(_ items: OrderedItems, from start: Int, limit: Int) -> Int {
+        var size = OrderedBlock.headerSize
+        var next = start
+        var groups = 0
+        while next < items.count, groups < Int(UInt16.max) {
+            var run = Self.run(items, next, items.count, isFirst: next == start)
+            let whole = Self.size(items, run)
+            if size + whole <= limit {
+                size += whole
+                next = run.range.upperBound
+                groups += 1
+                continue
+            }
+            // As many of its keys as there is room for.
+            var low = 0, high = run.range.count
+            while low < high {
+                let middle = (low + high + 1) / 2
+                run.range = next ..< next + middle
+                if size + Self.size(items, run) <= limit { low = middle } else { high = middle - 1 }
+            }
+            next += low
+            break
+        }
+        // One fits in any case.
+        return max(next, start + 1) - start
+    }
+
+    /// Puts blocks for all entries, of which the first has the page key of `bound`. Even ones, or full ones where more
+    /// may come behind. Where `isOpen` the last block is left: the number of entries that were put, and the bound of
+    /// what comes next.
+    func put(
+        _ items: OrderedItems, bound: [UInt8], isFilling: Bool, isOpen: Bool = false, into batch: inout PageBatch
+    ) -> (count: Int, bound: [UInt8]) {
+        var limit = blockBytes
+        if !isFilling {
+            let total = size(items)
+            let parts = (total + blockBytes - 1) / blockBytes
+            if parts > 1 { limit = min(blockBytes, total / parts + blockBytes / 16) }
+        }
+        var start = 0
+        var bound = bound
+        while start < items.count {
+            let end = start + fill(items, from: start, limit: limit)
+            if isOpen, end == items.count { break }
+            let pageKey = prefix + bound
+            batch.put(pageKey, encode(items, start ..< end, pageKey))
+            if end < items.count { bound = separator(items, end) }
+            start = end
+        }
+        return (start, bound)
+    }
+
+    /// The shortest bytes above the entry before and not above this one.
+    private func separator(_ items: OrderedItems, _ index: Int) -> [UInt8] {
+        let before = items.whole(items.list[index - 1]), this = items.whole(items.list[index])
+        var same = 0
+        while same < min(before.count, this.count), before[same] == this[same] { same += 1 }
+        return Array(this.prefix(same + 1))
+    }
+
+    private func encode(_ items: OrderedItems, _ range: Range<Int>, _ pageKey: [UInt8]) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: OrderedBlock.headerSize)
+        bytes.reserveCapacity(blockBytes)
+        var groups = 0
+        var start = range.lowerBound
+        while start < range.upperBound {
+            let run = Self.run(items, start, range.upperBound, isFirst: start == range.lowerBound)
+            let first = items.list[start]
+            Self.append(UInt64(run.shared), to: &bytes)
+            Self.append(UInt64(first.count - run.shared), to: &bytes)
+            Self.append(UInt64(run.range.count), to: &bytes)
+            Self.append(first.key, to: &bytes)
+            bytes.append(contentsOf: items.bytes(first)[run.shared...])
+            if run.range.count > 1 {
+                let width = Self.width(items.list[run.range.upperBound - 1].key &- first.key)
+                bytes.append(UInt8(width))
+                for index in run.range.dropFirst() {
+                    withUnsafeBytes(of: (items.list[index].key &- first.key).littleEndian) {
+                        bytes.append(contentsOf: $0.prefix(width))
+                    }
+                }
+            }
+            groups += 1
+            start = run.range.upperBound
+        }
+        bytes.withUnsafeMutableBytes { raw in
+            raw.storeBytes(of: OrderedBlock.kind, toByteOffset: 0, as: UInt8.self)
+            raw.storeBytes(of: OrderedBlock.format, toByteOffset: 1, as: UInt8.self)
+            raw.storeBytes(of: UInt16(groups).littleEndian, toByteOffset: 2, as: UInt16.self)
+            raw.storeBytes(of: UInt32(range.count).littleEndian, toByteOffset: 4, as: UInt32.self)
+            IndexBlock.seal(raw, pageKey)
+        }
+        return bytes
+    }
+
+    private static func append(_ value: UInt64, to bytes: inout [UInt8]) {
+        var rest = value
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(truncatingIfNeeded: rest))
+    }
+}
