@@ -922,7 +922,7 @@ int32_t motte_realm_in_write(const motte_realm *realm);
 
 /** Advances to the newest version and delivers changes; tells whether there was one.
  *  Thread: owner. Result: -. Optional: out_advanced. Errors: ALREADY_IN_WRITE, FROZEN, REENTRANT, SCHEMA_CHANGED,
- *  CALLBACK. */
+ *  CALLBACK; OVERFLOW of observed groups. */
 motte_status motte_realm_refresh(motte_realm *realm, bool *out_advanced);
 
 /** Waits until somebody else has committed a newer version than the one shown; PENDING after the timeout.
@@ -2332,6 +2332,16 @@ motte_status motte_observe_object(const motte_object *object, uint32_t flags, mo
  *  Thread: owner. Result: O. Errors: ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_observe_coll(const motte_coll *coll, uint32_t flags, motte_changes_fn callback, void *userdata,
                                 motte_free_fn free_userdata, motte_token **out_token);
+
+/** Notifies which groups came, went or have other values; the first change set is an initial one. Groups are
+ *  distinguished by their keys: a group whose keys stay and whose aggregates are other ones is modified, and one that
+ *  changes its place in a SORT is deleted and inserted, or modified where the others move around it. Places are those
+ *  among the groups before and after. A commit that changes no property that the groups and their query read notifies
+ *  of nothing. Groups that cannot be made, as of a sum that overflows, are an error of the call that delivers. `flags`
+ *  is 0.
+ *  Thread: owner. Result: O. Errors: ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
+motte_status motte_observe_groups(const motte_groups *groups, uint32_t flags, motte_changes_fn callback, void *userdata,
+                                  motte_free_fn free_userdata, motte_token **out_token);
 
 /* Key paths limit what a token is notified of: names of properties with dots between them, "toys.brand.name", through
  * links, lists, sets, maps, inverse properties, embedded objects and mixed values. Inserted and deleted elements, and

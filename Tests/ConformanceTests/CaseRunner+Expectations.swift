@@ -68,7 +68,7 @@ extension CaseRunner {
         return true
     }
 
-    private func needGroups(_ input: inout CaseCursor) throws -> LiveGroups {
+    func needGroups(_ input: inout CaseCursor) throws -> LiveGroups {
         let text = try input.needText()
         let arguments = try input.acceptArguments(resolve).map(\.owned)
         try input.need("of")
@@ -241,6 +241,10 @@ extension CaseRunner {
             let sections = try sections(try input.needName())
             let section = sections.section(for: try input.needValue(resolve).owned)
             tokens[name] = try section.observe(keyPaths: paths)
+            return
+        }
+        if input.accept("groups") {
+            tokens[name] = try needGroups(&input).observe()
             return
         }
         if input.accept("realm") {

@@ -1,6 +1,7 @@
 // Groups of results in Swift: rows with names, aggregates by methods and by text, names of the program.
 import Foundation
 import Motte
+import MotteValues
 import Testing
 
 class GroupedTown: Object {
@@ -74,5 +75,66 @@ class GroupedVisit: Object {
         #expect(groups.count == 3 && groups[2]["guest"] == .string("Cy"))
         // Rows stay what they were.
         #expect(before[0]["COUNT", as: Int.self] == 2)
+    }
+
+    private static func text(_ change: RealmCollectionChange<Groups>) -> String {
+        switch change {
+        case .initial(let groups): "initial \(groups.count)"
+        case .update(let groups, let deletions, let insertions, let modifications):
+            "\(groups.count): -\(deletions)+\(insertions)~\(modifications)"
+        case .error(let error): "\(error)"
+        }
+    }
+
+    @Test func observersAreNotifiedByKey() throws {
+        let realm = try Self.realm()
+        let visits = realm.objects(GroupedVisit.self)
+        var seen: [String] = []
+        let token = visits.grouped("GROUP(guest) COUNT, SUM(nights)").observe { seen.append(Self.text($0)) }
+        realm.refresh()
+        try realm.write { realm.create(GroupedVisit.self, value: ["guest": "Cy"]) }
+        try realm.write { visits[0].price = 7 }
+        try realm.write { visits[0].nights = 7 }
+        try realm.write { realm.delete(visits.where { $0.guest == "Bo" }) }
+        #expect(seen == ["initial 2", "3: -[]+[2]~[]", "3: -[]+[]~[0]", "2: -[1]+[]~[]"])
+        token.invalidate()
+        try realm.write { realm.delete(visits) }
+        #expect(seen.count == 4)
+        let broken = try misuses {
+            try realm.write { _ = visits.grouped(by: "guest").observe { _ in } }
+            _ = visits.grouped(by: "guest").freeze().observe { _ in }
+        }
+        #expect(broken.count == 2)
+    }
+
+    @Test func observersMayBeElsewhere() async throws {
+        let url = temporaryURL()
+        let realm = try makeRealm([GroupedTown.self, GroupedVisit.self], url: url)
+        try realm.write { realm.create(GroupedVisit.self, value: ["guest": "Ada"]) }
+        let queue = DispatchQueue(label: "groups")
+        let seen = Locked<[String]>([])
+        let token = realm.objects(GroupedVisit.self).grouped(by: "guest").observe(on: queue) { change in
+            seen.withLock { $0.append(Self.text(change)) }
+        }
+        try await eventually { seen.withLock { $0 } == ["initial 1"] }
+        let configuration = realm.configuration
+        try await Task.detached {
+            let other = try Realm(configuration: configuration)
+            try other.write { other.create(GroupedVisit.self, value: ["guest": "Bo"]) }
+        }.value
+        try await eventually { seen.withLock { $0.count } == 2 }
+        #expect(seen.withLock { $0[1] } == "2: -[]+[1]~[]")
+        token.invalidate()
+    }
+
+    @Test func frozenGroupsStay() throws {
+        let realm = try Self.realm()
+        let live = realm.objects(GroupedVisit.self).grouped(by: "guest")
+        let frozen = live.freeze()
+        #expect(frozen.isFrozen && !live.isFrozen && frozen.freeze().isFrozen)
+        try realm.write { realm.delete(realm.objects(GroupedVisit.self)) }
+        #expect(live.count == 0 && frozen.count == 2)
+        let names = try inAThread { frozen.map { $0["guest", as: String.self] } }
+        #expect(names == ["Ada", "Bo"])
     }
 }

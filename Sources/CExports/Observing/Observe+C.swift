@@ -136,6 +136,19 @@ public func motte_observe_coll(
     observe(collection: coll, nil, by: Listener(flags, callback, userdata, free_userdata, out_token))
 }
 
+@_cdecl("motte_observe_groups") @implementation
+public func motte_observe_groups(
+    _ groups: OpaquePointer?, _ flags: UInt32, _ callback: motte_changes_fn?, _ userdata: UnsafeMutableRawPointer?,
+    _ free_userdata: motte_free_fn?, _ out_token: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    observe(
+        { () throws(DatabaseError) in (try Handles.groups(groups).box.core, nil) },
+        by: Listener(flags, callback, userdata, free_userdata, out_token)
+    ) { (deliver) throws(DatabaseError) in
+        try Handles.groups(groups).box.groups.observe(deliver)
+    }
+}
+
 @_cdecl("motte_observe_object_paths") @implementation
 public func motte_observe_object_paths(
     _ object: OpaquePointer?, _ paths: UnsafePointer<motte_str>?, _ path_count: Int, _ flags: UInt32,

@@ -2,7 +2,9 @@
 ///
 ///     realm.objects(Person.self).grouped("age > %@ GROUP(city) COUNT, AVG(age) SORT(COUNT DESC)", 18)
 ///     realm.objects(Person.self).grouped(by: "city", aggregating: [.count, .average("age").named("age")])
+import Dispatch
 import MotteLiveObjects
+import MotteNotifications
 import MotteQueryEngine
 import MotteValues
 
@@ -122,6 +124,48 @@ public struct Groups: RandomAccessCollection {
         guard let table else { return [] }
         return (0 ..< table.count).map { GroupRow(table, $0, session) }
     }
+
+    // MARK: Observing and freezing
+
+    /// Notifies which groups came, went or have other values; the first call has the groups as they are. Groups are
+    /// distinguished by their keys; those that an order moves are deleted and inserted. Observing in a write
+    /// transaction, or of something frozen, is misuse.
+    ///
+    /// - Parameters:
+    ///   - queue: a serial queue to be notified on; nil: the owner of the realm.
+    ///   - block: gets the change sets, with groups to look at where it is called.
+    public func observe(
+        on queue: DispatchQueue? = nil, _ block: @escaping (RealmCollectionChange<Groups>) -> Void
+    ) -> NotificationToken {
+        guard let live, let session else { return unmanagedToken() }
+        guard let queue else {
+            return session.token { () throws(DatabaseError) in
+                try live.observe { (changes) throws(DatabaseError) in block(.from(changes, of: self)) }
+            }
+        }
+        let grouping = live.grouping
+        return ObserveElsewhere.on(queue, _CollectionHandle(live.base, session)) { (handle: _CollectionHandle) in
+            guard let base = handle.live as? LiveResults else { return NotificationToken() }
+            return Groups(LiveGroups(base, grouping), handle.session).observe(block)
+        }
+    }
+
+    /// The groups as they are now, for ever and for every thread; within a write transaction as they were before it.
+    public func freeze() -> Groups {
+        guard let live, let session else {
+            misuse("Groups of unmanaged collections cannot be frozen.", .invalidInput)
+            return self
+        }
+        if live.session.isFrozen { return self }
+        return attempt(or: self) { () throws(DatabaseError) in
+            let frozen = try session.frozen()
+            guard let base = try live.base.frozen(in: frozen.session) as? LiveResults else { return self }
+            return Groups(LiveGroups(base, live.grouping), frozen)
+        }
+    }
+
+    /// Whether they are fixed, and may be used on every thread.
+    public var isFrozen: Bool { live?.session.isFrozen ?? false }
 
     /// Over the groups as they are when it is made.
     public func makeIterator() -> IndexingIterator<[GroupRow]> { rows.makeIterator() }

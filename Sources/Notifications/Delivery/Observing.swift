@@ -84,6 +84,15 @@ extension LiveCollection {
     }
 }
 
+extension LiveGroups {
+    /// Notifies which groups came, went or have other values, by their places among the groups before and after; the
+    /// first change set is the initial state.
+    package func observe(_ callback: Observation.Callback? = nil) throws(DatabaseError) -> Observation {
+        try base.checkCanObserve()
+        return try session.register(try GroupsObserver(self), callback)
+    }
+}
+
 extension LiveSections {
     /// Notifies of changes to sections and their elements; the first change set is the initial state.
     package func observe(

@@ -6,6 +6,7 @@
 /// leaves the outcome in the observer's slot. The observer takes it if it moves between just these versions; if not, it
 /// advances by itself.
 import MotteLiveObjects
+import MotteQueryEngine
 import MotteStorage
 import MotteValues
 import Synchronization
@@ -16,6 +17,7 @@ struct ObservedThing: @unchecked Sendable {  // @unchecked: everything is consta
         case object(TableKey, ObjectKey)
         case collection(CollectionPlan)
         case sections(CollectionPlan, SectionKey, only: SectionLayout.Key?)
+        case groups(CollectionPlan, BoundGrouping)
     }
 
     let kind: Kind
@@ -34,6 +36,9 @@ struct ObservedThing: @unchecked Sendable {  // @unchecked: everything is consta
         case .sections(let plan, let key, let only):
             guard let base = try plan.open(in: session, since: from) else { return nil }
             return try SectionsObserver(LiveSections(base, by: key), only: only, filter)
+        case .groups(let plan, let grouping):
+            guard let base = try plan.open(in: session, since: from) as? LiveResults else { return nil }
+            return try GroupsObserver(LiveGroups(base, grouping))
         }
     }
 }

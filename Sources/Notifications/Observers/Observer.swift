@@ -4,6 +4,7 @@
 /// (`WatchedObserver`). `advance` is called with the session at a committed version and nothing changed in it.
 import CMotteShim
 import MotteLiveObjects
+import MotteQueryEngine
 import MotteStorage
 import MotteValues
 
@@ -96,6 +97,7 @@ enum ObserverMemory: Sendable {
     case objectKeys([Int64])
     case results(KeyBlocks)
     case values([Value])
+    case groups(GroupTable?)
     case nested(NestedObserver.Remembered)
     indirect case sections(SectionsObserver.Remembered)
 

@@ -31,6 +31,18 @@ extension BoundQuery {
     }
 }
 
+extension BoundGrouping {
+    /// What the groups of given objects are made of.
+    package var dependencies: [Dependency] {
+        var found = DependencyFinder()
+        for key in keys { found.visit(key.path, [], table) }
+        for aggregate in aggregates { if let path = aggregate.path { found.visit(path, [], table) } }
+        return found.dependencies
+    }
+
+    package var isInKeyOrder: Bool { steps.allSatisfy { if case .sort = $0 { false } else { true } } }
+}
+
 private struct DependencyFinder {
     var dependencies: [Dependency] = []
 

@@ -1062,6 +1062,8 @@ static motte_status need_object_or_collection(cursor *in, motte_object **object,
     return need_collection(in, coll);
 }
 
+static motte_status need_groups(cursor *in, motte_groups **groups);
+
 static motte_status observe(cursor *in) {
     char *name = need_name(in);
     motte_token *token;
@@ -1077,6 +1079,10 @@ static motte_status observe(cursor *in) {
         motte_sections *sections = lookup(now.sections, need_name(in));
         motte_value key = need_value(in, resolve);
         TRY(motte_observe_section(sections, &key, paths, count, flags, NULL, NULL, NULL, &token));
+    } else if (accept(in, "groups")) {
+        motte_groups *groups;
+        TRY(need_groups(in, &groups));
+        TRY(motte_observe_groups(groups, 0, NULL, NULL, NULL, &token));
     } else if (accept(in, "realm")) {
         TRY(motte_observe_realm(now.realm, 0, NULL, NULL, NULL, &token));
     } else {

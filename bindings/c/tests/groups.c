@@ -7,13 +7,15 @@ static motte_status group(const motte_coll *coll, const char *text, motte_groups
 
 int main(void) {
     motte_realm *realm =
-        check_realm("groups", "Item { id: int key, n: int, name: string, any: mixed, tags: list<string> }");
+        check_realm("groups", "Item { id: int key, n: int, name: string, any: mixed, tags: list<string>, "
+                              "friends: list<Item> }");
     motte_class item = motte_class_named(realm, "Item");
     motte_prop props[2] = {motte_prop_named(realm, item, "id"), motte_prop_named(realm, item, "n")};
     motte_prop name_prop = motte_prop_named(realm, item, "name"), tags_prop = motte_prop_named(realm, item, "tags");
-    motte_coll *all, *tags;
+    motte_coll *all, *tags, *friends;
     motte_object *object;
-    motte_groups *groups = NULL, *same = NULL, *frozen = NULL, *large = NULL;
+    motte_token *token = NULL;
+    motte_groups *of_friends = NULL, *groups = NULL, *same = NULL, *frozen = NULL, *large = NULL;
     struct ArrowArrayStream stream;
     motte_value value, values[4];
     motte_key row = 0;
@@ -74,6 +76,9 @@ int main(void) {
     /* A sum that does not fit is an error of every look. */
     MUST(group(all, "GROUP(name) SUM(n)", &large));
     STATUS(MOTTE_E_OVERFLOW, motte_groups_count(large, &count));
+    MUST(motte_observe_groups(large, 0, NULL, NULL, NULL, &token));
+    STATUS(MOTTE_E_OVERFLOW, motte_realm_refresh(realm, NULL));
+    motte_release(token);
     STATUS(MOTTE_E_OVERFLOW, motte_groups_get(large, 0, 0, &value));
     value = motte_string("odd");
     STATUS(MOTTE_E_OVERFLOW, motte_groups_find(large, &value, 1, &index));
@@ -94,6 +99,15 @@ int main(void) {
     MUST(motte_groups_get(frozen, 0, 1, &value));
     CHECK(value.as.integer == 2);
     MUST(motte_realm_cancel(realm));
+    STATUS(MOTTE_E_FROZEN, motte_observe_groups(frozen, 0, NULL, NULL, NULL, &token));
+    CHECK(token == NULL);
+    MUST(motte_object_get_coll(object, motte_prop_named(realm, item, "friends"), &friends));
+    MUST(group(friends, "GROUP() COUNT", &of_friends));
+    MUST(motte_realm_begin_write(realm, -1));
+    MUST(motte_object_delete(object));
+    STATUS(MOTTE_E_ALREADY_IN_WRITE, motte_observe_groups(of_friends, 0, NULL, NULL, NULL, &token));
+    MUST(motte_realm_commit(realm, 0, NULL));
+    STATUS(MOTTE_E_OBJECT_DELETED, motte_observe_groups(of_friends, 0, NULL, NULL, NULL, &token));
     MUST(motte_realm_close(realm));
     STATUS(MOTTE_E_CLOSED, motte_groups_count(groups, &count));
     struct ArrowArray batch;
@@ -101,6 +115,7 @@ int main(void) {
     batch.release(&batch);
     stream.release(&stream);
     motte_release(all), motte_release(tags), motte_release(object), motte_release(groups), motte_release(same);
-    motte_release(frozen), motte_release(large), motte_release(realm);
+    motte_release(friends), motte_release(of_friends), motte_release(frozen), motte_release(large),
+        motte_release(realm);
     return check_summary();
 }

@@ -407,7 +407,7 @@ def write(cases, function, by_name):
     if "ALREADY_IN_WRITE" in listed and function.name.startswith("motte_observe_"):
         case("in a write", "MOTTE_E_ALREADY_IN_WRITE", {}, state="IN_WRITE")
         mine = good(function, 0)
-        frozen = f"f->frozen_{subject}" if subject != "sections" else f"frozen_of(f, {mine})"
+        frozen = f"frozen_of(f, {mine})" if subject in ("sections", "groups") else f"f->frozen_{subject}"
         case("of something frozen", "MOTTE_E_FROZEN", {0: frozen})
     gives_handles = any(is_output(parameter) and "**" in parameter.type for parameter in parameters)
     if gives_handles and function.name not in NOT_WITHOUT_HANDLES and state in ("0", "IN_WRITE"):

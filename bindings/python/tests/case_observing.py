@@ -29,6 +29,8 @@ class ObservingSteps(CaseState):
         elif cursor.accept("section-with"):
             source = self.sections[cursor.name()]
             more["key"] = plain(cursor.value(self.object))
+        elif cursor.accept("groups"):
+            source = self._grouped(cursor)
         elif cursor.accept("realm"):
             source = self.db
         else:

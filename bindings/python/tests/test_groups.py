@@ -1,6 +1,7 @@
 """Groups of objects: rows, columns, frames; live, frozen, and by methods as by text."""
 from __future__ import annotations
 
+import asyncio
 import pathlib
 import pickle
 from datetime import datetime, timezone
@@ -151,3 +152,52 @@ def test_frames(visits: motte.Results[Visit]) -> None:
     assert pyarrow.table(groups).equals(table)
     pytest.importorskip("polars")
     assert groups.to_polars().rows() == list(map(tuple, groups))
+
+
+def test_observers_are_notified_by_key(visits: motte.Results[Visit]) -> None:
+    db = visits._database
+    groups = visits.query("GROUP(guest) COUNT, SUM(nights) AS nights SORT(COUNT DESC)")
+    seen: list[motte.Changes] = []
+    with groups.observe(seen.append):
+        db.refresh()
+        assert len(seen) == 1 and seen[0].is_initial and not seen[0].insertions
+        assert list(groups) == [("Ada", 2, 4), (None, 1, 4), ("Bo", 1, 0)]
+        with db.write():
+            visits.where("guest == 'Bo'").first().nights = 2
+        assert (seen[1].deletions, seen[1].insertions, seen[1].modifications) == ([], [], [2])
+        with db.write():
+            visits.where("guest == 'Bo'").first().price = 2.5
+        assert len(seen) == 2
+        with db.write():
+            db.add_all([Visit(number=number, guest="Bo", price=1.0) for number in (10, 11)])
+        assert list(groups)[0] == ("Bo", 3, 2)
+        assert (seen[2].deletions, seen[2].insertions, seen[2].moves) == ([2], [0], [(2, 0)])
+        with db.write():
+            db.delete(visits.where("guest == null"))
+        assert seen[3].deletions == [2] and not seen[3].insertions
+    with db.write():
+        db.delete(visits)
+    assert len(seen) == 4 and groups == []
+
+
+def test_observing_by_loops(visits: motte.Results[Visit]) -> None:
+    db = visits._database
+    groups = visits.group_by("guest").count()
+    stream = iter(groups.changes(timeout=5))
+    assert next(stream).is_initial
+    with db.write():
+        db.add(Visit(number=20, guest="Cy", price=1.0))
+    assert next(stream).insertions == [3]
+
+    async def watch() -> list[list[int]]:
+        found = []
+        async for change in groups.changes(timeout=5):
+            found.append(change.modifications)
+            if len(found) == 2:
+                break
+            with db.write():
+                db.add(Visit(number=21, guest="Cy", price=1.0))
+        return found
+    assert asyncio.run(watch()) == [[], [3]]
+    with pytest.raises(errors.FrozenError):
+        groups.freeze().observe(print)

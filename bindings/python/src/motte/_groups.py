@@ -1,7 +1,7 @@
 """Groups of objects, as Python calls."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional
 
 from . import errors
@@ -9,7 +9,7 @@ from ._coll import Coll
 from ._convert import Cells, Maker, Values, utf8
 from ._ffi import NULL, ffi, lib
 from ._handles import out, own
-from ._tokens import OK
+from ._tokens import OK, Token
 
 
 class Column(NamedTuple):
@@ -45,6 +45,9 @@ class NativeGroups:
         text = bytes(ffi.buffer(name.data, name.size)).decode("utf-8") if name.size else ""
         return Column(text, int(type_[0]), bool(flags[0] & lib.MOTTE_GROUP_KEY),
                       bool(flags[0] & lib.MOTTE_GROUP_NULLABLE), int(target[0]))
+
+    def observe(self, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]] = None) -> Token:
+        return Token.started(lib.motte_observe_groups, self.handle, callback)
 
     def count(self) -> int:
         place = ffi.new("size_t *")

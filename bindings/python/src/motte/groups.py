@@ -7,7 +7,7 @@ then. The language is in docs/groups.md.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union, overload
 
 from . import _arrow, _showing, errors, query
@@ -16,6 +16,7 @@ from ._ffi import ffi
 from ._groups import Column, NativeGroups
 from ._protocols import AnyObjects
 from ._querytext import name_text
+from .notifications import Changes, ChangeStream, Observation, collection_changes, observe_collection
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -291,6 +292,18 @@ class Groups(Sequence[Group]):
         """As they are now, for ever and for every thread; within a write as they were before that."""
         return Groups(self._collection.freeze(), self._given, self._arguments, having=self._having,
                       clauses=self._clauses, built=self._built)
+
+    # -------------------------------------------------------------------------------------------- observing
+
+    def observe(self, callback: Callable[[Changes], None]) -> Observation:
+        """Calls back with `Changes`: groups that came, went or have other values, by their places; the initial state
+        first. Groups are distinguished by their keys."""
+        return observe_collection(self._native, callback, None)
+
+    def changes(self, timeout: Optional[float] = None) -> ChangeStream[Changes]:
+        """The changes one after the other, the initial state first: `for change in groups.changes(timeout=5)`, or
+        `async for change in groups.changes()`. Ends when `timeout` seconds pass without one."""
+        return collection_changes(self._collection._database, self._native, timeout, None)
 
     # -------------------------------------------------------------------------------------------- other libraries
 

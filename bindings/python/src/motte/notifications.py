@@ -12,10 +12,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
+from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
 from . import errors
 from ._coll import Coll
+from ._groups import NativeGroups
 from ._protocols import AnyBound, AnyDatabase, AnyRow
 from ._tokens import DELETIONS, INSERTIONS, MODIFICATIONS, NativeChanges, Token
 from ._waiting import checked_timeout, deadline_of
@@ -258,12 +259,14 @@ class ChangeStream(Generic[C]):
 Paths = Optional[Sequence[str]]
 
 
-def observe_collection(coll: Coll, callback: Callable[[Changes], None], paths: Paths) -> Observation:
+def observe_collection(
+    coll: Union[Coll, NativeGroups], callback: Callable[[Changes], None], paths: Paths
+) -> Observation:
     return Observation(coll.observe(lambda native: callback(Changes(native)), paths))
 
 
 def collection_changes(
-    database: AnyDatabase, coll: Coll, timeout: Optional[float], paths: Paths
+    database: AnyDatabase, coll: Union[Coll, NativeGroups], timeout: Optional[float], paths: Paths
 ) -> ChangeStream[Changes]:
     return ChangeStream(database, lambda: coll.observe(None, paths), Changes, timeout)
 
