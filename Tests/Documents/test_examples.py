@@ -109,7 +109,9 @@ def test_the_groups_of_the_document(tmp_path: pathlib.Path, monkeypatch: pytest.
                                     capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "example"}
-    run_python(example("docs/groups.md", "python", "import motte"), names)
+    run_python(example("docs/groups.md", "python", "class Person"), names)
+    names.clear()
+    run_python(example("docs/groups.md", "python", "class Sale"), names)
     names.clear()
     assert capsys.readouterr().out == "Oslo 2 35.5\nRome 1 None\n"
     with motte.open("flights.motte", schema="Flight { carrier: string, arr_delay: double? }") as db:
@@ -138,11 +140,23 @@ def test_the_copy_of_the_document_of_changes_follows(tmp_path: pathlib.Path, mon
         assert copy.count(copy.model("Person")) == 1
 
 
+def test_the_limit_of_a_query_of_the_document(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch,
+                                              capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = example("docs/query-language.md", "python", "query_timeout")
+    run_python(source, {"__name__": "example"})
+    assert capsys.readouterr().out == "0\n"
+    run_python(source.replace("= 2.5", "= 0").replace("    try:", """    with db.write():
+        db.add(Visit(city="Oslo"))
+    try:"""), {"__name__": "example"})
+    assert "longer than the 0 ms" in capsys.readouterr().out
+
+
 def test_all_blocks_in_python_are_run() -> None:
-    # Three are run above, three below, one by test_sqlite.py, two by test_python_readme.py and those of the tutorial by
+    # Five are run above, three below, one by test_sqlite.py, two by test_python_readme.py and those of the tutorial by
     # test_tutorials.py; the first of the Python README is run by its own test.
     rest = [block for block in all_blocks("python") if block.document != "docs/tutorial-python.md"]
-    assert len(rest) == 10
+    assert len(rest) == 12
     assert "test_the_example_runs" in (ROOT / "bindings/python/tests/test_package.py").read_text()
 
 

@@ -342,7 +342,7 @@ def test_ctrl_c_ends_a_query_and_not_the_shell(terminal: Terminal, tmp_path: pat
     source = tmp_path / "many.csv"
     source.write_text("id,name\n" + "".join(f"{n},{'abab'[n % 4] * 180}c{n}\n" for n in range(20_000)))
     terminal.send(f".import Many {source} --format csv\r")
-    terminal.expect("20,?000.*motte> ")
+    terminal.expect("imported 20000 objects of Many\r\n.*motte> ")
     # A minute, if it is let.
     query = " OR ".join(f"name LIKE '*a*b*c*{number}*'" for number in range(1500))
     script = tmp_path / "long.motte"
@@ -350,7 +350,8 @@ def test_ctrl_c_ends_a_query_and_not_the_shell(terminal: Terminal, tmp_path: pat
     terminal.send(f".read {script}\r")
     time.sleep(1)
     terminal.send("\x03")
-    terminal.expect("interrupted\r\n.*motte> ")
+    # The file that it is read from says so, too.
+    terminal.expect("interrupted\r\nerror: .*\r\n.*motte> ")
     terminal.send("count Person;\r")
     terminal.expect("\n2\r\n.*motte> ")
     assert terminal.end() == 0
