@@ -218,7 +218,7 @@ package struct SchemaValidation {
         if !property.type.canBeUnique {
             throw broken(
                 type, property,
-                "has type \(property.type.name); bools, numbers, strings, data, timestamps, objectIds and uuids can be "
+                "has type \(property.type.name); bools, numbers, strings, data, times, object ids and UUIDs can be "
                     + "unique")
         }
     }

@@ -37,7 +37,7 @@ struct OrderedIndexKind: IndexKind {
                     .schemaInvalid,
                     "the \(index.text) of \(type.name) has \(name), which is a "
                         + "\(property.isCollection ? property.collection.name : property.type.name); it can have "
-                        + "bools, numbers, strings, data, timestamps, objectIds and uuids", className: type.name,
+                        + "bools, numbers, strings, data, times, object ids and UUIDs", className: type.name,
                     propertyName: name)
             }
             types.append(property.type)
