@@ -77,8 +77,12 @@ enum IndexChoice {
             best = (found, index)
             if found.count == 0 { break }
         }
-        let range = best?.access.count == 0 ? nil : try rangeAccess(parts, view)
-        if let range, range.count < best?.access.count ?? .max { return range }
+        if best?.access.count != 0 {
+            for range in [try rangeAccess(parts, view), try declaredRange(parts, view)] {
+                guard let range, range.count < best?.access.count ?? .max else { continue }
+                return range
+            }
+        }
         guard let best else { return nil }
         var rest = parts
         // Where values only share what the index keeps of them, the rows are looked at.
@@ -152,6 +156,11 @@ enum IndexChoice {
     static func countInRanges(_ predicate: BoundPredicate, _ view: TableView) throws(DatabaseError) -> Int? {
         var parts = [predicate]
         if case .and(let inner) = predicate { parts = inner }
+        if let only = orderedQuestions(parts, view).first, only.parts.count == parts.count,
+            let estimate = try view.estimate(only.index, only.question), estimate.isCounted, estimate.isExact
+        {
+            return estimate.rows
+        }
         guard let only = columnRanges(parts, view).first, only.range.isExact, only.parts.count == parts.count else {
             return nil
         }
@@ -160,6 +169,53 @@ enum IndexChoice {
             return nil
         }
         return count
+    }
+
+    // MARK: Ranges of indexes that are declared with the class
+
+    private struct OrderedQuestion {
+        let index: TableIndex
+        let question: IndexQuestion
+        let parts: [Int]
+    }
+
+    /// What the parts ask together of indexes that begin with their column.
+    private static func orderedQuestions(_ parts: [BoundPredicate], _ view: TableView) -> [OrderedQuestion] {
+        var found: [OrderedQuestion] = []
+        for index in view.usableDeclaredIndexes
+        where index.collection == nil && index.capabilities.isSuperset(of: [.range, .prefix]) {
+            guard let column = index.columns.first else { continue }
+            var span = ValueSpan()
+            var asked: [Int] = []
+            for (number, part) in parts.enumerated() {
+                var inner = part
+                if case .comparison(_, let compared) = part { inner = compared }
+                guard case .column(column.key, let type, let test) = inner, span.take(test, type) else { continue }
+                asked.append(number)
+            }
+            guard let question = span.question else { continue }
+            found.append(OrderedQuestion(index: index, question: question, parts: asked))
+        }
+        return found
+    }
+
+    /// The one with the fewest keys, if they are few enough.
+    private static func declaredRange(
+        _ parts: [BoundPredicate], _ view: TableView
+    ) throws(DatabaseError) -> IndexAccess? {
+        var best: IndexAccess?
+        for asked in orderedQuestions(parts, view) {
+            let most = min(max(few, view.liveCount / rangeAdvantage), best.map { $0.count - 1 } ?? .max)
+            guard most >= 0, let estimate = try view.estimate(asked.index, asked.question, most: most),
+                estimate.rows <= most
+            else { continue }
+            let rest = parts.indices.filter { !estimate.isExact || !asked.parts.contains($0) }.map { parts[$0] }
+            best = IndexAccess(
+                source: .declared(asked.index, [asked.question]), count: estimate.rows,
+                countIsExact: estimate.isCounted && estimate.isExact, rest: conjunction(rest),
+                text: asked.parts.map { PlanText.text(parts[$0]) }.joined(separator: " AND "), known: nil)
+        }
+        return best
     }
 
     // MARK: Single parts
