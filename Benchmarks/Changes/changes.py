@@ -57,8 +57,8 @@ def measure(folder: pathlib.Path, count: int) -> dict[str, tuple[float, float, f
     values = columns(count)
     commits = 300
     found = {}
-    with motte.open(folder / "origin.motte", [Person], durability="none") as origin, \
-            motte.open(folder / "copy.motte", [Person], durability="none") as copy:
+    with motte.open(folder / "origin.motte", schema=[Person], durability="none") as origin, \
+            motte.open(folder / "copy.motte", schema=[Person], durability="none") as copy:
         origin.keep_changes(origin.version)
         copy.apply(origin.changes_since(0))
         for name, work, units in (("objects that come", lambda db: insert(db, values), count),

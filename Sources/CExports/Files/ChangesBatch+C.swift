@@ -21,7 +21,7 @@ private func batch(_ bytes: UnsafePointer<UInt8>?, _ size: Int) throws(DatabaseE
     guard size >= 0, bytes != nil || size == 0 else {
         throw DatabaseError(.nullArgument, "the bytes of a change batch are missing")
     }
-    return try ChangeBatch([UInt8](UnsafeBufferPointer(start: bytes, count: size)))
+    return try ChangeBatch(copying: UnsafeRawBufferPointer(start: bytes, count: size))
 }
 
 @_cdecl("motte_changes_batch_info") @implementation

@@ -46,7 +46,7 @@ struct ChangesCommand: ParsableCommand {
             let origin = try session.changeOrigin()
             let version = since ?? applied?.first { $0.origin == origin }?.version.rawValue ?? 0
             if keep {
-                let first = since ?? (try session.version.rawValue)
+                let first = try since ?? session.version.rawValue
                 try session.keepChanges(since: Version(first))
                 printLine("keeping all changes after version \(first)")
             }
@@ -76,7 +76,11 @@ struct ApplyCommand: ParsableCommand {
 
     func run() throws {
         let read = try batches.map { path in
-            try reportingErrors(path) { try ChangeBatch([UInt8](try openInput(path).bytes)) }
+            try reportingErrors(path) {
+                let input = try openInput(path)
+                // The bytes are there as long as the input is.
+                return try withExtendedLifetime(input) { try ChangeBatch(copying: input.bytes) }
+            }
         }
         try reportingErrors(file) {
             let session = try Session.open(try opening.options(file))

@@ -112,7 +112,8 @@ static void refusals(void) {
     MUST(motte_realm_cancel(other));
     motte_realm *same = empty_realm("other");
     MUST(motte_realm_begin_write(same, -1));
-    STATUS(MOTTE_E_REENTRANT, motte_changes_batch_apply(other, bytes, everything.size, 0));
+    STATUS(MOTTE_E_REENTRANT, motte_changes_batch_apply(other, bytes, everything.size, -1));
+    STATUS(MOTTE_E_TIMEOUT, motte_changes_batch_apply(other, bytes, everything.size, 0));
     MUST(motte_realm_cancel(same));
     give_up(same);
     void *place;

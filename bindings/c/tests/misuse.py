@@ -33,8 +33,17 @@ PROPS = {
     "read_links": "friend_", "read_strings": "name", "read_strings_packed": "name", "aggregate": "n",
     "prop_info": "owners", "get_fixed": "price", "set_fixed": "price", "read_fixed": "price",
 }
+# A change batch of everything there was in an empty file.
+BATCH = "(const uint8_t *)" + " ".join('"' + part + '"' for part in (
+    r"\115\117\124\124\105\103\110\107\001\000\001\000\234\103\156\354\130\000\000\000\000\000",
+    r"\000\000\001\000\000\000\000\000\000\000\002\000\000\000\000\000\000\000\000\000\000\000",
+    r"\000\000\000\000\001\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000",
+    r"\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000",
+))
 # Good arguments by function and parameter, then by parameter.
 GOOD = {
+    ("motte_changes_batch_info", "bytes"): BATCH, ("motte_changes_batch_info", "size"): "88",
+    ("motte_changes_batch_apply", "bytes"): BATCH, ("motte_changes_batch_apply", "size"): "88",
     ("motte_check_abi", "abi_version"): "MOTTE_ABI_VERSION", ("motte_check_abi", "abi_layout"): "MOTTE_ABI_LAYOUT",
     ("motte_schema_add_class", "name"): '"Another"', ("motte_config_set_option", "name"): '"map_size"',
     ("motte_config_get_option", "name"): '"durability"', ("motte_config_set_option", "value"): "&f->map_size",
@@ -136,6 +145,7 @@ GENERAL = {
     "value": "&f->int_value", "parent": "f->object",
     "progress": "progress_callback", "class_name": '"Thing"',
     "paths": "f->column_names", "path_count": "2", "tokens": "&f->token", "token_count": "1",
+    "from_version": "0", "since_version": "0", "origin_high": "1", "origin_low": "2",
     "savepoint": "made_savepoint(f)", "delta": "1", "target": "f->object",
     "real": "1.5", "decimal": "&f->decimal", "timestamp": "&f->instant", "width": "16",
 }

@@ -21,7 +21,7 @@ class Person(Model):
 
 @pytest.fixture
 def origin(tmp_path: pathlib.Path) -> Any:
-    with motte.open(tmp_path / "origin.motte", [Person]) as db:
+    with motte.open(tmp_path / "origin.motte", schema=[Person]) as db:
         db.keep_changes(db.version)
         with db.write():
             db.add(Person(id=1, name="Ada"))
@@ -30,7 +30,7 @@ def origin(tmp_path: pathlib.Path) -> Any:
 
 @pytest.fixture
 def copy(tmp_path: pathlib.Path) -> Any:
-    with motte.open(tmp_path / "copy.motte", [Person]) as db:
+    with motte.open(tmp_path / "copy.motte", schema=[Person]) as db:
         yield db
 
 

@@ -87,6 +87,12 @@ package struct ChangeBatch: Sendable, Equatable {
         isWhole = header.isWhole
     }
 
+    /// Of bytes that somebody lends, and whose number he may have wrong.
+    package init(copying bytes: UnsafeRawBufferPointer) throws(DatabaseError) {
+        try Header.checkLength(bytes)
+        try self.init([UInt8](bytes))
+    }
+
     static func damaged(_ what: String = "its bytes contradict themselves") -> DatabaseError {
         .corrupted("the change batch is damaged: \(what); read it from its origin again")
     }
@@ -117,10 +123,18 @@ package struct ChangeBatch: Sendable, Equatable {
             sectionCount = 0
         }
 
-        fileprivate init(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) {
+        fileprivate static func checkLength(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) {
             guard bytes.count >= ChangeBatchFormat.headerSize, bytes.starts(with: ChangeBatchFormat.magic) else {
                 throw DatabaseError(.invalidArgument, "this is not a change batch: it does not begin with MOTTECHG")
             }
+            let length = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self))
+            guard length == UInt64(bytes.count) else {
+                throw ChangeBatch.damaged("it should have \(length) bytes and has \(bytes.count)")
+            }
+        }
+
+        fileprivate init(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) {
+            try Self.checkLength(bytes)
             func half(_ offset: Int) -> UInt32 {
                 UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
             }
@@ -131,9 +145,6 @@ package struct ChangeBatch: Sendable, Equatable {
             guard format == ChangeBatchFormat.format else {
                 throw DatabaseError(
                     .unsupportedFormat, "change batch format \(format) is newer than this library; update it")
-            }
-            guard word(16) == UInt64(bytes.count) else {
-                throw ChangeBatch.damaged("it should have \(word(16)) bytes and has \(bytes.count)")
             }
             guard half(12) == ChangeBatchFormat.checksum(of: bytes) else {
                 throw ChangeBatch.damaged("its checksum is wrong")

@@ -10,7 +10,7 @@ import pytest
 import motte
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import changes
+import batch_reader as changes
 import reader
 
 SCHEMA = """

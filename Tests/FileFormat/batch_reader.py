@@ -1,6 +1,6 @@
 """Reads a change batch by docs/FILE_FORMAT.md and nothing else, and applies it to objects that are dictionaries.
 
-    python3 changes.py BATCH...          prints the objects that the batches, in this order, lead to
+    python3 batch_reader.py BATCH...          prints the objects that the batches, in this order, lead to
 """
 from __future__ import annotations
 
