@@ -78,6 +78,7 @@ public func motte_changes_batch_origin(
     _ realm: OpaquePointer?, _ out_high: UnsafeMutablePointer<UInt64>?, _ out_low: UnsafeMutablePointer<UInt64>?
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
+        out_low?.pointee = 0
         let high = try required(out_high, zero: 0)
         let low = try required(out_low, zero: 0)
         let origin = try Handles.realm(realm).box.session.changeOrigin()
