@@ -213,7 +213,9 @@ final class ReversedWriter: IndexWriting {
     var isCleared: Bool { changes.contains { if case .cleared = $0 { true } else { false } } }
     var isEmpty: Bool { net.isEmpty && !isCleared }
 
-    func check(adding rows: IndexedRows) throws(DatabaseError) {
+    func checkPostponed() throws(DatabaseError) {}
+
+    func check(adding rows: IndexedRows, isPostponed: Bool) throws(DatabaseError) {
         guard index.parameters == ReversedIndexKind.unique else { return }
         var own: [[UInt8]: Int64] = [:]
         let answers = ReversedAnswers(

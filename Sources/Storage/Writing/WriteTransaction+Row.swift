@@ -13,7 +13,7 @@ extension WriteTransaction {
         }
         for declared in plan.declared {
             let rows = IndexedRows(row, places: declared.places, of: ObjectKey(writer.state.nextKey))
-            try pending(declared.index)?.writer.check(adding: rows)
+            try pending(declared.index)?.writer.check(adding: rows, isPostponed: postponesIndexChecks)
         }
         let rowGroup = try writer.rowGroupForAppend()
         guard plan.turn(to: rowGroup) else { return nil }

@@ -41,6 +41,8 @@ package final class WriteTransaction: RowSource {
     /// Set by an import that knows the keys of objects before it inserts them: links may lead to what comes later. The
     /// import sees to it that everything is there before the write, or the file, is anybody else's.
     package var linksAhead = false
+    /// See `postponingIndexChecks`.
+    var postponesIndexChecks = false
     /// Pages of replication that are written with the commit, by their keys.
     var replicaPages: [[UInt8]: [UInt8]] = [:]
     /// The change record of the batch that was made last.

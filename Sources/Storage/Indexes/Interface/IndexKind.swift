@@ -166,8 +166,12 @@ package protocol IndexWriting: AnyObject {
     var isCleared: Bool { get }
 
     /// Before anything of a call is changed: throws where the rows must not be there, as with a value that must be
-    /// unique. The rows' own keys are theirs: an object that has the value itself is in nobody's way.
-    func check(adding rows: IndexedRows) throws(DatabaseError)
+    /// unique. The rows' own keys are theirs: an object that has the value itself is in nobody's way. `isPostponed`:
+    /// what other rows have is looked at by `checkPostponed`, because some of them are still to change.
+    func check(adding rows: IndexedRows, isPostponed: Bool) throws(DatabaseError)
+
+    /// What was postponed, with all rows as they are now.
+    func checkPostponed() throws(DatabaseError)
 
     /// Rows, or elements of an object's collection, that came and went. A value that changes goes and comes.
     func add(_ rows: IndexedRows)

@@ -41,7 +41,8 @@ private final class UnknownIndex: IndexReading, IndexAnswering, IndexWriting, In
 
     /// A commit that gets here fails in `encode`.
     var isEmpty: Bool { false }
-    func check(adding rows: IndexedRows) throws(DatabaseError) { throw error }
+    func check(adding rows: IndexedRows, isPostponed: Bool) throws(DatabaseError) { throw error }
+    func checkPostponed() throws(DatabaseError) {}
     func add(_ rows: IndexedRows) {}
     func remove(_ rows: IndexedRows) {}
     func clear() { isCleared = true }

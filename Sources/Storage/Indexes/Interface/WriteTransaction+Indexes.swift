@@ -72,6 +72,15 @@ extension WriteTransaction {
         }
     }
 
+    /// Within `body` rows may have values that others have, which is looked at behind it.
+    func postponingIndexChecks(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
+        let former = postponesIndexChecks
+        postponesIndexChecks = true
+        defer { postponesIndexChecks = former }
+        try body()
+        for pending in pendingIndexes.values { try pending.writer.checkPostponed() }
+    }
+
     // MARK: Values, of indexes that columns have by themselves, and of elements
 
     /// Takes an object's value out of the column's indexes, or puts it in. Elements of collections are indexed for
@@ -145,7 +154,8 @@ extension WriteTransaction {
 
     func checkIndexes(_ batch: RowBatch, firstKey: Int64) throws(DatabaseError) {
         for index in batch.layout.declaredIndexes where index.collection == nil {
-            try pending(index)?.writer.check(adding: IndexedRows(batch, firstKey: firstKey, slots: index.slots))
+            try pending(index)?.writer.check(
+                adding: IndexedRows(batch, firstKey: firstKey, slots: index.slots), isPostponed: postponesIndexChecks)
         }
     }
 
@@ -167,7 +177,9 @@ extension WriteTransaction {
             for position in index.slots.indices where index.slots[position] == slot { values[position] = old }
             let before = values
             for position in index.slots.indices where index.slots[position] == slot { values[position] = new }
-            try Self.withRow(values, key) { row throws(DatabaseError) in try pending.writer.check(adding: row) }
+            try Self.withRow(values, key) { row throws(DatabaseError) in
+                try pending.writer.check(adding: row, isPostponed: postponesIndexChecks)
+            }
             changes.append(IndexedChange(pending: pending, old: before, new: values))
         }
         return changes
@@ -234,7 +246,7 @@ extension WriteTransaction {
             } else if let column = index.columns.first, column.linkIndex == key {
                 self.delta(key, StoredColumn.linkForm).add(rows)
             } else if let pending = self.pending(index) {
-                if index.collection == nil { try pending.writer.check(adding: rows) }
+                if index.collection == nil { try pending.writer.check(adding: rows, isPostponed: false) }
                 pending.add(rows)
             }
         }

@@ -85,7 +85,7 @@ struct OrderedAnswers: IndexAnswering {
     }
 
     /// Of another object than `own`.
-    func firstKey(beginningWith bytes: [UInt8], except own: Int64) throws(DatabaseError) -> Int64? {
+    func firstKey(beginningWith bytes: [UInt8], except own: Int64?) throws(DatabaseError) -> Int64? {
         let span = OrderedSpan(low: bytes, high: OrderedBytes.successor(bytes))
         var changed: Set<Int64> = []
         for change in writer?.changes(in: span) ?? [] {

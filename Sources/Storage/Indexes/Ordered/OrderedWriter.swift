@@ -16,6 +16,8 @@ final class OrderedWriter: IndexWriting {
     /// Marks from before the index was cleared come before those of later changes.
     private var firstMark = 0
     private var scratch: [UInt8] = []
+    /// Values that came while checks were postponed.
+    private var postponed: [[UInt8]] = []
 
     init(_ index: TableIndex, _ parameters: OrderedParameters, _ context: IndexWriteContext) {
         self.index = index
@@ -103,19 +105,38 @@ final class OrderedWriter: IndexWriting {
     // MARK: Uniqueness
 
     /// Rows that have a null may be there any number of times.
-    func check(adding rows: IndexedRows) throws(DatabaseError) {
+    func check(adding rows: IndexedRows, isPostponed: Bool) throws(DatabaseError) {
         guard isUnique else { return }
         var own: [[UInt8]: Int] = [:]
         let answers = OrderedAnswers(columns, reader, self)
         for row in 0 ..< rows.count where rows.isLive(row) {
             if fill(rows, row) { continue }
             guard scratch.count <= OrderedBytes.longest else { throw error(.valueTooLarge, rows, row, tooLong) }
+            if isPostponed {
+                postponed.append(scratch)
+                continue
+            }
             if rows.count > 1, let earlier = own.updateValue(row, forKey: scratch) {
                 throw duplicate(rows, row, rows.isBatch ? "row \(earlier) of this call" : "object \(rows.key(earlier))")
             }
             if let other = try answers.firstKey(beginningWith: scratch, except: rows.key(row)) {
                 throw duplicate(rows, row, "object \(other)")
             }
+        }
+    }
+
+    func checkPostponed() throws(DatabaseError) {
+        let values = postponed
+        postponed = []
+        let answers = OrderedAnswers(columns, reader, self)
+        for value in values {
+            guard let one = try answers.firstKey(beginningWith: value, except: nil),
+                let other = try answers.firstKey(beginningWith: value, except: one)
+            else { continue }
+            throw DatabaseError(
+                .duplicateValue,
+                "\(index.className).\(names) is unique, and objects \(one) and \(other) would have the same value; give "
+                    + "one of them another value", className: index.className, propertyName: index.columns.first?.name)
         }
     }
 

@@ -17,9 +17,12 @@ extension WriteTransaction {
         try requireOpen()
         let position = try base.replicaPosition(batch.origin)
         guard try isNext(batch, after: position) else { return .known }
-        try batch.bytes.withBytes { bytes throws(DatabaseError) in
-            var applying = try ApplyingChanges(self, batch, position)
-            try applying.run(UnsafeRawBufferPointer(rebasing: bytes[ChangeBatchFormat.headerSize...]))
+        // In between, an object may have a unique value that another one is about to lose.
+        try postponingIndexChecks { () throws(DatabaseError) in
+            try batch.bytes.withBytes { bytes throws(DatabaseError) in
+                var applying = try ApplyingChanges(self, batch, position)
+                try applying.run(UnsafeRawBufferPointer(rebasing: bytes[ChangeBatchFormat.headerSize...]))
+            }
         }
         replicaPages[ReplicaPages.position(batch.origin)] = ReplicaPosition(after: batch).page
         noteChange()
