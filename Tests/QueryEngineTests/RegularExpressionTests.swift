@@ -1,5 +1,5 @@
-/// Regular expressions: which are refused, and how long they take. What they mean is compared with Python's in the tests
-/// of the Python package.
+/// Regular expressions: which are refused, and how long they take. What they mean is compared with Python's in the
+/// tests of the Python package.
 import Foundation
 import MotteColumns
 import MotteValues

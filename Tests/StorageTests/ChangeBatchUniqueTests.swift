@@ -1,5 +1,5 @@
-/// Change batches of classes with unique properties: values that went from one object to another between the versions of
-/// a batch, and values that somebody else has.
+/// Change batches of classes with unique properties: values that went from one object to another between the versions
+/// of a batch, and values that somebody else has.
 import MotteSchemaModel
 import MotteStorage
 import MotteValues

@@ -135,8 +135,9 @@ final class OrderedWriter: IndexWriting {
             else { continue }
             throw DatabaseError(
                 .duplicateValue,
-                "\(index.className).\(names) is unique, and objects \(one) and \(other) would have the same value; give "
-                    + "one of them another value", className: index.className, propertyName: index.columns.first?.name)
+                "\(index.className).\(names) is unique, and objects \(one) and \(other) would have the same value; "
+                    + "give one of them another value",
+                className: index.className, propertyName: index.columns.first?.name)
         }
     }
 
