@@ -52,20 +52,27 @@ struct NestedDifference {
     }
 
     private mutating func maps(_ old: [MapEntry], _ new: [MapEntry], _ path: NestedPath) -> Bool {
-        for entry in old where !new.contains(where: { $0.key.hasSameBytes(as: entry.key) }) {
+        // By bytes: Swift compares texts by what they look like.
+        let former = Self.places(old), kept = Self.places(new)
+        for entry in old where kept[Array(entry.key.utf8)] == nil {
             guard add(path, .removeKey(entry.key)) else { return false }
         }
         for entry in new {
-            if let former = old.first(where: { $0.key.hasSameBytes(as: entry.key) })?.value {
-                if Self.isSame(former, entry.value) { continue }
+            if let place = former[Array(entry.key.utf8)] {
+                let value = old[place].value
+                if Self.isSame(value, entry.value) { continue }
                 let known = edits.count
-                if compare(former, entry.value, path + [.key(entry.key)]) { continue }
+                if compare(value, entry.value, path + [.key(entry.key)]) { continue }
                 guard known <= Self.mostEdits else { return false }
                 edits.removeSubrange(known...)
             }
             guard add(path, .put(entry.key, entry.value)) else { return false }
         }
         return true
+    }
+
+    private static func places(_ entries: [MapEntry]) -> [[UInt8]: Int] {
+        Dictionary(entries.enumerated().map { (Array($1.key.utf8), $0) }) { first, _ in first }
     }
 
     /// Also of the same kind: 1 and 1.0 are equal, and not the same.
