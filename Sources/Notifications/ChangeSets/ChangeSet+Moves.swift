@@ -1,6 +1,7 @@
 /// Which elements of a change set have changed their place. Few ask, so that of results it is worked out when somebody
 /// does, from the keys before and after or from the edits of the list, which cost nothing to keep.
 import MotteLiveObjects
+import MotteStorage
 
 extension ChangeSet {
     /// From a position in the old collection to one in the new.
@@ -17,7 +18,7 @@ extension ChangeSet {
     enum MoveSource: Sendable {
         case listed([Move])
         /// What was moved in a list.
-        case edits(ListReplay)
+        case edits(ListRuns)
         /// An object that is at a deletion of the old keys and at an insertion of the new ones.
         case keys(old: KeyBlocks, new: KeyBlocks)
     }

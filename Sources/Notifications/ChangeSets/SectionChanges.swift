@@ -54,7 +54,7 @@ package struct SectionChanges: Sendable {
         }
         var newOfOld = [Int](repeating: -1, count: old.count)
         var stays = [Bool](repeating: false, count: new.count)
-        for index in SequenceDifference.longestAscending(shared.map(\.old)) {
+        for index in AscendingSeries.longest(shared.map(\.old)) {
             newOfOld[shared[index].old] = shared[index].new
             stays[shared[index].new] = true
         }

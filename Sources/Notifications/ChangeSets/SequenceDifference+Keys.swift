@@ -106,7 +106,7 @@ extension SequenceDifference {
     static func keepers(_ numbers: [Int], isFixed: (Int) -> Bool) -> [Int] {
         let fixed = numbers.indices.filter(isFixed)
         guard zip(fixed, fixed.dropFirst()).allSatisfy({ numbers[$0] < numbers[$1] }) else {
-            return longestAscending(numbers)
+            return AscendingSeries.longest(numbers)
         }
         var kept: [Int] = []
         var low = -1
@@ -114,7 +114,7 @@ extension SequenceDifference {
         for end in fixed + [numbers.count] {
             let high = end < numbers.count ? numbers[end] : Int.max
             let between = (start ..< end).filter { numbers[$0] > low && numbers[$0] < high }
-            kept += longestAscending(between.map { numbers[$0] }).map { between[$0] }
+            kept += AscendingSeries.longest(between.map { numbers[$0] }).map { between[$0] }
             if end < numbers.count {
                 kept.append(end)
                 low = high
@@ -122,27 +122,5 @@ extension SequenceDifference {
             start = end + 1
         }
         return kept
-    }
-
-    /// Positions of a longest ascending subsequence of distinct numbers, in n log n.
-    package static func longestAscending(_ numbers: [Int]) -> [Int] {
-        var ends: [Int] = []
-        var previous = [Int](repeating: -1, count: numbers.count)
-        for (index, number) in numbers.enumerated() {
-            var low = 0, high = ends.count
-            while low < high {
-                let middle = (low + high) / 2
-                if numbers[ends[middle]] < number { low = middle + 1 } else { high = middle }
-            }
-            previous[index] = low > 0 ? ends[low - 1] : -1
-            if low == ends.count { ends.append(index) } else { ends[low] = index }
-        }
-        var result: [Int] = []
-        var index = ends.last ?? -1
-        while index >= 0 {
-            result.append(index)
-            index = previous[index]
-        }
-        return result.reversed()
     }
 }

@@ -88,7 +88,7 @@ final class ListObserver: ElementsObserver {
         let owner = elements.owner
         guard try owner.exists() else { return ended(oldCount, context) }
         guard let summary = try context.summary() else { return try restart() }
-        var replay = ListReplay(count: oldCount)
+        var replay = ListRuns(count: oldCount)
         let edits = summary.table(owner.table)?.list(elements.column, owner.key.rawValue)?.operations ?? []
         for edit in edits { replay.apply(edit) }
         let newCount = try elements.count()
@@ -104,7 +104,7 @@ final class ListObserver: ElementsObserver {
     }
 }
 
-extension ListReplay {
+extension ListRuns {
     mutating func apply(_ edit: ListOperation) {
         switch edit.kind {
         case .insert: insert(at: edit.index, count: edit.count)

@@ -54,7 +54,7 @@ final class NestedObserver: CollectionObserver {
         guard let summary = try context.summary() else { return try restart() }
         let owner = nested.owner.key.rawValue
         let table = summary.table(nested.owner.table)
-        var edits = NestedEdits(ListReplay(count: old.count), isNotifiedOfInner: filter == nil)
+        var edits = NestedEdits(ListRuns(count: old.count), isNotifiedOfInner: filter == nil)
         for operation in table?.nested(nested.column, owner)?.operations ?? [] {
             edits.apply(operation, old.place.path)
             old.place.follow(operation)
@@ -110,14 +110,14 @@ final class NestedObserver: CollectionObserver {
 
 /// What a commit did to one nested list or map.
 private struct NestedEdits {
-    var replay: ListReplay
+    var replay: ListRuns
     var keys: Set<[UInt8]> = []
     var touchesAllKeys = false
     var isTouched = false
     /// Whether an edit further in modifies the element that leads there.
     private let isNotifiedOfInner: Bool
 
-    init(_ replay: ListReplay, isNotifiedOfInner: Bool) {
+    init(_ replay: ListRuns, isNotifiedOfInner: Bool) {
         self.replay = replay
         self.isNotifiedOfInner = isNotifiedOfInner
     }

@@ -4,6 +4,7 @@
 /// belong among the others. Those that come back between the same two others stay, as many as do not cross each other.
 /// Of few rows it is said where they were; many are found in one pass over all keys (`BulkPatch`).
 import MotteLiveObjects
+import MotteValues
 
 struct SortedPatch {
     /// Of rows that may have moved and were in the old results, in that order: which of them, and where they were.
@@ -25,7 +26,7 @@ struct SortedPatch {
             let come = arrival[ranks[index]]
             return come >= 0 && places[come] == positions[index] - index
         }
-        let kept = SequenceDifference.longestAscending(same.map { arrival[ranks[$0]] })
+        let kept = AscendingSeries.longest(same.map { arrival[ranks[$0]] })
         var stays = [Bool](repeating: false, count: ranks.count)
         var hasStayed = [Bool](repeating: false, count: incoming.count)
         for index in kept {

@@ -1,8 +1,7 @@
 /// Edits of a list over any number of versions, as the few that lead from how it was to how it is: first what went,
 /// then from front to back what moved and what came, last what was replaced.
-///
-/// The list is kept as runs, as `ListReplay` of the notifications does for positions; an edit costs as many steps as
-/// there are runs.
+import MotteValues
+
 struct ListEdits {
     enum Edit: Equatable {
         /// New elements, which now stand at `index` and after.
@@ -13,20 +12,9 @@ struct ListEdits {
         case move(from: Int, to: Int)
     }
 
-    private struct Run {
-        /// Old position of the first; -1: new elements.
-        var old: Int
-        var count: Int
-        var isModified = false
-        var isNew: Bool { old < 0 }
-    }
+    private let list: ListRuns
 
-    let oldCount: Int
-    private var runs: [Run]
-    private(set) var count: Int
-    private var hasMoves = false
-    /// An edit did not fit the list.
-    private(set) var isBroken = false
+    var oldCount: Int { list.oldCount }
 
     /// `newCount` is the length of the list after the operations. nil where they do not lead there.
     init?(_ operations: [ListOperation], newCount: Int) {
@@ -39,75 +27,27 @@ struct ListEdits {
             }
         }
         guard before >= 0 else { return nil }
-        oldCount = before
-        count = before
-        runs = before > 0 ? [Run(old: 0, count: before)] : []
-        for operation in operations { apply(operation) }
-        guard !isBroken, count == newCount else { return nil }
-    }
-
-    private mutating func apply(_ operation: ListOperation) {
-        switch operation.kind {
-        case .insert:
-            guard operation.count > 0, let position = split(at: operation.index) else { return }
-            runs.insert(Run(old: -1, count: operation.count), at: position)
-            count += operation.count
-        case .remove, .clear:
-            guard operation.count > 0, let range = split(operation.index, operation.count) else { return }
-            runs.removeSubrange(range)
-            count -= operation.count
-        case .set:
-            guard operation.count > 0, let range = split(operation.index, operation.count) else { return }
-            for position in range { runs[position].isModified = true }
-        case .move:
-            guard let range = split(operation.index, 1), let first = range.first else { return }
-            let run = runs.remove(at: first)
-            count -= 1
-            if let position = split(at: operation.destination) { runs.insert(run, at: position) }
-            count += 1
-            hasMoves = true
+        var list = ListRuns(count: before)
+        for operation in operations {
+            switch operation.kind {
+            case .insert: list.insert(at: operation.index, count: operation.count)
+            case .remove, .clear: list.remove(at: operation.index, count: operation.count)
+            case .set: list.set(at: operation.index, count: operation.count)
+            case .move: list.move(from: operation.index, to: operation.destination)
+            }
         }
-    }
-
-    /// Position in `runs` of the run that begins at element `index`, after cutting there.
-    private mutating func split(at index: Int) -> Int? {
-        guard index >= 0, index <= count else {
-            isBroken = true
-            return nil
-        }
-        var position = 0
-        var start = 0
-        while position < runs.count, start + runs[position].count <= index {
-            start += runs[position].count
-            position += 1
-        }
-        if start == index { return position }
-        let run = runs[position]
-        let head = index - start
-        runs[position].count = head
-        runs.insert(
-            Run(old: run.isNew ? -1 : run.old + head, count: run.count - head, isModified: run.isModified),
-            at: position + 1)
-        return position + 1
-    }
-
-    private mutating func split(_ index: Int, _ length: Int) -> Range<Int>? {
-        guard index >= 0, length <= count - index, let first = split(at: index), let last = split(at: index + length)
-        else {
-            isBroken = true
-            return nil
-        }
-        return first ..< last
+        guard !list.isBroken, list.count == newCount else { return nil }
+        self.list = list
     }
 
     // MARK: Outcome
 
     var edits: [Edit] {
         var edits = removals()
-        if hasMoves { edits += moves() }
+        if list.hasMoves { edits += moves() }
         var place = 0
         var sets: [Edit] = []
-        for run in runs {
+        for run in list.runs {
             if run.isNew {
                 edits.append(.insert(at: place, count: run.count))
             } else if run.isModified {
@@ -120,13 +60,13 @@ struct ListEdits {
 
     /// Of the old elements that are still there, before anything comes.
     private func moves() -> [Edit] {
-        let kept = runs.filter { !$0.isNew }
-        let moved = Self.movedRuns(kept.map(\.old))
+        let kept = list.runs.filter { !$0.isNew }
+        let moved = Set(kept.indices).subtracting(AscendingSeries.longest(kept.map(\.old)))
         return moved.count <= 2_000 ? fewMoves(kept, moved) : Self.manyMoves(kept)
     }
 
     /// Each run that moved goes behind the one before it.
-    private func fewMoves(_ kept: [Run], _ moved: Set<Int>) -> [Edit] {
+    private func fewMoves(_ kept: [ListRuns.Run], _ moved: Set<Int>) -> [Edit] {
         var edits: [Edit] = []
         var current = kept.indices.sorted { kept[$0].old < kept[$1].old }
         func elements(before index: Int) -> Int { current[..<index].reduce(0) { $0 + kept[$1].count } }
@@ -147,7 +87,7 @@ struct ListEdits {
     }
 
     /// From front to back, each element that does not stand in its place is fetched.
-    private static func manyMoves(_ kept: [Run]) -> [Edit] {
+    private static func manyMoves(_ kept: [ListRuns.Run]) -> [Edit] {
         var edits: [Edit] = []
         var waiting = WaitingElements(kept.map { ($0.old, $0.count) })
         var place = 0
@@ -166,34 +106,12 @@ struct ListEdits {
     private func removals() -> [Edit] {
         var removals: [Edit] = []
         var next = 0
-        for run in runs.filter({ !$0.isNew }).sorted(by: { $0.old < $1.old }) {
+        for run in list.runs.filter({ !$0.isNew }).sorted(by: { $0.old < $1.old }) {
             if run.old > next { removals.append(.remove(at: next, count: run.old - next)) }
             next = run.old + run.count
         }
-        if next < oldCount { removals.append(.remove(at: next, count: oldCount - next)) }
+        if next < list.oldCount { removals.append(.remove(at: next, count: list.oldCount - next)) }
         return removals.reversed()
-    }
-
-    /// Those that are not part of a longest ascending series.
-    private static func movedRuns(_ old: [Int]) -> Set<Int> {
-        var tails: [Int] = []
-        var previous = [Int](repeating: -1, count: old.count)
-        for index in old.indices {
-            var low = 0, high = tails.count
-            while low < high {
-                let middle = (low + high) / 2
-                if old[tails[middle]] < old[index] { low = middle + 1 } else { high = middle }
-            }
-            if low > 0 { previous[index] = tails[low - 1] }
-            if low == tails.count { tails.append(index) } else { tails[low] = index }
-        }
-        var moved = Set(old.indices)
-        var last = tails.last ?? -1
-        while last >= 0 {
-            moved.remove(last)
-            last = previous[last]
-        }
-        return moved
     }
 }
 

@@ -1,91 +1,9 @@
-/// Edits of a list, one after the other, to positions that went, came and changed, without looking at any element.
-///
-/// The list is kept as runs: neighbouring elements that were neighbours before, or that are all new. An edit costs as
-/// many steps as there are runs.
+/// What the edits of a list were, as positions that went, came and changed, and as moves.
 import MotteLiveObjects
+import MotteStorage
+import MotteValues
 
-struct ListReplay {
-    private struct Run {
-        /// Old position of the first; -1: new elements.
-        var old: Int
-        var count: Int
-        var isModified = false
-
-        var isNew: Bool { old < 0 }
-    }
-
-    private let oldCount: Int
-    private var runs: [Run]
-    private var hasMoves = false
-    private(set) var count: Int
-    /// An edit did not fit the list: the log and the remembered count do not belong together.
-    private(set) var isBroken = false
-
-    init(count: Int) {
-        oldCount = count
-        self.count = count
-        runs = count > 0 ? [Run(old: 0, count: count)] : []
-    }
-
-    // MARK: Edits
-
-    mutating func insert(at index: Int, count added: Int) {
-        guard let position = split(at: index), added > 0 else { return }
-        runs.insert(Run(old: -1, count: added), at: position)
-        count += added
-    }
-
-    mutating func remove(at index: Int, count removed: Int) {
-        guard removed > 0, let range = split(index, removed) else { return }
-        runs.removeSubrange(range)
-        count -= removed
-    }
-
-    mutating func set(at index: Int, count changed: Int) {
-        guard changed > 0, let range = split(index, changed) else { return }
-        for position in range { runs[position].isModified = true }
-    }
-
-    /// Afterwards the element stands at `target`.
-    mutating func move(from index: Int, to target: Int) {
-        guard let range = split(index, 1), let first = range.first else { return }
-        let run = runs.remove(at: first)
-        count -= 1
-        guard let position = split(at: target) else { return }
-        runs.insert(run, at: position)
-        count += 1
-        hasMoves = true
-    }
-
-    /// Position in `runs` of the run that begins at element `index`, after cutting there.
-    private mutating func split(at index: Int) -> Int? {
-        guard index >= 0, index <= count else {
-            isBroken = true
-            return nil
-        }
-        var position = 0
-        var start = 0
-        while position < runs.count, start + runs[position].count <= index {
-            start += runs[position].count
-            position += 1
-        }
-        if start == index { return position }
-        let run = runs[position]
-        let head = index - start
-        runs[position].count = head
-        runs.insert(
-            Run(old: run.isNew ? -1 : run.old + head, count: run.count - head, isModified: run.isModified),
-            at: position + 1)
-        return position + 1
-    }
-
-    private mutating func split(_ index: Int, _ length: Int) -> Range<Int>? {
-        guard let first = split(at: index), let last = split(at: index + length) else { return nil }
-        return first ..< last
-    }
-
-    // MARK: Outcome
-
+extension ListRuns {
     /// `modified` are new positions of elements that changed, ascending; those of new elements do not matter.
     func difference(modified: [Int] = []) -> SequenceDifference {
         var difference = SequenceDifference()
@@ -141,7 +59,7 @@ struct ListReplay {
         let old = runs.indices.filter { !runs[$0].isNew }
         guard hasMoves else { return old }
         guard old.count <= 2_000 else {
-            return SequenceDifference.longestAscending(old.map { runs[$0].old }).map { old[$0] }
+            return AscendingSeries.longest(old.map { runs[$0].old }).map { old[$0] }
         }
         // The heaviest ascending subsequence, by trying every predecessor.
         var best = [Int](repeating: 0, count: old.count)

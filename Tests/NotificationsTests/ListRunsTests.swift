@@ -1,17 +1,18 @@
+import MotteStorage
 import TestSupport
 import Testing
 
 // Random edits of a list, replayed without its elements, describe what really happened to them.
 @testable import MotteNotifications
 
-@Suite struct ListReplayTests {
+@Suite struct ListRunsTests {
     @Test func replayDescribesTheEdits() throws {
         try PropertyTest.run(rounds: 1_000) { random, comment in
             let old = Array(0 ..< random.below(15))
             var list = old
             var changed: Set<Int> = []
             var next = 100
-            var replay = ListReplay(count: old.count)
+            var replay = ListRuns(count: old.count)
             for _ in 0 ..< random.below(8) {
                 switch random.below(5) {
                 case 0:
@@ -53,7 +54,7 @@ import Testing
     }
 
     @Test func oneMoveIsOneDeletionAndOneInsertion() {
-        var replay = ListReplay(count: 10)
+        var replay = ListRuns(count: 10)
         replay.move(from: 8, to: 1)
         let difference = replay.difference()
         #expect(difference.deletions == [8] && difference.insertions == [1] && difference.modificationsOld.isEmpty)
