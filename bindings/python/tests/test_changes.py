@@ -146,3 +146,20 @@ def test_frozen_things_give_changes_up_to_what_they_show(origin: motte.Database,
     assert names(copy) == ["Ada"]
     with pytest.raises(errors.FrozenError):
         frozen.apply(found[0])
+
+
+def test_what_is_no_batch_no_version_and_no_origin(origin: motte.Database) -> None:
+    wrong: Any
+    for wrong in (5, "text", None, [1], 1.5):
+        with pytest.raises(errors.WrongTypeError, match="a batch is"):
+            motte.ChangeBatch(wrong)
+        with pytest.raises(errors.WrongTypeError, match="a batch is"):
+            origin.apply(wrong)
+    for wrong in ("1", 1.0, None, True):
+        with pytest.raises(errors.WrongTypeError, match="a version is"):
+            origin.changes_since(wrong)
+    with pytest.raises(errors.InvalidArgumentError, match="count from 0"):
+        origin.changes_since(-1)
+    for wrong in (str(origin.origin), 1, None):
+        with pytest.raises(errors.WrongTypeError, match="an origin is"):
+            origin.applied_version(wrong)

@@ -28,7 +28,7 @@ class ChangeBatch:
 
     def __init__(self, data: Union[bytes, bytearray, memoryview]) -> None:
         #: The bytes themselves.
-        self.data: bytes = bytes(data)
+        self.data: bytes = _bytes(data)
         details = sized("motte_changes_batch_details")
         errors.check(lib.motte_changes_batch_info(self.data, len(self.data), details))
         flags = int(details.flags)
@@ -69,7 +69,16 @@ def _uuid(high: int, low: int) -> uuid.UUID:
     return uuid.UUID(bytes=high.to_bytes(8, "big") + low.to_bytes(8, "big"))
 
 
+def _bytes(data: Union[bytes, bytearray, memoryview]) -> bytes:
+    # bytes(5) would be five zeros.
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise errors.WrongTypeError(f"a batch is a ChangeBatch or its bytes, not {type(data).__name__}")
+    return bytes(data)
+
+
 def _numbers(origin: uuid.UUID) -> tuple[int, int]:
+    if not isinstance(origin, uuid.UUID):
+        raise errors.WrongTypeError(f"an origin is a uuid.UUID, as Database.origin is, not {type(origin).__name__}")
     return int.from_bytes(origin.bytes[:8], "big"), int.from_bytes(origin.bytes[8:], "big")
 
 
@@ -90,7 +99,7 @@ def read(realm: Realm, version: int) -> ChangeBatch:
 
 
 def apply(realm: Realm, batch: Union[ChangeBatch, bytes, bytearray, memoryview], timeout_ms: int) -> bool:
-    data = batch.data if isinstance(batch, ChangeBatch) else bytes(batch)
+    data = batch.data if isinstance(batch, ChangeBatch) else _bytes(batch)
     status = _callbacks.check_calling(
         lib.motte_changes_batch_apply(realm.handle, data, len(data), timeout_ms))
     return status != _UNCHANGED
@@ -114,6 +123,8 @@ def keep(realm: Realm, since: Optional[int]) -> None:
 
 
 def _version(version: int) -> int:
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise errors.WrongTypeError(f"a version is an int, not {type(version).__name__}")
     if not 0 <= version < _NOTHING:
         raise errors.InvalidArgumentError(f"{version} is no version: they count from 0")
     return version
