@@ -169,6 +169,8 @@ class Sizes:
         self.check("delete all", self.delete_all)
         self.check("index building, removing", self.index_building)
         self.check("1.2 million rows at once", self.many_rows)
+        self.check("change batches", self.batches)
+        self.check("unique values", self.unique)
         self.migrations()
 
     def look(self) -> str:
@@ -387,6 +389,68 @@ class Sizes:
         need(before == digest_of(rows), "other rows than were imported")
         self.machine.tool("compact", path)
         need(self.machine.digest("export", path, "Tick", "--format", "csv") == before, "compacting changed them")
+        return f"{path.stat().st_size / 1e6:.1f} MB"
+
+    def batches(self) -> str:
+        """Everything as one batch into a new file, then changes of very many objects."""
+        path, copy = self.fresh(), self.folder / "try1.motte"
+        first, later = self.folder / "try1.batch", self.folder / "try2.batch"
+        self.machine.tool("changes", path, "--keep")
+        self.machine.tool("changes", path, "--output", first)
+        self.machine.tool("apply", copy, first)
+        # Keys are each file's own: compared are the values.
+        self.expect_copy(path, copy)
+        self.machine.worker("edit", path)
+        self.machine.tool("changes", path, "--for", copy, "--output", later)
+        self.machine.tool("apply", copy, later)
+        self.expect_copy(path, copy)
+        need("passed over" in self.machine.tool("apply", copy, later), "a batch was applied twice")
+        self.expect_copy(path, copy)
+        sizes = [batch.stat().st_size / 1e6 for batch in (first, later)]
+        for batch in (first, later):
+            batch.unlink()
+        return f"{sizes[0]:.1f} and {sizes[1]:.1f} MB"
+
+    def expect_copy(self, source: pathlib.Path, copy: pathlib.Path) -> None:
+        need("sound" in self.machine.tool("verify", copy), "the copy is not sound")
+        sums: list[Sum] = []
+        for path in (source, copy):
+            found = Sum()
+            for line in self.machine.lines("export", path):
+                row = json.loads(line)
+                if "$class" in row:
+                    row.pop("$key", None)
+                    # Links to what has no primary key go by keys.
+                    found.add(row.pop("$class"), row)
+            sums.append(found)
+        need(sums[0].count == sums[1].count, f"{sums[1].count} of {sums[0].count} objects")
+        need(sums[0].total == sums[1].total, "the copy shows other values")
+
+    def unique(self) -> str:
+        """Unique texts of several writes: more than is kept at hand, built over rows, refused where two are the same."""
+        path, rows = self.folder / "try.motte", self.folder / "try.csv"
+        count, scattered = 300_000, 7_919
+        names = [f"{number * scattered % count:09d} of a name that is long" for number in range(count)]
+        with rows.open("w") as text:
+            text.write("id,name\n")
+            text.writelines(f"{number},{name}\n" for number, name in enumerate(names))
+        schema = "Person { id: int key, name: string unique }"
+        self.machine.tool("import", path, "Person", rows, "--schema", schema, "--quiet")
+        need("sound" in self.machine.tool("verify", path), "it is not sound")
+        before = self.machine.digest("export", path, "Person", "--format", "csv")
+        need(before == digest_of(rows), "other rows than were imported")
+        # A row that comes last has a name of the first: nothing of its write stays.
+        with rows.open("a") as text:
+            text.write(f"{count},{names[0]}\n")
+        other = self.folder / "try1.motte"
+        said = self.machine.tool("import", other, "Person", rows, "--schema", schema, "--quiet", expect=1)
+        need("name" in said and not other.exists() or self.machine.digest(
+            "export", other, "Person", "--format", "csv")[0] == 1, f"half of an import stayed: {said}")
+        for query, found in [("name BEGINSWITH '00000'", 10_000), (f"name == '{names[7]}'", 1),
+                             ("name >= '000299000'", 1_000)]:
+            need(int(self.machine.tool("query", path, "Person", query, "--count")) == found, f"{query} finds others")
+        self.machine.tool("compact", path)
+        need(self.machine.digest("export", path, "Person", "--format", "csv") == before, "compacting changed them")
         return f"{path.stat().st_size / 1e6:.1f} MB"
 
     # ------------------------------------------------------------------------------------------------ migrations

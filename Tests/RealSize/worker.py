@@ -87,6 +87,22 @@ def thin(path: str) -> None:
     db.close()
 
 
+def edit(path: str) -> None:
+    """Objects that come, change and go, in several writes: a part of everything."""
+    db = motte.open(path)
+    if "Doc {" in db.schema:
+        name, number, text = "Doc", "number", "label"
+    else:
+        name, number, text = "Flight", "day", "dest"
+    model = db.model(name)
+    for part in range(4):
+        with db.write():
+            db.objects(model).where(f"{number} % 4 == $0", part).update({text: f"changed {part}"[:9]})
+    with db.write():
+        db.delete(db.objects(model).where(f"{number} % 16 == 3"))
+    db.close()
+
+
 def launch(path: str) -> None:
     asked = []
     db = motte.open(path, compact_on_launch=lambda total, used: asked.append((total, used)) or True)
@@ -149,5 +165,5 @@ def delete_and_cancel(path: str) -> None:
 
 
 if __name__ == "__main__":
-    {"build": build, "thin": thin, "launch": launch, "copy": copy, "compare": compare, "seed": seed, "delete": delete,
+    {"build": build, "thin": thin, "edit": edit, "launch": launch, "copy": copy, "compare": compare, "seed": seed, "delete": delete,
      "delete-and-cancel": delete_and_cancel}[sys.argv[1]](*sys.argv[2:])
