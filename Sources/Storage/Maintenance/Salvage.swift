@@ -92,6 +92,7 @@ private struct SalvageWalk {
             }
             try progress?(MaintenanceProgress(done: (number + 1) * 1_000, total: tables.count * 1_000))
         }
+        report.losses += source.replicationLosses
         return report
     }
 

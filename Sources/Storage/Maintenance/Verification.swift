@@ -77,6 +77,7 @@ struct VerificationWalk {
         }
         guard stopped == nil else { return }
         checkLog()
+        checkReplication()
         step()
         guard stopped == nil else { return }
         attempt("the pages") { (walk) throws(DatabaseError) in

@@ -79,6 +79,16 @@ package struct ChangeOrigin: Hashable, Sendable {
         self.low = low
     }
     package static let unknown = ChangeOrigin(high: 0, low: 0)
+
+    /// In the form of a UUID.
+    package var text: String {
+        func hex(_ word: UInt64) -> String {
+            let digits = String(word, radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }
+        let all = Array(hex(high) + hex(low))
+        return [0 ..< 8, 8 ..< 12, 12 ..< 16, 16 ..< 20, 20 ..< 32].map { String(all[$0]) }.joined(separator: "-")
+    }
 }
 
 /// What a change record keeps of values.
