@@ -881,7 +881,7 @@ motte_status motte_realm_begin_write(motte_realm *realm, int64_t timeout_ms);
 
 /** Makes the changes durable and visible to others, and notifies this realm's own tokens. `flags` is 0. After a
  *  failure of the disk the write is still open: retry or cancel. CALLBACK: committed, but a callback failed; all others
- *  have run.
+ *  have run. Where it was that of motte_realm_on_commit(), nothing is committed, and no write is open.
  *  Thread: owner. Result: -. Optional: out_version. Errors: NOT_IN_WRITE, DISK_FULL, MAP_FULL, CALLBACK, REENTRANT. */
 motte_status motte_realm_commit(motte_realm *realm, uint32_t flags, uint64_t *out_version);
 
@@ -1173,8 +1173,10 @@ motte_status motte_report_problems(const motte_report *report, motte_str *out_te
 
 /* Bits of motte_changes_batch_details.flags. */
 enum {
-    MOTTE_CHANGES_BATCH_WHOLE = 1, /* everything there was, not only changes */
-    MOTTE_CHANGES_BATCH_EMPTY = 2  /* nothing changed */
+    MOTTE_CHANGES_BATCH_WHOLE = 1,     /* everything there was, not only changes */
+    MOTTE_CHANGES_BATCH_EMPTY = 2,     /* nothing changed */
+    MOTTE_CHANGES_BATCH_PATCH = 4,     /* an inverse: for its origin, or a copy that has just these changes */
+    MOTTE_CHANGES_BATCH_REVERSIBLE = 8 /* has an inverse: see motte_changes_batch_inverse() */
 };
 
 typedef struct motte_changes_batch_details {
@@ -1193,6 +1195,18 @@ typedef struct motte_changes_batch_details {
  *  Thread: owner. Result: O. Errors: HISTORY_UNAVAILABLE, OUT_OF_MEMORY. */
 motte_status motte_changes_batch_read(const motte_realm *realm, uint64_t from_version, motte_buf *out_batch);
 
+/** What changed after the version that `before` shows, something frozen of the same file, with what was there before:
+ *  such a batch has an inverse. INVALID_ARGUMENT if `before` is of another file or newer, SCHEMA_MISMATCH if the schema
+ *  was changed in between; else as motte_changes_batch_read().
+ *  Thread: owner. Result: O. Errors: INVALID_ARGUMENT, SCHEMA_MISMATCH, HISTORY_UNAVAILABLE, OUT_OF_MEMORY. */
+motte_status motte_changes_batch_between(const motte_realm *realm, const motte_realm *before, motte_buf *out_batch);
+
+/** The batch that leads back, for undo and redo; it has an inverse in turn. The file that the batch was read from
+ *  applies it at any time, as a new write; a copy applies it when it stands where the batch ends, and is then where it
+ *  began. INVALID_ARGUMENT for a batch that does not say what was there before.
+ *  Thread: any. Result: O. Errors: INVALID_ARGUMENT, CORRUPTED, UNSUPPORTED_FORMAT, OUT_OF_MEMORY. */
+motte_status motte_changes_batch_inverse(const uint8_t *bytes, size_t size, motte_buf *out_batch);
+
 /** What a batch says of itself. INVALID_ARGUMENT for other bytes, CORRUPTED for a damaged batch.
  *  Thread: any. Result: -. Errors: INVALID_ARGUMENT, CORRUPTED, UNSUPPORTED_FORMAT. */
 motte_status motte_changes_batch_info(const uint8_t *bytes, size_t size, motte_changes_batch_details *out_details);
@@ -1201,7 +1215,7 @@ motte_status motte_changes_batch_info(const uint8_t *bytes, size_t size, motte_c
  *  motte_realm_begin_write() does. UNCHANGED if the file has these changes already. OUT_OF_SEQUENCE if it does not
  *  begin where the last one of its origin ended, HISTORY_FORKED if its origin has gone another way than the one that
  *  was applied, or this file was changed otherwise, SCHEMA_MISMATCH if its origin's schema is another one. After an
- *  error nothing has been changed, but for CALLBACK, which comes after the commit.
+ *  error nothing has been changed, but for CALLBACK of an observer, which comes after the commit.
  *  Thread: owner. Result: -. Errors: OUT_OF_SEQUENCE, HISTORY_FORKED, SCHEMA_MISMATCH, INVALID_ARGUMENT, CORRUPTED,
  *  UNSUPPORTED_FORMAT, TIMEOUT, ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT, DISK_FULL, MAP_FULL, CALLBACK. */
 motte_status motte_changes_batch_apply(motte_realm *realm, const uint8_t *bytes, size_t size, int64_t timeout_ms);
@@ -1219,6 +1233,23 @@ motte_status motte_changes_batch_origin(const motte_realm *realm, uint64_t *out_
  *  UINT64_MAX, only what observers need, as in the beginning. What is gone does not come back. A commit of its own.
  *  Thread: owner. Result: -. Errors: ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT, DISK_FULL, MAP_FULL, CALLBACK. */
 motte_status motte_changes_batch_keep(motte_realm *realm, uint64_t since_version);
+
+/* Flags of motte_realm_on_commit(). */
+enum {
+    MOTTE_ON_COMMIT_REVERSIBLE = 1 /* batches have inverses, unless the schema changes */
+};
+
+/* Called before a commit with its changes as a batch, which is lent until it returns. Not 0: the write is cancelled. */
+typedef motte_status (*motte_commit_fn)(void *userdata, const uint8_t *bytes, size_t size);
+
+/** Has `callback` called before each commit of this realm that changes something, in the call that commits, before
+ *  anything is durable: it may store the changes elsewhere first, or refuse them. Then the write is cancelled whole and
+ *  that call returns CALLBACK. The realm and its handles return REENTRANT meanwhile, and the file's write lock is held.
+ *  What it was shown may still fail to be written: look by motte_changes_batch_read(). Writes of other realms, and the
+ *  schema with which a file is opened, are not asked about. It takes the place of the one before; NULL: none.
+ *  Thread: owner. Result: -. Optional: callback. Errors: ALREADY_IN_WRITE, FROZEN. */
+motte_status motte_realm_on_commit(motte_realm *realm, uint32_t flags, motte_commit_fn callback, void *userdata,
+                                   motte_free_fn free_userdata);
 
 /* ---------------------------------------------------------------------------------------------------- object
  *

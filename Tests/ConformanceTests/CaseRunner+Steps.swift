@@ -83,8 +83,17 @@ extension CaseRunner {
             try session.rollBack(to: try savepoint(&input))
         } else if input.accept("changes") {
             let name = try input.needName()
-            let version = input.accept("since") ? try batch(&input).to : Version(0)
-            batches[name] = try session.changeBatch(since: version)
+            if input.accept("between") {
+                let former = try input.needName()
+                guard let before = sessions[former] else { throw CaseFailure("there is no session '\(former)'") }
+                batches[name] = try session.changeBatch(since: before)
+            } else {
+                let version = input.accept("since") ? try batch(&input).to : Version(0)
+                batches[name] = try session.changeBatch(since: version)
+            }
+        } else if input.accept("inverse") {
+            let name = try input.needName()
+            batches[name] = try batch(&input).inverse()
         } else if input.accept("apply") {
             let outcome = try session.apply(try batch(&input))
             if !input.isAtEnd() { try expectFlag(&input, outcome == .applied) }

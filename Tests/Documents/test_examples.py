@@ -129,6 +129,9 @@ def test_the_copy_of_the_document_of_changes_follows(tmp_path: pathlib.Path, mon
     monkeypatch.chdir(tmp_path / "python")
     names: dict[str, Any] = {"__name__": "example"}
     run_python(example("docs/changes.md", "python", "import motte"), names)
+    run_python(example("docs/changes.md", "python", "before = db.freeze()"), names)
+    run_python(example("docs/changes.md", "python", "db.on_commit(send)"), names)
+    names["before"].close()
     names["db"].close()
     names["copy"].close()
     names.clear()
@@ -153,10 +156,10 @@ def test_the_limit_of_a_query_of_the_document(tmp_path: pathlib.Path, monkeypatc
 
 
 def test_all_blocks_in_python_are_run() -> None:
-    # Six are run above, three below, one by test_sqlite.py, two by test_python_readme.py and those of the tutorial by
+    # Eight are run above, three below, one by test_sqlite.py, two by test_python_readme.py and those of the tutorial by
     # test_tutorials.py; the first of the Python README is run by its own test.
     rest = [block for block in all_blocks("python") if block.document != "docs/tutorial-python.md"]
-    assert len(rest) == 13
+    assert len(rest) == 15
     assert "test_the_example_runs" in (ROOT / "bindings/python/tests/test_package.py").read_text()
 
 

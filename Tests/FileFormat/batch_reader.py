@@ -15,7 +15,7 @@ from reader import (
     need, plain,
 )
 
-SCHEMA, CLASSES, CREATED, SET, LISTS, SETS, MAPS, DELETED = range(1, 9)
+SCHEMA, CLASSES, CREATED, SET, LISTS, SETS, MAPS, DELETED, INVERSE = range(1, 10)
 NO_COLLECTION, A_LIST, A_SET, A_MAP = range(4)
 
 
@@ -110,7 +110,7 @@ class Batch:
     def __init__(self, raw: bytes) -> None:
         need(raw[:8] == b"MOTTECHG" and len(raw) >= 88, "this is no change batch")
         form, flags, crc, size = struct.unpack_from("<HHIQ", raw, 8)
-        need(form == 1 and flags <= 1, "a batch of another format")
+        need(form == 1 and flags in (0, 1, 2), "a batch of another format")
         need(size == len(raw), "a batch of another length")
         need(crc32c(raw[:12], bytes(4), raw[16:]) == crc, "the batch is damaged")
         self.origin = raw[24:40]

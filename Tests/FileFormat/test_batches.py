@@ -83,6 +83,30 @@ def test_a_reader_by_the_document_comes_to_the_same_objects(tmp_path: pathlib.Pa
     assert found.version == whole.version
 
 
+def test_a_reader_goes_back_by_an_inverse(tmp_path: pathlib.Path) -> None:
+    copy = changes.Copy()
+    with motte.open(tmp_path / "origin.motte", schema=SCHEMA) as db:
+        person, home = db.model("Person"), db.model("Home")
+        db.keep_changes(db.version)
+        with db.write():
+            for number in range(4):
+                db.add(person(id=number, name=f"person {number}", home=home(city="Ulm"))).tags.extend("abc")
+        copy.apply(changes.Batch(bytes(db.changes_since(0))))
+        before, expected = db.freeze(), plain(db)
+        with db.write():
+            first = db.one(person, 0)
+            first.tags.insert(1, "new")
+            first.tags.pop(0)
+            first.name, first.home = None, home(city="Bonn")
+            db.delete(db.one(person, 3))
+            db.add(person(id=9))
+        batch = db.changes_since(before)
+        copy.apply(changes.Batch(bytes(batch)))
+        assert read_back(copy) == plain(db) != expected
+        copy.apply(changes.Batch(bytes(batch.inverse())))
+        assert read_back(copy) == expected
+
+
 def test_a_changed_byte_is_found(tmp_path: pathlib.Path) -> None:
     with motte.open(tmp_path / "origin.motte", schema=SCHEMA) as db:
         with db.write():

@@ -42,6 +42,53 @@ class BatchPerson: Object {
         token.invalidate()
     }
 
+    private struct Refusal: Error, Equatable { let reason: String }
+
+    @Test func aWriteIsUndoneAndRedone() throws {
+        let realm = try makeRealm([BatchPerson.self])
+        try realm.keepChanges(since: 1)
+        try realm.write { realm.add(BatchPerson(value: ["id": 1, "name": "Ada"])) }
+        let before = realm.freeze()
+        try realm.write {
+            realm.object(ofType: BatchPerson.self, forPrimaryKey: 1)?.name = "Eve"
+            realm.add(BatchPerson(value: ["id": 2, "name": "Bo"]))
+        }
+        let done = try realm.changes(since: before)
+        let undo = try done.inverse()
+        #expect(undo.isPatch && !done.isPatch)
+        #expect(try realm.apply(undo))
+        #expect(realm.objects(BatchPerson.self).map(\.name) == ["Ada"])
+        #expect(try realm.apply(try undo.inverse()))
+        #expect(realm.objects(BatchPerson.self).sorted(byKeyPath: "id").map(\.name) == ["Eve", "Bo"])
+        #expect(throws: Realm.Error.self) { _ = try realm.changes(since: done.fromVersion).inverse() }
+    }
+
+    @Test func aBlockIsAskedBeforeCommits() throws {
+        let realm = try makeRealm([BatchPerson.self])
+        let copy = try makeRealm([BatchPerson.self])
+        try copy.apply(try realm.changes(since: 0))
+        var refusal: Refusal?
+        var calls = 0
+        try realm.onCommit(reversible: true) { batch in
+            calls += 1
+            if let refusal { throw refusal }
+            _ = try batch.inverse()
+            try copy.apply(batch)
+        }
+        try realm.write { realm.add(BatchPerson(value: ["id": 1, "name": "Ada"])) }
+        #expect(copy.objects(BatchPerson.self).map(\.name) == ["Ada"])
+        refusal = Refusal(reason: "not today")
+        let failed = #expect(throws: Refusal.self) {
+            try realm.write { realm.add(BatchPerson(value: ["id": 2, "name": "Bo"])) }
+        }
+        #expect(failed == refusal && calls == 2 && !realm.isInWriteTransaction)
+        #expect(realm.objects(BatchPerson.self).count == 1)
+        refusal = nil
+        try realm.onCommit(nil)
+        try realm.write { realm.add(BatchPerson(value: ["id": 2, "name": "Bo"])) }
+        #expect(calls == 2)
+    }
+
     @Test func whatDoesNotFollowIsAnError() throws {
         let origin = try makeRealm([BatchPerson.self])
         let copy = try makeRealm([BatchPerson.self])

@@ -183,7 +183,7 @@ import Testing
         return old.count
     }
 
-    private static func compare(
+    static func compare(
         _ actual: [String: [String: String]], _ expected: [String: [String: String]], _ comment: String
     ) {
         guard actual != expected else { return }

@@ -50,3 +50,24 @@ def test_what_is_refused_says_so(tmp_path: pathlib.Path) -> None:
     wrong = run("apply", tmp_path / "copy.motte", tmp_path / "text")
     assert wrong.returncode == 1 and "MOTTECHG" in wrong.stderr
     assert not (tmp_path / "copy.motte").exists()
+
+
+def test_changes_are_taken_back(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "people.motte"
+    with motte.open(path, schema="Person { id: int key, name: string }") as db:
+        person = db.model("Person")
+        db.keep_changes(db.version)
+        for number, name in enumerate(("Ada", "Bo", "Cy")):
+            before = db.freeze()
+            with db.write():
+                db.add(person(id=number, name=name))
+            (tmp_path / f"{number}").write_bytes(bytes(db.changes_since(before)))
+        (tmp_path / "plain").write_bytes(bytes(db.changes_since(db.version - 1)))
+    back = run("apply", path, tmp_path / "1", tmp_path / "2", "--inverse")
+    assert back.returncode == 0 and back.stdout.count("took back changes after version") == 2, back.stderr
+    with motte.open(path) as db:
+        assert [each.name for each in db.objects("Person")] == ["Ada"]
+    plain = run("apply", path, tmp_path / "plain", "--inverse")
+    assert plain.returncode == 1 and "no inverse" in plain.stderr
+    missing = run("apply", tmp_path / "none.motte", tmp_path / "1", "--inverse")
+    assert missing.returncode == 1 and not (tmp_path / "none.motte").exists()

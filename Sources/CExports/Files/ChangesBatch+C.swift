@@ -16,6 +16,55 @@ public func motte_changes_batch_read(
     }
 }
 
+@_cdecl("motte_changes_batch_between") @implementation
+public func motte_changes_batch_between(
+    _ realm: OpaquePointer?, _ before: OpaquePointer?, _ out_batch: UnsafeMutablePointer<motte_buf>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_batch, zero: emptyBuffer)
+        let former = try Handles.realm(before).box.session
+        let batch = try Handles.realm(realm).box.session.changeBatch(since: former)
+        out.pointee = try batch.bytes.withBytes { bytes throws(DatabaseError) in try makeBuffer(bytes) }
+        return .ok
+    }
+}
+
+@_cdecl("motte_changes_batch_inverse") @implementation
+public func motte_changes_batch_inverse(
+    _ bytes: UnsafePointer<UInt8>?, _ size: Int, _ out_batch: UnsafeMutablePointer<motte_buf>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_batch, zero: emptyBuffer)
+        let inverse = try batch(bytes, size).inverse()
+        out.pointee = try inverse.bytes.withBytes { bytes throws(DatabaseError) in try makeBuffer(bytes) }
+        return .ok
+    }
+}
+
+@_cdecl("motte_realm_on_commit") @implementation
+public func motte_realm_on_commit(
+    _ realm: OpaquePointer?, _ flags: UInt32, _ callback: motte_commit_fn?, _ userdata: UnsafeMutableRawPointer?,
+    _ free_userdata: motte_free_fn?
+) -> motte_status {
+    boundary(keeping: userdata, free_userdata) { (bridge) throws(DatabaseError) in
+        let session = try Handles.realm(realm).box.session
+        let reversible = UInt32(MOTTE_ON_COMMIT_REVERSIBLE)
+        try checkFlags(flags, allowed: reversible)
+        guard let callback else {
+            try session.onCommit(nil)
+            bridge.close()
+            return .ok
+        }
+        // The bridge frees the userdata when the session lets go of it.
+        try session.onCommit(isReversible: flags & reversible != 0) { (batch) throws(DatabaseError) in
+            try batch.bytes.withBytes { bytes throws(DatabaseError) in
+                try bridge.call { callback($0, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count) }
+            }
+        }
+        return .ok
+    }
+}
+
 /// The batch that a caller hands in.
 private func batch(_ bytes: UnsafePointer<UInt8>?, _ size: Int) throws(DatabaseError) -> ChangeBatch {
     guard size >= 0, bytes != nil || size == 0 else {
@@ -35,6 +84,8 @@ public func motte_changes_batch_info(
             details.flags =
                 (batch.isWhole ? UInt32(MOTTE_CHANGES_BATCH_WHOLE) : 0)
                 | (batch.isEmpty ? UInt32(MOTTE_CHANGES_BATCH_EMPTY) : 0)
+                | (batch.isPatch ? UInt32(MOTTE_CHANGES_BATCH_PATCH) : 0)
+                | (try batch.isReversible ? UInt32(MOTTE_CHANGES_BATCH_REVERSIBLE) : 0)
             details.origin_high = batch.origin.high
             details.origin_low = batch.origin.low
             details.from_version = batch.from.rawValue

@@ -10,6 +10,18 @@ extension Session {
         return try database.changeBatch(from: version, to: isFrozen ? shown : try database.snapshot())
     }
 
+    /// What changed after the version that another session of the file shows, most often a frozen one, with what leads
+    /// back to it.
+    package func changeBatch(since before: Session) throws(DatabaseError) -> ChangeBatch {
+        guard try before.database === database else {
+            throw DatabaseError(
+                .invalidArgument, "what was before is of another file; take something frozen of this one", path: path)
+        }
+        let former = try before.committedSnapshot()
+        let shown = try committedSnapshot()
+        return try database.changeBatch(from: former, to: isFrozen ? shown : try database.snapshot())
+    }
+
     /// Applies a batch as one write, whose observers are notified as of any other.
     package func apply(
         _ batch: ChangeBatch, timeoutMilliseconds: Int64 = -1

@@ -22,18 +22,23 @@ extension Session {
         queryProgress = body
     }
 
+    /// Calls a caller back, who gets REENTRANT for whatever is done with the session meanwhile.
+    func asking(_ what: Asking, _ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
+        let before = gate.pointee.owner
+        gate.pointee.owner = SessionConfinement.elsewhere
+        isAsking = what
+        defer {
+            isAsking = nil
+            gate.pointee.owner = before
+        }
+        try body()
+    }
+
     private var watchedProgress: (() throws(DatabaseError) -> Void)? {
         guard queryProgress != nil, !isFrozen else { return nil }
         return { () throws(DatabaseError) in
             guard let body = self.queryProgress else { return }
-            let before = self.gate.pointee.owner
-            self.gate.pointee.owner = SessionConfinement.elsewhere
-            self.isAskingForProgress = true
-            defer {
-                self.isAskingForProgress = false
-                self.gate.pointee.owner = before
-            }
-            try body()
+            try self.asking(.forProgress, body)
         }
     }
 }

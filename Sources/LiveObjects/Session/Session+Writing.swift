@@ -16,6 +16,7 @@ extension Session {
                     maximumLiveVersions: options.maximumLiveVersions, as: writeHolder)
             }
         }
+        write?.commitCheck = commitCheck
         writeSerial &+= 1
         births.begin()
         // Members of a group are notified of those before them when all are durable.
@@ -64,8 +65,9 @@ extension Session {
         write = try database.beginWrite(on: try committedSnapshot(), in: group.pages)
     }
 
-    /// Makes the changes durable and delivers them here. After a failure of the disk the write is still open. An error
-    /// of a callback comes after the commit. In a group both happen when the group ends.
+    /// Makes the changes durable and delivers them here. After a failure of the disk the write is still open; whoever
+    /// is asked before the commit and refuses cancels it. Any other error of a callback comes after the commit. In a
+    /// group both happen when the group ends.
     @discardableResult
     package func commit() throws(DatabaseError) -> Version {
         let transaction = try requireWrite()
@@ -74,7 +76,11 @@ extension Session {
         for place in nestedPlaces { try place.nested?.writeWillEnd() }
         forgetTables()
         keepPrevious()
-        let version = try transaction.commit()
+        let version: Version
+        do throws(DatabaseError) { version = try transaction.commit() } catch {
+            if transaction.isRefused { undo(transaction) }
+            throw error
+        }
         for place in nestedPlaces { place.nested?.writeWasCommitted(as: version) }
         if let group {
             group.note(version, shown: hook == nil ? nil : transaction.base, writeOutcome, births: births.ofWrite)

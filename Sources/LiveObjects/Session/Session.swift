@@ -28,8 +28,14 @@ package final class Session: @unchecked Sendable {
     var queryProgress: (() throws(DatabaseError) -> Void)?
     /// Tests ask more often.
     package var queryProgressNanoseconds = QueryWatch.progressNanoseconds
-    /// While that runs, the session refuses everything.
-    var isAskingForProgress = false
+    /// Asked before each commit of this session; see `Session+CommitCheck`.
+    var commitCheck: CommitCheck?
+    /// While a caller is asked about a query or a commit, the session refuses everything.
+    var isAsking: Asking?
+
+    enum Asking {
+        case forProgress, beforeCommit
+    }
 
     // The exclusivity of these is the owner check itself; they are read by every call.
     /// Serial of the thread that may use this; 0: any; `Session.nobody` once closed.
@@ -218,6 +224,7 @@ package final class Session: @unchecked Sendable {
         hook?.sessionWillClose(self)
         hook = nil
         queryProgress = nil
+        commitCheck = nil
         queryControl.end()
         forgetTables()
         write?.cancel()
@@ -252,7 +259,7 @@ package final class Session: @unchecked Sendable {
     @inline(never)
     private func checkOtherwise() throws(DatabaseError) {
         guard owner != Self.nobody, motte_shim_fork_generation() == forkGeneration, confinement.isHere,
-            !isAskingForProgress
+            isAsking == nil
         else {
             throw refusal()
         }
@@ -268,9 +275,15 @@ package final class Session: @unchecked Sendable {
         if owner == Self.nobody {
             return DatabaseError(.closed, "this session has been closed; open the file again", path: path)
         }
-        if isAskingForProgress {
+        switch isAsking {
+        case .forProgress:
             return DatabaseError(
                 .reentrant, "a query of this session is running here; use the session when it has ended", path: path)
+        case .beforeCommit:
+            return DatabaseError(
+                .reentrant, "this session is committing; use it when the commit has ended, or another session",
+                path: path)
+        case nil: break
         }
         if owner == motte_shim_thread_serial() {
             return DatabaseError(

@@ -75,7 +75,7 @@ extension Realm {
         var failure: Swift.Error?
         do {
             if allowGrouping, core.session.isInGroup {
-                try translating(core.session.path) { _ = try core.session.commit() }
+                try core.committing { _ = try core.session.commit() }
                 if let onComplete { core.group(onComplete) }
                 core.asyncWrites.lastID += 1
                 return core.asyncWrites.lastID

@@ -27,6 +27,13 @@ public struct ChangeBatch: Sendable, Equatable {
     public var isWhole: Bool { core.isWhole }
     /// Whether nothing changed.
     public var isEmpty: Bool { core.isEmpty }
+    /// Whether it is for the realm that it was read from: an inverse, or a difference of two files.
+    public var isPatch: Bool { core.isPatch }
+
+    /// The batch that leads back, for undo and redo: applied to the realm it was read from, at any time, or to a copy
+    /// that has just these changes. Throws unless the batch was read with `Realm.changes(since:)` of a frozen realm.
+    public func inverse() throws -> ChangeBatch { ChangeBatch(try translating { try core.inverse() }) }
+
     /// When `toVersion` was committed, if that is known.
     public var committedAt: Date? {
         let nanoseconds = core.wallTimeNanoseconds
@@ -54,6 +61,15 @@ extension ChangeOrigin {
     }
 }
 
+extension RealmSession {
+    /// A call that commits throws what the block that is asked before commits threw.
+    func committing<T>(_ body: () throws -> T) throws -> T {
+        commitRefusal = nil
+        defer { commitRefusal = nil }
+        do { return try translating(session.path, body) } catch { throw commitRefusal ?? error }
+    }
+}
+
 extension Realm {
     /// By which change batches name this realm's file. A copy has another one.
     public var changeOrigin: UUID {
@@ -68,12 +84,34 @@ extension Realm {
         }
     }
 
+    /// What changed after the version that a frozen realm of the same file shows, with what was there before: such a
+    /// batch has an inverse. Throws if the schema was changed in between.
+    public func changes(since before: Realm) throws -> ChangeBatch {
+        try translating(core.session.path) { ChangeBatch(try core.session.changeBatch(since: before.core.session)) }
+    }
+
+    /// Calls `block` before each commit of this realm that changes something, with the changes as a batch, in the call
+    /// that commits and before anything is durable. What it throws cancels the write transaction, and that call throws
+    /// it. Using the realm meanwhile is misuse. With `reversible`, batches have inverses, unless the schema changes.
+    /// One block a realm; nil: none.
+    public func onCommit(reversible: Bool = false, _ block: ((ChangeBatch) throws -> Void)?) throws {
+        try translating(core.session.path) {
+            guard let block else { return try core.session.onCommit(nil) }
+            try core.session.onCommit(isReversible: reversible) { [weak core] (batch) throws(DatabaseError) in
+                do { try block(ChangeBatch(batch)) } catch {
+                    core?.commitRefusal = error
+                    throw DatabaseError(.callback, "the block that is asked before commits refused: \(error)")
+                }
+            }
+        }
+    }
+
     /// Applies a batch as one write transaction, of which observers are notified as of any other. False if the realm
     /// has these changes already. Throws, and changes nothing, if the batch is not what comes next after those that
     /// were applied, or of another schema.
     @discardableResult
     public func apply(_ batch: ChangeBatch) throws -> Bool {
-        let isNew = try translating(core.session.path) { try core.session.apply(batch.core) == .applied }
+        let isNew = try core.committing { try core.session.apply(batch.core) == .applied }
         try core.makeDurable()
         core.startDueDelivery()
         return isNew
@@ -89,7 +127,7 @@ extension Realm {
     /// From now on the change log keeps all changes after that version; with nil, only what observers need. A commit of
     /// its own.
     public func keepChanges(since version: UInt64?) throws {
-        try translating(core.session.path) { try core.session.keepChanges(since: version.map { Version($0) }) }
+        try core.committing { try core.session.keepChanges(since: version.map { Version($0) }) }
         try core.makeDurable()
     }
 }

@@ -47,7 +47,7 @@ extension Realm {
         }
         // Thrown after a handler that returned, so that nobody takes the write for committed.
         guard tokens.allSatisfy({ $0.belongs(to: core) }) else { throw foreignToken() }
-        try translating(core.session.path) {
+        try core.committing {
             // What a query that was ended gave may be in it.
             try QueryScope.check(core.session)
             core.isCommitting = true

@@ -137,6 +137,8 @@ package final class RealmSession: @unchecked Sendable {
     var tracking: PropertyTracking?
     /// While callbacks are notified of this realm's own commit.
     package var isCommitting = false
+    /// What the block that is asked before commits threw.
+    var commitRefusal: (any Swift.Error)?
     /// Blocks of the realm itself that want to be notified of versions it does not advance to.
     package var refreshObservers: [RefreshObserver] = []
 

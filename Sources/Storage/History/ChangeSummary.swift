@@ -130,6 +130,15 @@ package struct ChangeSummary: Equatable, Sendable {
         tables = parts.keys.sorted().compactMap { key in Self.fold(key, parts[key] ?? []) }
     }
 
+    /// Of changes that no record tells of.
+    init(_ tables: [Table], from: Version, to: Version) {
+        self.from = from
+        self.to = to
+        self.tables = tables
+        schemaChanged = false
+        records = []
+    }
+
     // MARK: Values
 
     /// The property at `from`, if the log kept it; nil if it is unchanged or not known.

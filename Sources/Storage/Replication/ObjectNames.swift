@@ -75,6 +75,30 @@ struct ObjectNameBlock {
         return runs[index].local + key - runs[index].first
     }
 
+    func hasName(in keys: Range<Int64>) -> Bool {
+        let index = index(keys.lowerBound)
+        return index < runs.count && runs[index].first < keys.upperBound
+    }
+
+    /// Takes the names of these keys away.
+    mutating func remove(_ keys: Range<Int64>) {
+        var kept: [Run] = []
+        kept.reserveCapacity(runs.count + 1)
+        for run in runs {
+            let start = max(run.first, keys.lowerBound)
+            let end = min(run.end, keys.upperBound)
+            guard start < end else {
+                kept.append(run)
+                continue
+            }
+            if run.first < start { kept.append(Run(first: run.first, count: start - run.first, local: run.local)) }
+            if end < run.end {
+                kept.append(Run(first: end, count: run.end - end, local: run.local + end - run.first))
+            }
+        }
+        runs = kept
+    }
+
     /// False where one of the keys has a name already.
     mutating func add(_ run: Run) -> Bool {
         let index = index(run.first)
@@ -132,8 +156,23 @@ final class ObjectNames {
         }
     }
 
-    /// Objects of the origin are from now on these here; false where one has a name already.
-    func add(_ table: TableKey, _ keys: Range<Int64>, local: Int64) throws(DatabaseError) -> Bool {
+    /// Whether one of the objects has a name.
+    func hasName(_ table: TableKey, in keys: Range<Int64>) throws(DatabaseError) -> Bool {
+        var first = keys.lowerBound
+        while first < keys.upperBound {
+            let number = first >> ObjectNameBlock.shift
+            let end = min(keys.upperBound, (number + 1) << ObjectNameBlock.shift)
+            if try block(Place(table: table, block: UInt64(number))).hasName(in: first ..< end) { return true }
+            first = end
+        }
+        return false
+    }
+
+    /// Objects of the origin are from now on these here; false where one has a name already, unless it is to be taken
+    /// away.
+    func add(
+        _ table: TableKey, _ keys: Range<Int64>, local: Int64, replacing: Bool = false
+    ) throws(DatabaseError) -> Bool {
         latest = nil
         var first = keys.lowerBound
         while first < keys.upperBound {
@@ -143,6 +182,7 @@ final class ObjectNames {
             var block = try block(place)
             latest = nil
             let run = ObjectNameBlock.Run(first: first, count: end - first, local: local + first - keys.lowerBound)
+            if replacing { block.remove(first ..< end) }
             guard block.add(run) else { return false }
             blocks[place] = block
             changed.insert(place)

@@ -45,6 +45,10 @@ package final class WriteTransaction: RowSource {
     var postponesIndexChecks = false
     /// Pages of replication that are written with the commit, by their keys.
     var replicaPages: [[UInt8]: [UInt8]] = [:]
+    /// Asked before the commit.
+    package var commitCheck: CommitCheck?
+    /// The commit was refused by that; the write is to be cancelled.
+    package private(set) var isRefused = false
     /// The change record of the batch that was made last.
     var recorded: ChangeRecord?
     /// Set when the schema has been changed in this write.
@@ -221,6 +225,11 @@ package final class WriteTransaction: RowSource {
         assertInvariants()
         let next = Version(base.version.rawValue + 1)
         let batch = try makeBatch(for: next)
+        if let commitCheck {
+            isRefused = true
+            try ask(commitCheck, batch, next)
+            isRefused = false
+        }
         switch right {
         case .own(let lock):
             try database.pages.commit(batch, lock: lock, version: next)

@@ -68,24 +68,33 @@ struct ApplyCommand: ParsableCommand {
         discussion: """
             Each batch is one write, in the order given. One that the file has already is passed over.
               motte apply copy.motte everything.batch later.batch
+            With --inverse they are taken back, the last one first, if they say what was there before: on the file that
+            they were read from, or on a copy that has just these changes.
+              motte apply people.motte change.batch --inverse
             """)
 
     @Argument(help: "The file.") var file: String
     @Argument(help: "The batches, as 'motte changes' writes them.") var batches: [String]
     @OptionGroup var opening: OpenOptions
+    @Flag(help: "Take the changes of the batches back.") var inverse = false
 
     func run() throws {
-        let read = try batches.map { path in
+        var read = try batches.map { path in
             try reportingErrors(path) {
                 let input = try openInput(path)
                 // The bytes are there as long as the input is.
-                return try withExtendedLifetime(input) { try ChangeBatch(copying: input.bytes) }
+                let batch = try withExtendedLifetime(input) { try ChangeBatch(copying: input.bytes) }
+                return (path: path, batch: inverse ? try batch.inverse() : batch)
             }
         }
+        if inverse { read.reverse() }
         try reportingErrors(file) {
-            let session = try Session.open(try opening.options(file))
-            for (path, batch) in zip(batches, read) {
+            var options = try opening.options(file)
+            if inverse { options.noCreate = true }
+            let session = try Session.open(options)
+            for (path, batch) in read {
                 switch try session.apply(batch) {
+                case .applied where inverse: printLine("took back \(try batch.inverse().summary) from \(path)")
                 case .applied: printLine("applied \(batch.summary) from \(path)")
                 case .known: printLine("passed over \(path): the file has its changes")
                 }

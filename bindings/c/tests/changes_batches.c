@@ -72,7 +72,7 @@ static void in_sequence(void) {
     CHECK(position == version_of(origin));
     motte_buf nothing = read_batch(origin, position);
     STATUS(MOTTE_OK, motte_changes_batch_info((const uint8_t *)nothing.data, nothing.size, &details));
-    CHECK(details.flags == MOTTE_CHANGES_BATCH_EMPTY);
+    CHECK(details.flags == (MOTTE_CHANGES_BATCH_EMPTY | MOTTE_CHANGES_BATCH_REVERSIBLE));
     motte_buf_dispose(&nothing), motte_buf_dispose(&everything);
     motte_buf_dispose(&first), motte_buf_dispose(&second);
     give_up(origin), give_up(other);

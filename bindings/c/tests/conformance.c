@@ -1878,8 +1878,29 @@ static const motte_buf *batch(cursor *in) {
     return NULL;
 }
 
+static void keep_batch(char *name, motte_buf made) {
+    if (now.batch_count == MAXIMUM) abort();
+    now.batch_names[now.batch_count] = name;
+    now.batches[now.batch_count++] = made;
+}
+
+static motte_status inverse_batch(cursor *in) {
+    char *name = need_name(in);
+    const motte_buf *known = batch(in);
+    motte_buf made;
+    TRY(motte_changes_batch_inverse((const uint8_t *)known->data, known->size, &made));
+    keep_batch(name, made);
+    return MOTTE_OK;
+}
+
 static motte_status read_batch(cursor *in) {
     char *name = need_name(in);
+    if (accept(in, "between")) {
+        motte_buf between;
+        TRY(motte_changes_batch_between(now.realm, lookup(now.sessions, need_name(in)), &between));
+        keep_batch(name, between);
+        return MOTTE_OK;
+    }
     motte_changes_batch_details before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
     if (accept(in, "since")) {
         const motte_buf *known = batch(in);
@@ -1887,9 +1908,7 @@ static motte_status read_batch(cursor *in) {
     }
     motte_buf made;
     TRY(motte_changes_batch_read(now.realm, before.to_version, &made));
-    if (now.batch_count == MAXIMUM) abort();
-    now.batch_names[now.batch_count] = name;
-    now.batches[now.batch_count++] = made;
+    keep_batch(name, made);
     uint64_t high, low;
     MUST(motte_changes_batch_origin(now.realm, &high, &low));
     MUST(motte_changes_batch_info((const uint8_t *)made.data, made.size, &after));
@@ -1905,9 +1924,11 @@ static motte_status apply_batch(cursor *in) {
     motte_changes_batch_details details = {.struct_size = sizeof details};
     MUST(motte_changes_batch_info((const uint8_t *)known->data, known->size, &details));
     uint64_t version;
-    MUST(motte_changes_batch_position(now.realm, details.origin_high, details.origin_low, &version));
-    agree(version >= details.to_version && (status != MOTTE_OK || version == details.to_version),
-          "motte_changes_batch_apply", "motte_changes_batch_position");
+    if (!(details.flags & MOTTE_CHANGES_BATCH_PATCH)) {
+        MUST(motte_changes_batch_position(now.realm, details.origin_high, details.origin_low, &version));
+        agree(version >= details.to_version && (status != MOTTE_OK || version == details.to_version),
+              "motte_changes_batch_apply", "motte_changes_batch_position");
+    }
     return at_end(in) ? MOTTE_OK : expect_flag(in, status == MOTTE_OK);
 }
 
@@ -2094,6 +2115,7 @@ static motte_status step(cursor *in) {
     if (accept(in, "release")) return motte_realm_release_savepoint(now.realm, savepoint(in));
     if (accept(in, "rollback")) return motte_realm_roll_back(now.realm, savepoint(in));
     if (accept(in, "changes")) return read_batch(in);
+    if (accept(in, "inverse")) return inverse_batch(in);
     if (accept(in, "apply")) return apply_batch(in);
     if (accept(in, "keep")) return keep_changes(in);
     if (accept(in, "refresh")) return refresh(in);

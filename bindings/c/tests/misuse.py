@@ -40,9 +40,17 @@ BATCH = "(const uint8_t *)" + " ".join('"' + part + '"' for part in (
     r"\000\000\000\000\001\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000",
     r"\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000",
 ))
+# One of no changes, which is its own inverse.
+NO_CHANGES = "(const uint8_t *)" + " ".join('"' + part + '"' for part in (
+    r"\115\117\124\124\105\103\110\107\001\000\000\000\112\120\332\345\130\000\000\000\000\000",
+    r"\000\000\000\000\001\000\000\000\000\000\000\000\002\000\000\000\000\000\001\000\000\000",
+    r"\000\000\000\000\001\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000",
+    r"\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000",
+))
 # Good arguments by function and parameter, then by parameter.
 GOOD = {
     ("motte_changes_batch_info", "bytes"): BATCH, ("motte_changes_batch_info", "size"): "88",
+    ("motte_changes_batch_inverse", "bytes"): NO_CHANGES, ("motte_changes_batch_inverse", "size"): "88",
     ("motte_changes_batch_apply", "bytes"): BATCH, ("motte_changes_batch_apply", "size"): "88",
     ("motte_check_abi", "abi_version"): "MOTTE_ABI_VERSION", ("motte_check_abi", "abi_layout"): "MOTTE_ABI_LAYOUT",
     ("motte_schema_add_class", "name"): '"Another"', ("motte_config_set_option", "name"): '"map_size"',
@@ -126,6 +134,7 @@ GOOD = {
     ("motte_observe_coll_paths", "paths"): "f->paths", ("motte_observe_object_paths", "paths"): "f->paths",
     ("motte_realm_queue_write", "work"): "realm_callback", ("motte_realm_queue_write", "done"): "done_callback",
     ("motte_realm_cancel_queued", "ticket"): "1", ("motte_realm_on_query_progress", "progress"): "NULL",
+    ("motte_realm_on_commit", "callback"): "NULL", ("motte_changes_batch_between", "before"): "f->realm",
     ("motte_coll_group", "text"): '"id > $0 GROUP(id) COUNT"', ("motte_groups_find_column", "name"): '"COUNT"',
     ("motte_groups_find", "keys"): "&f->int_value", ("motte_groups_find", "key_count"): "1",
     ("motte_groups_arrow", "options"): "&f->arrow_options",

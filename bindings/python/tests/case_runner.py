@@ -5,7 +5,7 @@ import gc
 import operator
 import re
 import threading
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import case_files
 import motte
@@ -209,16 +209,27 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
 
     def _changes(self, cursor: Cursor) -> None:
         name = cursor.name()
-        version = self.batches[cursor.name()].to_version if cursor.accept("since") else 0
-        batch = self.db.changes_since(version)
+        since: Union[int, motte.Database] = 0
+        if cursor.accept("between"):
+            since = self.databases[cursor.name()]
+        elif cursor.accept("since"):
+            since = self.batches[cursor.name()].to_version
+        batch = self.db.changes_since(since)
+        assert batch.is_reversible == (isinstance(since, motte.Database) or batch.is_empty)
         assert batch.origin == self.db.origin
         self.batches[name] = motte.ChangeBatch(bytes(batch))
+
+    def _inverse(self, cursor: Cursor) -> None:
+        name = cursor.name()
+        self.batches[name] = self.batches[cursor.name()].inverse()
+        assert self.batches[name].is_patch
 
     def _apply(self, cursor: Cursor) -> None:
         batch = self.batches[cursor.name()]
         applied = self.db.apply(batch)
-        position = self.db.applied_version(batch.origin)
-        assert position is not None and position >= batch.to_version
+        if not batch.is_patch:
+            position = self.db.applied_version(batch.origin)
+            assert position is not None and position >= batch.to_version
         if not cursor.at_end():
             self.flag(cursor, applied)
 
@@ -252,7 +263,7 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
     STEPS = [
         ("elsewhere", _elsewhere), ("write", _write), ("commit", _commit), ("cancel", _cancel),
         ("savepoint", _savepoint), ("release", _release), ("rollback", _rollback),
-        ("changes", _changes), ("apply", _apply), ("keep", _keep),
+        ("changes", _changes), ("inverse", _inverse), ("apply", _apply), ("keep", _keep),
         ("refresh", _refresh), ("wait", _wait), ("query-timeout", _query_timeout),
         ("interrupt", lambda self, cursor: self.db.interrupt()),
         ("dispatch", _dispatch), ("close", _close), ("use", _use),

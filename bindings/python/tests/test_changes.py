@@ -163,3 +163,103 @@ def test_what_is_no_batch_no_version_and_no_origin(origin: motte.Database) -> No
     for wrong in (str(origin.origin), 1, None):
         with pytest.raises(errors.WrongTypeError, match="an origin is"):
             origin.applied_version(wrong)
+
+
+# ------------------------------------------------------------------------------------------------ inverses, commits
+
+
+def test_a_write_is_undone_and_redone(origin: motte.Database, copy: motte.Database) -> None:
+    copy.apply(origin.changes_since(0))
+    before = origin.freeze()
+    with origin.write():
+        origin.one(Person, 1).name = "Eve"
+        origin.add(Person(id=2, name="Bo"))
+    done = origin.changes_since(before)
+    assert done.is_reversible and not done.is_patch
+    undo = done.inverse()
+    assert undo.is_reversible and undo.is_patch
+    assert (undo.from_version, undo.to_version) == (done.to_version, done.from_version)
+    assert origin.apply(undo) and names(origin) == ["Ada"]
+    assert origin.apply(undo.inverse()) and names(origin) == ["Eve", "Bo"]
+    with pytest.raises(errors.OutOfSequenceError):
+        copy.apply(undo)
+    assert copy.apply(done) and names(copy) == ["Eve", "Bo"]
+    assert copy.apply(undo) and names(copy) == ["Ada"]
+    assert copy.applied_version(origin.origin) == done.from_version
+    assert copy.apply(done) and names(copy) == ["Eve", "Bo"]
+
+
+def test_what_has_no_inverse(origin: motte.Database, copy: motte.Database) -> None:
+    plain = origin.changes_since(origin.version - 1)
+    assert not plain.is_reversible
+    for batch in (plain, origin.changes_since(0)):
+        with pytest.raises(errors.InvalidArgumentError, match="no inverse"):
+            batch.inverse()
+    with pytest.raises(errors.InvalidArgumentError, match="another file"):
+        origin.changes_since(copy.freeze())
+
+
+def test_an_inverse_that_no_longer_fits(origin: motte.Database) -> None:
+    before = origin.freeze()
+    with origin.write():
+        origin.one(Person, 1).name = "Eve"
+    undo = origin.changes_since(before).inverse()
+    with origin.write():
+        origin.delete(origin.one(Person, 1))
+    with pytest.raises(errors.HistoryForkedError, match="no longer fits"):
+        origin.apply(undo)
+
+
+def test_a_function_is_asked_before_commits(origin: motte.Database, copy: motte.Database) -> None:
+    copy.apply(origin.changes_since(0))
+    asked: list[motte.ChangeBatch] = []
+
+    def ask(batch: motte.ChangeBatch) -> None:
+        with pytest.raises(errors.ReentrantError):
+            origin.refresh()
+        copy.apply(batch)
+        asked.append(batch)
+
+    origin.on_commit(ask, reversible=True)
+    with origin.write():
+        origin.add(Person(id=2, name="Bo"))
+    assert names(copy) == ["Ada", "Bo"]
+    assert asked[0].is_reversible and asked[0].to_version == origin.version
+    assert bytes(origin.changes_since(asked[0].from_version))[:48] == bytes(asked[0])[:12] + bytes(
+        origin.changes_since(asked[0].from_version))[12:24] + bytes(asked[0])[24:48]
+    with origin.write():
+        pass
+    assert len(asked) == 1
+    origin.on_commit(None)
+    with origin.write():
+        origin.add(Person(id=3, name="Cy"))
+    assert len(asked) == 1
+
+
+def test_what_a_function_raises_cancels_the_write(origin: motte.Database) -> None:
+    def refuse(batch: motte.ChangeBatch) -> None:
+        raise LookupError("not today")
+
+    version = origin.version
+    origin.on_commit(refuse)
+    with pytest.raises(LookupError, match="not today"), origin.write():
+        origin.add(Person(id=2, name="Bo"))
+    assert names(origin) == ["Ada"] and origin.version == version
+    with pytest.raises(LookupError):
+        origin.keep_changes(None)
+    future = origin.queue_write(lambda db: db.add(Person(id=2, name="Bo")))
+    with pytest.raises(motte.Error):
+        while not future.done():
+            origin.dispatch()
+        future.result()
+    origin.on_commit(None)
+    with origin.write():
+        origin.add(Person(id=2, name="Bo"))
+    assert names(origin) == ["Ada", "Bo"]
+
+
+def test_when_one_may_ask_to_be_asked(origin: motte.Database) -> None:
+    with origin.write(), pytest.raises(errors.AlreadyInWriteError):
+        origin.on_commit(lambda batch: None)
+    with pytest.raises(errors.FrozenError):
+        origin.freeze().on_commit(lambda batch: None)

@@ -102,15 +102,6 @@ extension ApplyingChanges {
         return try outcome.get()
     }
 
-    private func name(_ table: StoredTable, _ keys: Range<Int64>, _ local: Int64) throws(DatabaseError) {
-        guard try names.add(table.key, keys, local: local) else {
-            throw DatabaseError(
-                .historyForked,
-                "the batch makes a \(table.name) that this file has; begin a new file with a batch from "
-                    + "version 0", className: table.name)
-        }
-    }
-
     /// One by one: an object whose primary key is there goes on in the one that has it.
     private mutating func insertOrTakeOver(
         _ table: StoredTable, _ columns: [StoredColumn], _ values: [[ValueView]], _ theirs: ArraySlice<Int64>,

@@ -55,7 +55,7 @@ extension ApplyingChanges {
                 throw DatabaseError(
                     .historyForked,
                     "\(table.name).\(column.name) has another length here than in the batch's origin: it was changed "
-                        + "by somebody else; begin a new file with a batch from version 0", className: table.name,
+                        + "by somebody else; \(advice)", className: table.name,
                     propertyName: column.name)
             }
             for _ in 0 ..< (try reader.count(minimumSize: 3)) { try editList(table, column, key, &reader) }
@@ -140,6 +140,16 @@ extension ApplyingChanges {
         let table = try table(try reader.table())
         var keys: [Int64] = []
         for run in try reader.runs().runs {
+            if isOwn {
+                let end = try write.table(table.key).nextKey
+                for key in run.clamped(to: 0 ..< max(0, end)) {
+                    guard let key = try live(table.key, key),
+                        !takenOver.contains(ObjectLink(table: table.key, key: key))
+                    else { continue }
+                    keys.append(key.rawValue)
+                }
+                continue
+            }
             try names.forEach(table.key, in: run) { key throws(DatabaseError) in
                 if !takenOver.contains(ObjectLink(table: table.key, key: key)) { keys.append(key.rawValue) }
             }

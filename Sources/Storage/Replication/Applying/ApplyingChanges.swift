@@ -4,8 +4,11 @@ import MotteValues
 
 struct ApplyingChanges {
     let write: WriteTransaction
-    private let batch: ChangeBatch
+    let batch: ChangeBatch
     let names: ObjectNames
+    /// Whether the batch was read from this very file. Its objects go by their own keys then; only one that was deleted
+    /// and comes again has a new key, which `names` keeps.
+    let isOwn: Bool
     /// As the batch names them.
     var tables: [TableKey: StoredTable] = [:]
     var columns: [TableKey: [ColumnKey: StoredColumn]] = [:]
@@ -31,7 +34,8 @@ struct ApplyingChanges {
         self.write = write
         self.batch = batch
         names = ObjectNames(write.base.pages, batch.origin)
-        schemaIsKnown = position?.schemaChangedIn == batch.schemaChangedIn
+        isOwn = try write.database.origin() == batch.origin
+        schemaIsKnown = isOwn || position?.schemaChangedIn == batch.schemaChangedIn
     }
 
     private var schemaIsKnown: Bool
@@ -57,6 +61,8 @@ struct ApplyingChanges {
             case .sets: try assignSets(&reader)
             case .maps: try editMaps(&reader)
             case .deleted: try delete(&reader)
+            // For whoever turns the batch round.
+            case .inverse: continue
             }
             guard reader.remaining == 0 else { throw ChangeBatch.damaged() }
         }
@@ -110,6 +116,7 @@ struct ApplyingChanges {
     // MARK: Schema
 
     private mutating func takeSchema(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
+        guard !batch.isPatch else { throw ChangeBatch.damaged() }
         let record = try reader.run(reader.remaining)
         let theirs: Catalog
         do throws(DatabaseError) { theirs = try Catalog.decode(record) } catch {
@@ -186,13 +193,55 @@ struct ApplyingChanges {
     // MARK: Names
 
     func local(_ table: StoredTable, _ key: Int64) throws(DatabaseError) -> ObjectKey {
-        guard let local = try names.local(table.key, key), try write.table(table.key).locate(local) != nil else {
+        guard let local = try live(table.key, key) else {
             throw DatabaseError(
                 .historyForked,
                 "the batch changes a \(table.name) that this file does not have: it was changed by somebody else; "
-                    + "begin a new file with a batch from version 0", className: table.name)
+                    + advice, className: table.name)
         }
         return local
+    }
+
+    var advice: String {
+        batch.isPatch ? "the batch no longer fits" : "begin a new file with a batch from version 0"
+    }
+
+    /// The object here, if it is there.
+    func live(_ table: TableKey, _ key: Int64) throws(DatabaseError) -> ObjectKey? {
+        let view = try write.table(table)
+        guard isOwn else {
+            guard let local = try names.local(table, key), try view.locate(local) != nil else { return nil }
+            return local
+        }
+        var current = ObjectKey(key)
+        while try view.locate(current) == nil {
+            guard let next = try names.local(table, current.rawValue) else { return nil }
+            // What comes again has a higher key than what went.
+            guard next.rawValue > current.rawValue else {
+                throw .corrupted("a page of replication names impossible objects")
+            }
+            current = next
+        }
+        return current
+    }
+
+    /// Objects of the batch are from now on these here.
+    func name(_ table: StoredTable, _ keys: Range<Int64>, _ local: Int64) throws(DatabaseError) {
+        if isOwn, keys.lowerBound == local { return }
+        var isNamed = isOwn
+        if !isOwn { isNamed = try names.hasName(table.key, in: keys) }
+        if isNamed {
+            // An object that was deleted may come again, and has a higher key then.
+            let mayCome = !isOwn || keys.upperBound <= local
+            for key in keys {
+                let isHere = try live(table.key, key) != nil
+                if mayCome, !isHere { continue }
+                throw DatabaseError(
+                    .historyForked, "the batch makes a \(table.name) that this file has; \(advice)",
+                    className: table.name)
+            }
+        }
+        guard try names.add(table.key, keys, local: local, replacing: isNamed) else { throw ChangeBatch.damaged() }
     }
 
     func local(_ link: ObjectLink) throws(DatabaseError) -> ObjectLink {

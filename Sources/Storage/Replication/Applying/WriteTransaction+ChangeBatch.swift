@@ -24,17 +24,18 @@ extension WriteTransaction {
                 try applying.run(UnsafeRawBufferPointer(rebasing: bytes[ChangeBatchFormat.headerSize...]))
             }
         }
-        replicaPages[ReplicaPages.position(batch.origin)] = ReplicaPosition(after: batch).page
+        // The origin itself has no position.
+        if try batch.origin != database.origin() {
+            replicaPages[ReplicaPages.position(batch.origin)] = ReplicaPosition(after: batch).page
+        }
         noteChange()
         return .applied
     }
 
     /// Whether the batch is the next one; false if all of it has been applied.
     private func isNext(_ batch: ChangeBatch, after position: ReplicaPosition?) throws(DatabaseError) -> Bool {
-        guard try batch.origin != database.origin() else {
-            throw DatabaseError(
-                .invalidArgument, "this batch was read from this very file, which has its changes; apply it to another")
-        }
+        guard try batch.origin != database.origin() else { return try isNextOfItself(batch) }
+        if batch.isPatch { return try isNext(patch: batch, after: position) }
         guard let position else {
             guard batch.isWhole else {
                 throw DatabaseError(
@@ -61,6 +62,36 @@ extension WriteTransaction {
                         + "origin are applied, and ends after it; read one from version \(now)")
         }
         if Self.differ(batch.fromChecksum, position.checksum) { throw forked(now) }
+        return true
+    }
+
+    private func isNextOfItself(_ batch: ChangeBatch) throws(DatabaseError) -> Bool {
+        guard batch.isPatch else {
+            throw DatabaseError(
+                .invalidArgument, "this batch was read from this very file, which has its changes; apply it to another")
+        }
+        guard batch.from != batch.to || batch.from == base.version else {
+            throw DatabaseError(
+                .outOfSequence,
+                "the patch was made for version \(batch.from.rawValue) of this file, which is at "
+                    + "\(base.version.rawValue) now; make another")
+        }
+        return !batch.isEmpty
+    }
+
+    /// A copy goes to and fro along what it has applied.
+    private func isNext(patch: ChangeBatch, after position: ReplicaPosition?) throws(DatabaseError) -> Bool {
+        guard patch.from != patch.to else {
+            throw DatabaseError(
+                .invalidArgument, "this patch was made for another file; make one for this file")
+        }
+        guard let position, patch.from == position.version else {
+            throw DatabaseError(
+                .outOfSequence,
+                "the patch begins at version \(patch.from.rawValue) of its origin, and this file has the changes up to "
+                    + "\(position?.version.rawValue ?? 0)")
+        }
+        if Self.differ(patch.fromChecksum, position.checksum) { throw forked(position.version.rawValue) }
         return true
     }
 

@@ -1,7 +1,7 @@
 /// The bytes of a change batch: what changed in a file between two versions, complete in itself.
 ///
 ///     offset  0  "MOTTECHG"
-///             8  u16 format (1)         10  u16 flags (1: whole, from nothing)
+///             8  u16 format (1)         10  u16 flags (1: whole, from nothing; 2: patch, for its own origin)
 ///            12  u32 crc32c of the batch with this field as zero
 ///            16  u64 byte count of the batch
 ///            24  origin, 16 bytes: the history UUID of the file it was read from
@@ -29,6 +29,7 @@
 ///     7 maps      table, column, owner count, per owner: gap as above, change count, per change: key, u8 kind
 ///                 (1 put, 2 removed), and the value that was put
 ///     8 deleted   table, runs as in 3
+///     9 inverse   i64 wall time of the commit of `from`, u32 section count, sections: what leads back; flags 1
 ///
 /// Sections ascend by kind, and within a kind by table and column. A text is its byte count and UTF-8.
 import CMotteShim
@@ -38,13 +39,14 @@ enum ChangeBatchFormat {
     static let magic: [UInt8] = Array("MOTTECHG".utf8)
     static let format: UInt16 = 1
     static let wholeFlag: UInt16 = 1
+    static let patchFlag: UInt16 = 2
     static let headerSize = 88
     static let checksumOffset = 12
     static let optionalSection: UInt8 = 1
 
     enum Section: UInt8 {
         case schema = 1
-        case classes, created, set, lists, sets, maps, deleted
+        case classes, created, set, lists, sets, maps, deleted, inverse
     }
 
     static func checksum(of bytes: UnsafeRawBufferPointer) -> UInt32 {
@@ -72,6 +74,8 @@ package struct ChangeBatch: Sendable, Equatable {
     let sectionCount: UInt32
     /// Everything that the origin had at `to`.
     package let isWhole: Bool
+    /// Not of the origin's history: for the origin itself, or for a copy that is at `from`.
+    package let isPatch: Bool
 
     /// Without any change.
     package var isEmpty: Bool { sectionCount == 0 }
@@ -85,6 +89,7 @@ package struct ChangeBatch: Sendable, Equatable {
         schemaChangedIn = header.schemaChangedIn
         sectionCount = header.sectionCount
         isWhole = header.isWhole
+        isPatch = header.isPatch
     }
 
     /// Of bytes that somebody lends, and whose number he may have wrong.
@@ -106,11 +111,12 @@ package struct ChangeBatch: Sendable, Equatable {
         var wallTime: Int64
         var schemaChangedIn: UInt64
         var sectionCount: UInt32
-        var isWhole: Bool
+        var isWhole = false
+        var isPatch = false
 
         init(
             origin: ChangeOrigin, from: Version, to: Version, fromChecksum: UInt32, toChecksum: UInt32,
-            wallTime: Int64, schemaChangedIn: UInt64, isWhole: Bool
+            wallTime: Int64, schemaChangedIn: UInt64
         ) {
             self.origin = origin
             self.from = from
@@ -119,7 +125,6 @@ package struct ChangeBatch: Sendable, Equatable {
             self.toChecksum = toChecksum
             self.wallTime = wallTime
             self.schemaChangedIn = schemaChangedIn
-            self.isWhole = isWhole
             sectionCount = 0
         }
 
@@ -150,7 +155,7 @@ package struct ChangeBatch: Sendable, Equatable {
                 throw ChangeBatch.damaged("its checksum is wrong")
             }
             let flags = UInt16(truncatingIfNeeded: half(8) >> 16)
-            guard flags & ~ChangeBatchFormat.wholeFlag == 0, half(84) == 0 else {
+            guard flags & ~(ChangeBatchFormat.wholeFlag | ChangeBatchFormat.patchFlag) == 0, half(84) == 0 else {
                 throw DatabaseError(
                     .unsupportedFormat, "the change batch has flags that are newer than this library; update it")
             }
@@ -163,7 +168,8 @@ package struct ChangeBatch: Sendable, Equatable {
             schemaChangedIn = word(72)
             sectionCount = half(80)
             isWhole = flags & ChangeBatchFormat.wholeFlag != 0
-            guard from <= to, !isWhole || from == Version(0) else { throw ChangeBatch.damaged() }
+            isPatch = flags & ChangeBatchFormat.patchFlag != 0
+            guard from <= to || isPatch, !isWhole || from == Version(0) && !isPatch else { throw ChangeBatch.damaged() }
         }
 
         /// The header before `sections`, complete with its checksum.
@@ -171,7 +177,8 @@ package struct ChangeBatch: Sendable, Equatable {
             var bytes = ChangeBatchFormat.magic
             bytes.reserveCapacity(ChangeBatchFormat.headerSize + sections.count)
             bytes.append(u16: ChangeBatchFormat.format)
-            bytes.append(u16: isWhole ? ChangeBatchFormat.wholeFlag : 0)
+            bytes.append(
+                u16: (isWhole ? ChangeBatchFormat.wholeFlag : 0) | (isPatch ? ChangeBatchFormat.patchFlag : 0))
             bytes.append(u32: 0)
             bytes.append(u64: UInt64(ChangeBatchFormat.headerSize + sections.count))
             bytes.append(u64: origin.high)

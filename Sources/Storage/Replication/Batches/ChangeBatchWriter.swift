@@ -65,7 +65,8 @@ struct ChangeBatchWriter {
         return bytes
     }
 
-    mutating func finish(_ header: ChangeBatch.Header) throws(DatabaseError) -> ChangeBatch {
+    /// All sections as bytes, and how many they are.
+    mutating func finished() -> (bytes: [UInt8], count: Int) {
         if !columns.isEmpty { add(.classes, classes()) }
         // In the order in which they are added within a kind.
         let ordered = sections.enumerated().sorted {
@@ -73,12 +74,14 @@ struct ChangeBatchWriter {
         }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(sections.reduce(0) { $0 + $1.bytes.count + 8 })
-        for (_, section) in ordered {
-            bytes.append(section.kind.rawValue)
-            bytes.append(0)
-            bytes.append(varint: section.bytes.count)
-            bytes.append(contentsOf: section.bytes)
-        }
-        return try ChangeBatch(header.bytes(before: bytes, count: sections.count))
+        for (_, section) in ordered { Self.append(section.kind, section.bytes, to: &bytes) }
+        return (bytes, sections.count)
+    }
+
+    static func append(_ kind: ChangeBatchFormat.Section, _ section: [UInt8], to bytes: inout [UInt8]) {
+        bytes.append(kind.rawValue)
+        bytes.append(kind == .inverse ? ChangeBatchFormat.optionalSection : 0)
+        bytes.append(varint: section.count)
+        bytes.append(contentsOf: section)
     }
 }

@@ -21,22 +21,26 @@ extension Database {
                 "there is no version \(from.rawValue) yet, the newest is \(snapshot.version.rawValue): if the file had "
                     + "it once, it was replaced by an older one; read everything, from version 0")
         }
-        guard let summary = try changes(from: from, to: snapshot) else {
-            let oldest = try HistoryLog.oldestVersion(in: snapshot.pages)
-            throw DatabaseError(
-                .historyUnavailable,
-                "the change log no longer reaches back to version \(from.rawValue), only to "
-                    + "\((oldest ?? snapshot.version).rawValue - (oldest == nil ? 0 : 1)); read everything, from "
-                    + "version 0, and keep changes from then on")
-        }
-        return try reading.changes(summary)
+        return try reading.changes(try loggedChanges(from: from, to: snapshot))
+    }
+
+    func loggedChanges(from: Version, to snapshot: Snapshot) throws(DatabaseError) -> ChangeSummary {
+        if let summary = try changes(from: from, to: snapshot) { return summary }
+        let oldest = try HistoryLog.oldestVersion(in: snapshot.pages)
+        throw DatabaseError(
+            .historyUnavailable,
+            "the change log no longer reaches back to version \(from.rawValue), only to "
+                + "\((oldest ?? snapshot.version).rawValue - (oldest == nil ? 0 : 1)); read everything, from "
+                + "version 0, and keep changes from then on")
     }
 }
 
-private struct ChangeBatchReading {
+struct ChangeBatchReading {
     private let snapshot: Snapshot
     private let origin: ChangeOrigin
     private var writer: ChangeBatchWriter
+    /// Of what leads back.
+    private var inverse: (bytes: [UInt8], count: Int)?
 
     init(_ snapshot: Snapshot, origin: ChangeOrigin) throws(DatabaseError) {
         self.snapshot = snapshot
@@ -64,8 +68,28 @@ private struct ChangeBatchReading {
         return try finish(from: Version(0), fromChecksum: 0, isWhole: true)
     }
 
-    mutating func changes(_ summary: ChangeSummary) throws(DatabaseError) -> ChangeBatch {
+    /// With `before`, which shows the version that the summary begins at, also what leads back to it.
+    mutating func changes(
+        _ summary: ChangeSummary, since before: Snapshot? = nil
+    ) throws(DatabaseError) -> ChangeBatch {
         if summary.schemaChanged { try addSchema() }
+        try add(summary)
+        // The record of `from` itself may be gone.
+        let checksum: UInt32
+        if let first = summary.records.first {
+            checksum = first.previous
+        } else {
+            checksum = try HistoryLog.checksum(of: summary.from, in: snapshot.pages)
+        }
+        if let before, !writer.isEmpty {
+            var back = try ChangeBatchReading(before, origin: origin)
+            try back.add(try summary.reversed(before))
+            inverse = back.writer.finished()
+        }
+        return try finish(from: summary.from, fromChecksum: checksum, isWhole: false, before: before)
+    }
+
+    private mutating func add(_ summary: ChangeSummary) throws(DatabaseError) {
         for changed in summary.tables where snapshot.catalog.table(changed.table) != nil {
             let table = try snapshot.table(changed.table)
             try addCreated(changed.inserted, table)
@@ -78,26 +102,29 @@ private struct ChangeBatchReading {
             ChangeBatchWriter.append(changed.deleted, to: &bytes)
             writer.add(.deleted, bytes)
         }
-        // The record of `from` itself may be gone.
-        let checksum: UInt32
-        if let first = summary.records.first {
-            checksum = first.previous
-        } else {
-            checksum = try HistoryLog.checksum(of: summary.from, in: snapshot.pages)
-        }
-        return try finish(from: summary.from, fromChecksum: checksum, isWhole: false)
     }
 
     private mutating func finish(
-        from: Version, fromChecksum: UInt32, isWhole: Bool
+        from: Version, fromChecksum: UInt32, isWhole: Bool, before: Snapshot? = nil
     ) throws(DatabaseError) -> ChangeBatch {
-        let newest = try HistoryLog.records(
-            from: Version(max(1, snapshot.version.rawValue) - 1), to: snapshot.version, snapshot: snapshot.pages)
-        return try writer.finish(
-            ChangeBatch.Header(
-                origin: origin, from: from, to: snapshot.version, fromChecksum: fromChecksum,
-                toChecksum: newest?.last?.checksum ?? 0, wallTime: newest?.last?.wallTimeNanoseconds ?? 0,
-                schemaChangedIn: snapshot.catalog.changedIn, isWhole: isWhole))
+        let newest = try Self.record(of: snapshot)
+        var header = ChangeBatch.Header(
+            origin: origin, from: from, to: snapshot.version, fromChecksum: fromChecksum,
+            toChecksum: newest?.checksum ?? 0, wallTime: newest?.wallTimeNanoseconds ?? 0,
+            schemaChangedIn: snapshot.catalog.changedIn)
+        header.isWhole = isWhole
+        var (bytes, count) = writer.finished()
+        if let inverse, let before {
+            let wallTime = try Self.record(of: before)?.wallTimeNanoseconds ?? 0
+            ChangeBatch.append(inverse: inverse.bytes, count: inverse.count, wallTime: wallTime, to: &bytes)
+            count += 1
+        }
+        return try ChangeBatch(header.bytes(before: bytes, count: count))
+    }
+
+    private static func record(of snapshot: Snapshot) throws(DatabaseError) -> ChangeRecord? {
+        try HistoryLog.records(
+            from: Version(max(1, snapshot.version.rawValue) - 1), to: snapshot.version, snapshot: snapshot.pages)?.last
     }
 
     private mutating func addSchema() throws(DatabaseError) {

@@ -17,6 +17,7 @@ extern "Python" motte_status motte_python_changes(void *userdata, const motte_ch
 extern "Python" motte_status motte_python_visit(void *userdata, const void *handle, motte_handle_type kind);
 extern "Python" motte_status motte_python_progress(void *userdata, uint64_t done, uint64_t total);
 extern "Python" motte_status motte_python_query_progress(void *userdata);
+extern "Python" motte_status motte_python_commit(void *userdata, const uint8_t *bytes, size_t size);
 extern "Python" motte_status motte_python_compact(void *userdata, uint64_t total_bytes, uint64_t used_bytes,
                                                   int32_t *out_compact);
 extern "Python" motte_status motte_python_realm(void *userdata, motte_realm *realm);

@@ -101,6 +101,11 @@ def motte_python_query_progress(_: Any) -> int:
 
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
+def motte_python_commit(userdata: Any, data: Any, size: int) -> int:
+    return _run(userdata, ffi.buffer(data, size)[:])
+
+
+@ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_compact(userdata: Any, total: int, used: int, out_compact: Any) -> int:
     return _run(userdata, total, used, out_compact)
 

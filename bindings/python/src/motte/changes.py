@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from typing import Any, Optional, Union
+from typing import Any, Callable, Optional, Union
 
 from . import _callbacks, errors
 from ._ffi import ffi, lib, sized
@@ -24,7 +24,8 @@ _NOTHING = 2**64 - 1
 class ChangeBatch:
     """What changed in a file after `from_version` up to `to_version`. `bytes(batch)` are to be stored or sent."""
 
-    __slots__ = ("data", "origin", "from_version", "to_version", "is_whole", "is_empty", "committed_at")
+    __slots__ = ("data", "origin", "from_version", "to_version", "is_whole", "is_empty", "is_patch", "is_reversible",
+                 "committed_at")
 
     def __init__(self, data: Union[bytes, bytearray, memoryview]) -> None:
         #: The bytes themselves.
@@ -42,8 +43,19 @@ class ChangeBatch:
         self.is_whole: bool = bool(flags & 1)
         #: Whether nothing changed.
         self.is_empty: bool = bool(flags & 2)
+        #: Whether it is an inverse: for its origin, or for a copy that has just these changes.
+        self.is_patch: bool = bool(flags & 4)
+        #: Whether it says what was there before, so that it has an inverse().
+        self.is_reversible: bool = bool(flags & 8)
         #: When `to_version` was committed, if that is known.
         self.committed_at: Optional[datetime.datetime] = _time(int(details.wall_time_ns))
+
+    def inverse(self) -> ChangeBatch:
+        """The batch that leads back, for undo and redo: applied to the file it was read from, at any time, or to a copy
+        that has just these changes. Of batches with `is_reversible`; InvalidArgumentError of others."""
+        buffer = ffi.new("motte_buf *")
+        errors.check(lib.motte_changes_batch_inverse(self.data, len(self.data), buffer))
+        return _taken(buffer)
 
     def __bytes__(self) -> bytes:
         return self.data
@@ -92,10 +104,33 @@ def _time(nanoseconds: int) -> Optional[datetime.datetime]:
 def read(realm: Realm, version: int) -> ChangeBatch:
     buffer = ffi.new("motte_buf *")
     errors.check(lib.motte_changes_batch_read(realm.handle, _version(version), buffer))
+    return _taken(buffer)
+
+
+def between(realm: Realm, before: Realm) -> ChangeBatch:
+    buffer = ffi.new("motte_buf *")
+    errors.check(lib.motte_changes_batch_between(realm.handle, before.handle, buffer))
+    return _taken(buffer)
+
+
+def _taken(buffer: Any) -> ChangeBatch:
     try:
         return ChangeBatch(ffi.buffer(buffer.data, buffer.size)[:])
     finally:
         lib.motte_buf_dispose(buffer)
+
+
+def on_commit(realm: Realm, function: Optional[Callable[[ChangeBatch], None]], reversible: bool) -> None:
+    flags = 1 if reversible else 0
+    if function is None:
+        errors.check(lib.motte_realm_on_commit(realm.handle, flags, ffi.NULL, ffi.NULL, ffi.NULL))
+        return
+
+    def asked(data: bytes) -> None:
+        function(ChangeBatch(data))
+
+    errors.check(lib.motte_realm_on_commit(
+        realm.handle, flags, lib.motte_python_commit, _callbacks.passed(asked), lib.motte_python_free))
 
 
 def apply(realm: Realm, batch: Union[ChangeBatch, bytes, bytearray, memoryview], timeout_ms: int) -> bool:

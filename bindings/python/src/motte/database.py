@@ -448,10 +448,22 @@ class Database(Core):
         """By which change batches name this file. A copy has another one."""
         return changes.origin(self._realm)
 
-    def changes_since(self, version: int) -> ChangeBatch:
+    def changes_since(self, version: Union[int, Database]) -> ChangeBatch:
         """What changed after a version, up to the newest one, as a batch that another file can apply; from version 0,
-        everything. HistoryUnavailableError where the change log does not reach back so far: see keep_changes()."""
+        everything. HistoryUnavailableError where the change log does not reach back so far: see keep_changes().
+
+        With the database as it was before, which freeze() gave, the batch says what was there before, and has an
+        inverse(); SchemaMismatchError if the schema was changed in between."""
+        if isinstance(version, Database):
+            return changes.between(self._realm, version._realm)
         return changes.read(self._realm, version)
+
+    def on_commit(self, function: Optional[Callable[[ChangeBatch], None]], *, reversible: bool = False) -> None:
+        """Has `function` called before each commit of this database that changes something, with the changes, before
+        anything is durable: it may store them elsewhere first. What it raises cancels the write, and leaves the call
+        that commits. It cannot use this database meanwhile (ReentrantError). With `reversible`, batches have an
+        inverse(), unless the schema changes. One function a database; None: none."""
+        changes.on_commit(self._realm, function, reversible)
 
     def apply(self, batch: Union[ChangeBatch, bytes, bytearray, memoryview], *,
               timeout: Optional[float] = None) -> bool:

@@ -1,0 +1,185 @@
+// Batches that lead back: undo and redo on the file itself and on a copy, over random histories; what is refused; and
+// what is asked before a commit.
+import MottePages
+import MotteSchemaModel
+import MotteValues
+import TestSupport
+import Testing
+
+@testable import MotteStorage
+
+@Suite struct ChangeBatchInverseTests {
+    private typealias Store = ChangeBatchTests.Store
+    private typealias Objects = [String: [String: String]]
+
+    private static func dump(_ store: Store) throws -> Objects { try ChangeBatchTests.dump(store.snapshot) }
+
+    @Test(arguments: [3, 480]) func randomHistoriesAreUndoneAndRedone(rowGroupSize: Int) throws {
+        var turned = 0
+        try PropertyTest.run(rounds: 4) { random, comment in
+            turned += try history(rowGroupSize, &random, comment)
+        }
+        #expect(turned >= 8)
+        print("note: \(turned) batches turned round, from seed \(PropertyTest.firstSeed)")
+    }
+
+    private func history(_ rowGroupSize: Int, _ random: inout SeededRandom, _ comment: String) throws -> Int {
+        let origin = try Store(EverythingModel.text, rowGroupSize: rowGroupSize)
+        let other = try Store(rowGroupSize: 3)
+        try origin.write { try $0.keepChanges(since: Version(1)) }
+        try other.apply(try origin.batch(from: Version(0)))
+        var model = try EverythingModel(origin.snapshot.schema)
+        var states = [try Self.dump(origin)]
+        var batches: [ChangeBatch] = []
+        for round in 0 ..< 5 {
+            let before = origin.snapshot.copy()
+            for _ in 0 ... random.below(3) {
+                try origin.write { write in
+                    write.listShape = LongListTests.small
+                    write.manyObjects = 3
+                    var candidates = Array(model.rows.keys.sorted().shuffled(using: &random).prefix(12))
+                    for _ in 0 ... random.below(90) { try model.step(write, &random, &candidates) }
+                }
+            }
+            let batch = try origin.database.changeBatch(from: before, to: origin.snapshot)
+            let back = try batch.inverse()
+            #expect(try ChangeBatch(back.bytes) == back && batch.isReversible && back.isPatch)
+            let again = try back.inverse()
+            #expect(try again.inverse() == back, "\(comment)")
+            batches.append(batch)
+            states.append(try Self.dump(origin))
+            // A copy goes forth, back, and forth by either.
+            #expect(try other.apply(batch) == .applied)
+            try expect(other, states[round + 1], "\(comment), forth")
+            #expect(try other.apply(back) == .applied, "\(comment)")
+            try expect(other, states[round], "\(comment), back")
+            #expect(try other.snapshot.replicaPosition(batch.origin)?.version == batch.from)
+            #expect(try other.code(applying: back) == .outOfSequence)
+            #expect(try other.apply(random.chance(50) ? batch : again) == .applied, "\(comment)")
+            try expect(other, states[round + 1], "\(comment), forth again")
+        }
+        // The origin goes all the way back and forth, three times: what comes again has another key each time.
+        for way in 0 ..< 3 {
+            for index in batches.indices.reversed() {
+                guard !batches[index].isEmpty else { continue }
+                #expect(try origin.apply(try batches[index].inverse()) == .applied, "\(comment), undo \(way)")
+                try expect(origin, states[index], "\(comment), undo \(index), \(way)")
+            }
+            for index in batches.indices {
+                guard !batches[index].isEmpty else { continue }
+                #expect(try origin.apply(try batches[index].inverse().inverse()) == .applied, "\(comment)")
+                try expect(origin, states[index + 1], "\(comment), redo \(index), \(way)")
+            }
+        }
+        // To others it is a history like any other.
+        #expect(try other.apply(try origin.batch(from: batches[batches.count - 1].to)) == .applied, "\(comment)")
+        try expect(other, states[batches.count], comment)
+        return batches.count
+    }
+
+    private func expect(_ store: Store, _ state: Objects, _ comment: String) throws {
+        ChangeBatchTests.compare(try Self.dump(store), state, comment)
+        let report = try store.snapshot.verify()
+        #expect(report.isSound, "\(report.text); \(comment)")
+    }
+
+    // MARK: What is refused
+
+    private static let people = "Person { id: int key, name: string, tags: list<string> }"
+
+    private func set(_ write: WriteTransaction, _ id: Int64, _ name: String) throws {
+        let type = try #require(write.catalog.schema["Person"])
+        let (table, column) = (try #require(type.tableKey), try #require(type.property(named: "name")?.columnKey))
+        let known = try Value.int(id).withView { try write.table(table).find(primaryKey: $0) }
+        let key = try known ?? write.create(table, primaryKey: .int(id))
+        try Value.string(name).withView { try write.set(table, column, key, to: $0) }
+    }
+
+    @Test func whatHasNoInverseSaysSo() throws {
+        let store = try Store(Self.people)
+        try store.write { try $0.keepChanges(since: store.version) }
+        let before = store.snapshot.copy()
+        try store.write { try set($0, 1, "Ada") }
+        let plain = try store.batch(from: before.version)
+        #expect(try !plain.isReversible)
+        #expect(throws: DatabaseError.self) { _ = try plain.inverse() }
+        #expect(throws: DatabaseError.self) { _ = try store.batch(from: Version(0)).inverse() }
+        let after = store.snapshot.copy()
+        let wrong = #expect(throws: DatabaseError.self) {
+            _ = try store.database.changeBatch(from: after, to: before)
+        }
+        #expect(wrong?.code == .invalidArgument)
+        let nothing = try store.database.changeBatch(from: after, to: store.snapshot)
+        #expect(try nothing.isEmpty && nothing.isReversible && nothing.inverse().isEmpty)
+        _ = try store.database.reconcile(
+            try SchemaText.parse(Self.people + " More { a: int }"), on: store.snapshot)
+        let schema = #expect(throws: DatabaseError.self) {
+            _ = try store.database.changeBatch(from: after, to: store.snapshot)
+        }
+        #expect(schema?.code == .schemaMismatch)
+    }
+
+    @Test func whatNoLongerFitsIsRefused() throws {
+        let store = try Store(Self.people)
+        try store.write { try $0.keepChanges(since: store.version) }
+        try store.write { try set($0, 1, "Ada") }
+        let before = store.snapshot.copy()
+        try store.write { try set($0, 1, "Eve") }
+        let back = try store.database.changeBatch(from: before, to: store.snapshot).inverse()
+        let table = try #require(store.snapshot.schema["Person"]?.tableKey)
+        try store.write { _ = try $0.delete(table, [0]) }
+        #expect(try store.code(applying: back) == .historyForked)
+        // What was deleted comes again, and what was changed before that follows.
+        let still = store.snapshot.copy()
+        try store.write { try set($0, 1, "Ann") }
+        try store.write { _ = try $0.delete(table, [1]) }
+        let none = try store.database.changeBatch(from: still, to: store.snapshot)
+        #expect(none.isEmpty)
+        let other = try Store(Self.people)
+        #expect(try other.code(applying: back) == .outOfSequence)
+    }
+
+    // MARK: Before a commit
+
+    @Test func whatIsAskedSeesTheCommitAndMayRefuseIt() throws {
+        let origin = try Store(Self.people)
+        let other = try Store()
+        try other.apply(try origin.batch(from: Version(0)))
+        var seen: [ChangeBatch] = []
+        var refuses = false
+        func write(_ id: Int64, _ name: String) throws {
+            let write = try origin.database.beginWrite(on: origin.snapshot)
+            write.commitCheck = CommitCheck(isReversible: true) { (batch) throws(DatabaseError) in
+                if refuses { throw DatabaseError(.callback, "no") }
+                seen.append(batch)
+            }
+            do {
+                try set(write, id, name)
+                try write.commit()
+            } catch {
+                #expect(write.isRefused)
+                write.cancel()
+                throw error
+            }
+        }
+        try write(1, "Ada")
+        refuses = true
+        let version = origin.version
+        #expect(throws: DatabaseError.self) { try write(1, "Eve") }
+        #expect(origin.version == version)
+        refuses = false
+        try write(2, "Bo")
+        try write(1, "Ann")
+        #expect(seen.count == 3)
+        // What was shown before is what was committed, to the checksum.
+        for batch in seen { #expect(try other.apply(batch) == .applied) }
+        #expect(try Self.dump(other) == Self.dump(origin))
+        #expect(try origin.batch(from: seen[1].to).fromChecksum == seen[1].toChecksum)
+        #expect(try other.apply(try seen[2].inverse()) == .applied)
+        #expect(try Self.dump(other)["Person(1)"]?["name"]?.contains("Ada") == true)
+        let before = try Self.dump(origin)
+        try origin.apply(try seen[2].inverse())
+        try origin.apply(try seen[2].inverse().inverse())
+        #expect(try Self.dump(origin) == before)
+    }
+}
