@@ -301,7 +301,7 @@ import Testing
             expected.insert(text)
             // Ended, as all bytes of values are.
             (Array(text.utf8) + [0, 0]).withUnsafeBytes {
-                changes.append($0, UInt64(number), isRemoved: false, mayMove: true)
+                changes.append($0, UInt64(number), isRemoved: false)
             }
         }
         try changes.checkInvariants()

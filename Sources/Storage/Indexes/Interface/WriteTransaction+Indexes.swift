@@ -246,10 +246,11 @@ extension WriteTransaction {
             } else if let column = index.columns.first, column.linkIndex == key {
                 self.delta(key, StoredColumn.linkForm).add(rows)
             } else if let pending = self.pending(index) {
-                if index.collection == nil { try pending.writer.check(adding: rows, isPostponed: false) }
+                if index.collection == nil { try pending.writer.check(adding: rows, isPostponed: true) }
                 pending.add(rows)
             }
         }
+        try pendingIndexes[key]?.writer.checkPostponed()
         noteChange()
     }
 

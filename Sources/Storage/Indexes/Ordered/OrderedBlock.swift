@@ -152,12 +152,29 @@ struct OrderedBlock {
     /// In order, until `body` says that it is enough.
     @inline(__always)
     func forEachGroup(_ body: (Group) -> Bool) {
-        var place = start + Self.headerSize
-        for _ in 0 ..< groupCount {
-            let shared = Self.number(&place)
-            let suffix = Self.number(&place)
-            let count = Self.number(&place)
-            let firstKey = Self.number(&place)
+        var groups = Groups(self)
+        while let group = groups.next() { guard body(group) else { return } }
+    }
+
+    /// The groups one by one.
+    struct Groups {
+        private var place: UnsafeRawPointer
+        private var left: Int
+
+        @inline(__always)
+        init(_ block: OrderedBlock) {
+            place = block.start + OrderedBlock.headerSize
+            left = block.groupCount
+        }
+
+        @inline(__always)
+        mutating func next() -> Group? {
+            guard left > 0 else { return nil }
+            left &-= 1
+            let shared = OrderedBlock.number(&place)
+            let suffix = OrderedBlock.number(&place)
+            let count = OrderedBlock.number(&place)
+            let firstKey = OrderedBlock.number(&place)
             let bytes = UnsafeRawBufferPointer(start: place, count: Int(truncatingIfNeeded: suffix))
             place += bytes.count
             var width = 0
@@ -168,13 +185,13 @@ struct OrderedBlock {
             let group = Group(
                 shared: Int(truncatingIfNeeded: shared), suffix: bytes, count: Int(truncatingIfNeeded: count),
                 firstKey: firstKey, width: width, differences: place)
-            guard body(group) else { return }
             place += width &* (group.count &- 1)
+            return group
         }
     }
 
     @inline(__always)
-    private static func number(_ place: inout UnsafeRawPointer) -> UInt64 {
+    fileprivate static func number(_ place: inout UnsafeRawPointer) -> UInt64 {
         let first = place.load(as: UInt8.self)
         place += 1
         if first < 0x80 { return UInt64(first) }

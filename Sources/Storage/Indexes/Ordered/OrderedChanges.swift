@@ -1,230 +1,149 @@
 /// What a write has added to an ordered index and removed from it, in runs that sort themselves lazily.
 ///
-///     a change    object key u64 | length u32, top bit: removed | bytes
+/// Changes are sorted by reference (`OrderedChangeMemory`). Of a write that makes millions, sorted runs go to its spill
+/// file, whoever looks at them in between. Going back to a savepoint takes out the places from its mark on, wherever
+/// they lie.
 ///
-/// Changes lie one behind the other in segments, and are sorted by reference: eight of their bytes and their place. Of
-/// a write that adds millions, segments and sorted runs go to its spill file. A place is the number of the segment and
-/// where in it, so that it ascends as changes come: going back to a savepoint takes out the places from its mark on.
-///
-/// An entry that is added as often as it was removed is as it was.
+/// An entry that is added as often as it was removed is as it was. Where changes are `isHashed`, whether there may be
+/// one with certain bytes is known without sorting: single rows that come one after the other are checked so.
 import MottePages
 import MotteValues
-
-final class OrderedChangeMemory {
-    /// Bits of a place within its segment.
-    private static let segmentBits: UInt64 = 24
-    private static let most = 1 << 20
-    private var segments: [UnsafeMutableRawPointer] = []
-    private var own: [UnsafeMutableRawPointer] = []
-    private var capacity = 0
-    private var used = 0
-    private let spill: SpillFile
-
-    init(_ spill: SpillFile) { self.spill = spill }
-    deinit { for segment in own { segment.deallocate() } }
-
-    /// Of the next change, which may come to lie further on.
-    var end: Int { segments.isEmpty ? 0 : (segments.count - 1) << Self.segmentBits | used }
-
-    func append(_ bytes: UnsafeRawBufferPointer, _ key: UInt64, isRemoved: Bool) -> Int {
-        let size = 12 + bytes.count
-        if used + size > capacity { addSegment() }
-        let place = (segments.count - 1) << Int(Self.segmentBits) | used
-        let start = segments[segments.count - 1] + used
-        start.storeBytes(of: key, as: UInt64.self)
-        start.storeBytes(of: UInt32(bytes.count) | (isRemoved ? 1 << 31 : 0), toByteOffset: 8, as: UInt32.self)
-        if let source = bytes.baseAddress { (start + 12).copyMemory(from: source, byteCount: bytes.count) }
-        used += size
-        return place
-    }
-
-    private func addSegment() {
-        let size = min(Self.most, max(4_096, capacity * 2))
-        if size < Self.most {
-            let made = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 8)
-            own.append(made)
-            segments.append(made)
-        } else {
-            segments.append(spill.reserve(size))
-        }
-        capacity = size
-        used = 0
-    }
-
-    @inline(__always)
-    private func start(_ place: UInt64) -> UnsafeRawPointer {
-        UnsafeRawPointer(segments[Int(place &>> Self.segmentBits)]) + Int(place & (1 &<< Self.segmentBits - 1))
-    }
-
-    @inline(__always)
-    func key(_ place: UInt64) -> UInt64 { start(place).loadUnaligned(as: UInt64.self) }
-
-    @inline(__always)
-    func isRemoved(_ place: UInt64) -> Bool {
-        start(place).loadUnaligned(fromByteOffset: 8, as: UInt32.self) >> 31 != 0
-    }
-
-    @inline(__always)
-    func bytes(_ place: UInt64) -> UnsafeRawBufferPointer {
-        let start = start(place)
-        let count = start.loadUnaligned(fromByteOffset: 8, as: UInt32.self) & (1 << 31 - 1)
-        return UnsafeRawBufferPointer(start: start + 12, count: Int(count))
-    }
-
-    /// The eight bytes from `depth` on, zeros behind the last.
-    @inline(__always)
-    static func word(_ bytes: UnsafeRawBufferPointer, _ depth: Int) -> UInt64 {
-        let left = bytes.count - depth
-        if left >= 8 { return UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: depth, as: UInt64.self)) }
-        var word: UInt64 = 0
-        for index in 0 ..< max(0, left) { word |= UInt64(bytes[depth &+ index]) << UInt64(56 - 8 * index) }
-        return word
-    }
-
-    /// By bytes, then object key.
-    @inline(__always)
-    func compare(_ left: IndexEntry, _ right: IndexEntry) -> Int {
-        if left.value != right.value { return left.value < right.value ? -1 : 1 }
-        return OrderedItems.compare(bytes(left.key), key(left.key), bytes(right.key), key(right.key))
-    }
-
-    /// Whether a change's bytes are below `bound`, of which `word` are the first eight.
-    @inline(__always)
-    func isBelow(_ entry: IndexEntry, _ bound: UnsafeRawBufferPointer, _ word: UInt64) -> Bool {
-        if entry.value != word { return entry.value < word }
-        return OrderedReader.compare(bytes(entry.key), bound) < 0
-    }
-
-    // MARK: Sorting
-
-    /// Eight bytes at a time, without comparisons, as far as there are many that share those before.
-    func sort(_ entries: inout ContiguousArray<IndexEntry>, depth: Int = 0) {
-        let few = 64
-        guard entries.count > few else { return sortFew(&entries) }
-        if depth > 0 {
-            for index in entries.indices { entries[index].value = Self.word(bytes(entries[index].key), depth) }
-        }
-        EntrySort.sort(&entries)
-        var start = 0
-        while start < entries.count {
-            let value = entries[start].value
-            var end = start + 1
-            while end < entries.count, entries[end].value == value { end += 1 }
-            if end - start > 1 { sortEqual(&entries, start ..< end, depth + 8) }
-            start = end
-        }
-        if depth == 0 { return }
-        // What belongs to an entry are its first bytes.
-        for index in entries.indices { entries[index].value = Self.word(bytes(entries[index].key), 0) }
-    }
-
-    /// Those that share the bytes before `depth`.
-    private func sortEqual(_ entries: inout ContiguousArray<IndexEntry>, _ range: Range<Int>, _ depth: Int) {
-        let length = bytes(entries[range.lowerBound].key).count
-        var part = ContiguousArray(entries[range])
-        if length <= depth {
-            // All of their bytes are the same. Mostly in the order in which they came.
-            if !zip(part, part.dropFirst()).allSatisfy({ key($0.key) <= key($1.key) }) {
-                part.sort { key($0.key) < key($1.key) }
-            }
-        } else {
-            sort(&part, depth: depth)
-        }
-        entries.replaceSubrange(range, with: part)
-    }
-
-    private func sortFew(_ entries: inout ContiguousArray<IndexEntry>) {
-        entries.sort { left, right in
-            OrderedItems.compare(bytes(left.key), key(left.key), bytes(right.key), key(right.key)) < 0
-        }
-    }
-}
 
 struct OrderedChanges {
     private let memory: OrderedChangeMemory
     private let spill: SpillFile
     private var runs: [ContiguousArray<IndexEntry>] = []
+    /// As they came.
     private var open: ContiguousArray<IndexEntry> = []
-    private var far: [UnsafeBufferPointer<IndexEntry>] = []
+    private var far: [FarRun] = []
     private let mostNear: Int
     private(set) var count = 0
+    /// In `runs` and `open`.
+    private(set) var nearCount = 0
+    /// Of what is near; nil where nobody asks.
+    private var hashes: OrderedHashes?
 
-    init(_ spill: SpillFile, mostNear: Int = PendingEntries.mostNear) {
+    /// A run in the spill file.
+    fileprivate struct FarRun {
+        var entries: UnsafeMutableBufferPointer<IndexEntry>
+        /// Of its places.
+        var highest: UInt64
+        let filter: OrderedHashFilter?
+    }
+
+    init(_ spill: SpillFile, isHashed: Bool = false, mostNear: Int = PendingEntries.mostNear) {
         self.spill = spill
         self.mostNear = mostNear
         memory = OrderedChangeMemory(spill)
+        if isHashed { hashes = OrderedHashes() }
     }
 
     var isEmpty: Bool { count == 0 }
     var end: Int { memory.end }
 
-    /// `mayMove`: no savepoint will want it back.
-    mutating func append(_ bytes: UnsafeRawBufferPointer, _ key: UInt64, isRemoved: Bool, mayMove: Bool) {
-        let place = memory.append(bytes, key, isRemoved: isRemoved)
+    mutating func append(
+        _ bytes: UnsafeRawBufferPointer, _ key: UInt64, isRemoved: Bool, hasNull: Bool = false
+    ) {
+        let place = memory.append(bytes, key, isRemoved: isRemoved, hasNull: hasNull)
         open.append(IndexEntry(value: OrderedChangeMemory.word(bytes, 0), key: UInt64(place)))
         count += 1
-        if mayMove, open.count >= mostNear { settle(mayMove: true) }
+        nearCount += 1
+        if hashes != nil { hashes?.insert(OrderedHashes.hash(bytes)) }
+        if nearCount >= mostNear { moveFar() }
     }
 
     mutating func rollBack(to mark: Int) {
-        settle(mayMove: false)
-        for index in runs.indices { runs[index].removeAll { $0.key >= UInt64(mark) } }
+        let mark = UInt64(mark)
+        while let last = open.last, last.key >= mark { open.removeLast() }
+        for index in runs.indices { runs[index].removeAll { $0.key >= mark } }
         runs.removeAll(where: \.isEmpty)
-        count = runs.reduce(far.reduce(0) { $0 + $1.count }) { $0 + $1.count }
+        for index in far.indices where far[index].highest >= mark { far[index].keep(below: mark) }
+        far.removeAll(where: \.entries.isEmpty)
+        nearCount = runs.reduce(open.count) { $0 + $1.count }
+        count = far.reduce(nearCount) { $0 + $1.entries.count }
     }
 
-    private mutating func settle(mayMove: Bool) {
+    /// False: there is no change with these bytes. Mostly the other way round too. Only of those that are hashed.
+    func mayHave(hash: UInt64) -> Bool {
+        guard let hashes else { return true }
+        return hashes.contains(hash) || far.contains { $0.filter?.mayHave(hash) ?? true }
+    }
+
+    private mutating func settle() {
         guard !open.isEmpty else { return }
         memory.sort(&open)
         runs.append(open)
         open = []
         while runs.count >= 2, runs[runs.count - 1].count * 2 > runs[runs.count - 2].count { mergeLastTwo() }
-        guard mayMove, runs.reduce(0, { $0 + $1.count }) >= mostNear else { return }
+    }
+
+    private mutating func moveFar() {
+        settle()
         while runs.count >= 2 { mergeLastTwo() }
-        runs[0].withUnsafeBufferPointer { run in
-            let bytes = UnsafeRawBufferPointer(run)
+        guard let run = runs.first else { return }
+        let filter = hashes.map { OrderedHashFilter($0) }
+        run.withUnsafeBytes { bytes in
             let place = spill.reserve(bytes.count)
             UnsafeMutableRawBufferPointer(start: place, count: bytes.count).copyMemory(from: bytes)
-            far.append(UnsafeBufferPointer(start: place.assumingMemoryBound(to: IndexEntry.self), count: run.count))
+            let entries = UnsafeMutableBufferPointer(
+                start: place.assumingMemoryBound(to: IndexEntry.self), count: run.count)
+            far.append(FarRun(entries: entries, highest: run.reduce(0) { max($0, $1.key) }, filter: filter))
         }
         runs = []
+        nearCount = 0
+        if hashes != nil { hashes = OrderedHashes() }
     }
 
     private mutating func mergeLastTwo() {
         let right = runs.removeLast(), left = runs.removeLast()
-        var merged = ContiguousArray<IndexEntry>()
-        merged.reserveCapacity(left.count + right.count)
-        var one = 0, two = 0
-        while one < left.count, two < right.count {
-            if memory.compare(right[two], left[one]) < 0 {
-                merged.append(right[two])
-                two += 1
-            } else {
-                merged.append(left[one])
-                one += 1
-            }
-        }
-        merged.append(contentsOf: left[one...])
-        merged.append(contentsOf: right[two...])
-        runs.append(merged)
+        runs.append(
+            ContiguousArray(unsafeUninitializedCapacity: left.count + right.count) { output, count in
+                left.withUnsafeBufferPointer { left in
+                    right.withUnsafeBufferPointer { right in
+                        var one = 0, two = 0
+                        while one < left.count, two < right.count {
+                            if memory.compare(right[two], left[one]) < 0 {
+                                output.initializeElement(at: one + two, to: right[two])
+                                two += 1
+                            } else {
+                                output.initializeElement(at: one + two, to: left[one])
+                                one += 1
+                            }
+                        }
+                        while one < left.count {
+                            output.initializeElement(at: one + two, to: left[one])
+                            one += 1
+                        }
+                        while two < right.count {
+                            output.initializeElement(at: one + two, to: right[two])
+                            two += 1
+                        }
+                        count = one + two
+                    }
+                }
+            })
     }
 
     // MARK: Reading
+
+    private var farEntries: [UnsafeBufferPointer<IndexEntry>] { far.map { UnsafeBufferPointer($0.entries) } }
 
     /// What is different from before: each entry once, with whether it has come or gone.
     struct Change {
         let bytes: UnsafeRawBufferPointer
         let key: UInt64
         let isRemoved: Bool
+        /// Whether one of its row's values is.
+        let hasNull: Bool
     }
 
     /// Calls for all changes in order.
     mutating func forEach(_ body: (Change) throws(DatabaseError) -> Void) throws(DatabaseError) {
-        settle(mayMove: false)
+        settle()
         while runs.count >= 2 { mergeLastTwo() }
         let near = runs.first ?? []
         let result: Result<Void, DatabaseError> = near.withUnsafeBufferPointer { near in
-            var stream = Stream(memory, far + [near])
+            var stream = Stream(memory, farEntries + [near])
             do throws(DatabaseError) {
                 while let change = stream.next() { try body(change) }
                 return .success(())
@@ -237,11 +156,11 @@ struct OrderedChanges {
     mutating func withStream<Answer>(
         _ body: (inout Stream) throws(DatabaseError) -> Answer
     ) throws(DatabaseError) -> Answer {
-        settle(mayMove: false)
+        settle()
         while runs.count >= 2 { mergeLastTwo() }
         let near = runs.first ?? []
         let result: Result<Answer, DatabaseError> = near.withUnsafeBufferPointer { near in
-            var stream = Stream(memory, far + [near])
+            var stream = Stream(memory, farEntries + [near])
             do throws(DatabaseError) { return .success(try body(&stream)) } catch { return .failure(error) }
         }
         return try result.get()
@@ -250,7 +169,7 @@ struct OrderedChanges {
     /// Those within the span, in order. Their bytes live as long as this.
     mutating func changes(in span: OrderedSpan) -> [Change] {
         guard count > 0, !span.isEmpty else { return [] }
-        settle(mayMove: false)
+        settle()
         var found: ContiguousArray<IndexEntry> = []
         var sources = 0
         func add(_ run: UnsafeBufferPointer<IndexEntry>) {
@@ -260,7 +179,7 @@ struct OrderedChanges {
             sources += 1
             found.append(contentsOf: run[start ..< end])
         }
-        for run in far { add(run) }
+        for run in far { add(UnsafeBufferPointer(run.entries)) }
         for run in runs { run.withUnsafeBufferPointer { add($0) } }
         if sources > 1 { memory.sort(&found) }
         return found.withUnsafeBufferPointer { found in
@@ -322,7 +241,8 @@ struct OrderedChanges {
                 }
                 if balance != 0 {
                     return Change(
-                        bytes: memory.bytes(first.key), key: memory.key(first.key), isRemoved: balance < 0)
+                        bytes: memory.bytes(first.key), key: memory.key(first.key), isRemoved: balance < 0,
+                        hasNull: memory.hasNull(first.key))
                 }
             }
             return nil
@@ -335,8 +255,28 @@ struct OrderedChanges {
                 zip(run, run.dropFirst()).allSatisfy { memory.compare($0, $1) <= 0 },
                 "ordered-1: a settled run of changes ascends")
         }
+        for run in far {
+            try Invariant.require(
+                run.entries.allSatisfy { $0.key <= run.highest },
+                "ordered-3: no place of a far run is above its highest")
+        }
         let near = runs.reduce(open.count) { $0 + $1.count }
         try Invariant.require(
-            far.reduce(near) { $0 + $1.count } == count, "ordered-2: the runs have all changes that were made")
+            near == nearCount && far.reduce(near) { $0 + $1.entries.count } == count,
+            "ordered-2: the runs have all changes that were made")
+    }
+}
+
+extension OrderedChanges.FarRun {
+    /// In place: nobody else has this run, because what was saved before a clearing is not changed until it is back.
+    fileprivate mutating func keep(below mark: UInt64) {
+        var kept = 0
+        highest = 0
+        for entry in entries where entry.key < mark {
+            entries[kept] = entry
+            highest = max(highest, entry.key)
+            kept += 1
+        }
+        entries = UnsafeMutableBufferPointer(rebasing: entries[..<kept])
     }
 }

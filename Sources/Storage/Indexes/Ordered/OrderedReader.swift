@@ -17,45 +17,15 @@ final class OrderedReader: IndexReading {
     /// What the page keys of its blocks begin with.
     let prefix: [UInt8]
     private var pages: PageSnapshot
-    private static let cursorLookups = 16
+    private let cursorLookups: Int
     private var lookups = 0
     private var cursor: PageCursor?
-    private var directory: Directory?
+    private var directory: OrderedDirectory?
 
-    private final class Directory {
-        var bounds: ContiguousArray<UInt8> = []
-        /// Where each bound ends.
-        var ends: ContiguousArray<Int> = []
-        var bytes: ContiguousArray<UnsafeRawBufferPointer> = []
-        /// nil until checked.
-        var blocks: ContiguousArray<OrderedBlock?> = []
-        let arena = ChunkArena()
-
-        var count: Int { ends.count }
-
-        func withBound<Answer>(_ ordinal: Int, _ body: (UnsafeRawBufferPointer) -> Answer) -> Answer {
-            let start = ordinal == 0 ? 0 : ends[ordinal - 1]
-            return bounds.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[start ..< ends[ordinal]])) }
-        }
-
-        /// The last block whose bound is not above `bytes`; the first if all are.
-        func ordinal(of wanted: UnsafeRawBufferPointer) -> Int {
-            var low = 0, high = count
-            while low < high {
-                let middle = (low &+ high) &>> 1
-                if withBound(middle, { OrderedReader.compare($0, wanted) }) > 0 {
-                    high = middle
-                } else {
-                    low = middle + 1
-                }
-            }
-            return max(0, low - 1)
-        }
-    }
-
-    init(_ index: IndexKey, pages: PageSnapshot) {
+    init(_ index: IndexKey, pages: PageSnapshot, cursorLookups: Int = 16) {
         prefix = IndexSpace.everything(of: index)[0]
         self.pages = pages
+        self.cursorLookups = cursorLookups
     }
 
     func advance(to pages: PageSnapshot) {
@@ -82,9 +52,10 @@ final class OrderedReader: IndexReading {
 
     private func isOwn(_ key: UnsafeRawBufferPointer) -> Bool { key.starts(with: prefix) }
 
-    private func readDirectory() throws(DatabaseError) -> Directory {
+    /// The bounds of all blocks.
+    func readDirectory() throws(DatabaseError) -> OrderedDirectory {
         if let directory { return directory }
-        let made = Directory()
+        let made = OrderedDirectory()
         let cursor = try openCursor()
         var found = try cursor.seek(prefix)
         while found, isOwn(cursor.key) {
@@ -100,7 +71,7 @@ final class OrderedReader: IndexReading {
         return made
     }
 
-    private func block(_ directory: Directory, _ ordinal: Int) throws(DatabaseError) -> OrderedBlock {
+    func block(_ directory: OrderedDirectory, _ ordinal: Int) throws(DatabaseError) -> OrderedBlock {
         if let block = directory.blocks[ordinal] { return block }
         var pageKey = prefix
         directory.withBound(ordinal) { pageKey.append(contentsOf: $0) }
@@ -112,6 +83,12 @@ final class OrderedReader: IndexReading {
         return block
     }
 
+    func hasBlocks() throws(DatabaseError) -> Bool {
+        if let directory { return directory.count > 0 }
+        let cursor = try openCursor()
+        return try cursor.seek(prefix) && isOwn(cursor.key)
+    }
+
     // MARK: Walking
 
     /// Calls for the blocks that may have something of `span`, in order, until `body` says that it is enough.
@@ -121,7 +98,7 @@ final class OrderedReader: IndexReading {
     ) throws(DatabaseError) {
         guard !span.isEmpty else { return }
         lookups += 1
-        if directory != nil || lookups > Self.cursorLookups { return try walk(try readDirectory(), span, body) }
+        if directory != nil || lookups > cursorLookups { return try walk(try readDirectory(), span, body) }
         let cursor = try openCursor()
         let start = prefix + span.low
         var isThere = try cursor.seekLast(atMost: start)
@@ -143,7 +120,7 @@ final class OrderedReader: IndexReading {
     }
 
     private func walk(
-        _ directory: Directory, _ span: OrderedSpan, _ body: (OrderedBlock, _ isInside: Bool) -> Bool
+        _ directory: OrderedDirectory, _ span: OrderedSpan, _ body: (OrderedBlock, _ isInside: Bool) -> Bool
     ) throws(DatabaseError) {
         guard directory.count > 0 else { return }
         let first = span.low.withUnsafeBytes { directory.ordinal(of: $0) }
@@ -156,7 +133,7 @@ final class OrderedReader: IndexReading {
         }
     }
 
-    private func lastOrdinal(_ directory: Directory, _ span: OrderedSpan) throws(DatabaseError) -> Int {
+    private func lastOrdinal(_ directory: OrderedDirectory, _ span: OrderedSpan) throws(DatabaseError) -> Int {
         guard let high = span.high else { return directory.count - 1 }
         return high.withUnsafeBytes { directory.ordinal(of: $0) }
     }
@@ -236,6 +213,14 @@ final class OrderedReader: IndexReading {
             }
         }
         if keys.count - start > limit { keys.removeLast(keys.count - start - limit) }
+    }
+
+    /// Of a row other than `own` that has just these bytes.
+    func firstKey(with bytes: [UInt8], except own: Int64) throws(DatabaseError) -> Int64? {
+        var keys: [Int64] = []
+        let span = OrderedSpan(low: bytes, high: OrderedBytes.successor(bytes))
+        try appendKeys(in: span, to: &keys, limit: 2)
+        return keys.first { $0 != own }
     }
 
     /// The highest values first, equal ones by key.

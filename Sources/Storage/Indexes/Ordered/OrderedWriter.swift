@@ -4,8 +4,8 @@ import MotteSchemaModel
 import MotteValues
 
 final class OrderedWriter: IndexWriting {
-    private let index: TableIndex
-    private let columns: [OrderedColumn]
+    let index: TableIndex
+    let columns: [OrderedColumn]
     private let isUnique: Bool
     private let context: IndexWriteContext
     private let committed: OrderedReader
@@ -15,23 +15,24 @@ final class OrderedWriter: IndexWriting {
     private var saved: [(mark: Int, firstMark: Int, changes: OrderedChanges, isCleared: Bool)] = []
     /// Marks from before the index was cleared come before those of later changes.
     private var firstMark = 0
-    private var scratch: [UInt8] = []
-    /// Values that came while checks were postponed.
-    private var postponed: [[UInt8]] = []
+    /// What the index has of one row.
+    private(set) var scratch: [UInt8] = []
+    /// Of a unique one.
+    private var checks: OrderedUniqueness?
 
     init(_ index: TableIndex, _ parameters: OrderedParameters, _ context: IndexWriteContext) {
         self.index = index
         self.context = context
         columns = parameters.columns
         isUnique = parameters.isUnique
-        committed = OrderedReader(index.key, pages: context.pages)
-        changes = OrderedChanges(context.spill)
+        committed = OrderedReader(index.key, pages: context.pages, cursorLookups: 128)
+        changes = OrderedChanges(context.spill, isHashed: parameters.isUnique)
     }
 
     var isEmpty: Bool { !isCleared && changes.isEmpty }
 
     /// nil once it was cleared.
-    private var reader: OrderedReader? { isCleared ? nil : committed }
+    var reader: OrderedReader? { isCleared ? nil : committed }
 
     // MARK: Changes
 
@@ -39,32 +40,33 @@ final class OrderedWriter: IndexWriting {
     func remove(_ rows: IndexedRows) { note(rows, isRemoved: true) }
 
     private func note(_ rows: IndexedRows, isRemoved: Bool) {
-        let mayMove = !context.undo.isActive
-        forEachRow(rows) { bytes, key in changes.append(bytes, key, isRemoved: isRemoved, mayMove: mayMove) }
+        forEachRow(rows) { bytes, key, hasNull in
+            changes.append(bytes, key, isRemoved: isRemoved, hasNull: hasNull)
+        }
     }
 
     /// Calls with what the index has of each row.
     @inline(__always)
-    private func forEachRow(_ rows: IndexedRows, _ body: (UnsafeRawBufferPointer, UInt64) -> Void) {
+    private func forEachRow(_ rows: IndexedRows, _ body: (UnsafeRawBufferPointer, UInt64, _ hasNull: Bool) -> Void) {
         if columns.count == 1 {
             let column = columns[0]
             rows.forEach { view, key in
                 scratch.removeAll(keepingCapacity: true)
                 OrderedBytes.append(view, column, to: &scratch)
                 if scratch.count > OrderedBytes.longest { scratch.removeLast(scratch.count - OrderedBytes.longest) }
-                scratch.withUnsafeBytes { body($0, UInt64(bitPattern: key.rawValue)) }
+                scratch.withUnsafeBytes { body($0, UInt64(bitPattern: key.rawValue), view.isNull) }
             }
             return
         }
         for row in 0 ..< rows.count where rows.isLive(row) {
-            _ = fill(rows, row)
+            let hasNull = fill(rows, row)
             if scratch.count > OrderedBytes.longest { scratch.removeLast(scratch.count - OrderedBytes.longest) }
-            scratch.withUnsafeBytes { body($0, UInt64(bitPattern: rows.key(row))) }
+            scratch.withUnsafeBytes { body($0, UInt64(bitPattern: rows.key(row)), hasNull) }
         }
     }
 
     /// The bytes of a row; whether one of its values is null.
-    private func fill(_ rows: IndexedRows, _ row: Int) -> Bool {
+    func fill(_ rows: IndexedRows, _ row: Int) -> Bool {
         scratch.removeAll(keepingCapacity: true)
         var hasNull = false
         for (place, column) in columns.enumerated() {
@@ -82,7 +84,7 @@ final class OrderedWriter: IndexWriting {
         } else {
             saved = []
         }
-        changes = OrderedChanges(context.spill)
+        changes = OrderedChanges(context.spill, isHashed: isUnique)
         isCleared = true
     }
 
@@ -98,68 +100,28 @@ final class OrderedWriter: IndexWriting {
         changes.rollBack(to: mark - firstMark)
     }
 
-    // MARK: Reading
-
-    func changes(in span: OrderedSpan) -> [OrderedChanges.Change] { changes.isEmpty ? [] : changes.changes(in: span) }
-
     // MARK: Uniqueness
 
-    /// Rows that have a null may be there any number of times.
     func check(adding rows: IndexedRows, isPostponed: Bool) throws(DatabaseError) {
         guard isUnique else { return }
-        var own: [[UInt8]: Int] = [:]
-        let answers = OrderedAnswers(columns, reader, self)
-        for row in 0 ..< rows.count where rows.isLive(row) {
-            if fill(rows, row) { continue }
-            guard scratch.count <= OrderedBytes.longest else { throw error(.valueTooLarge, rows, row, tooLong) }
-            if isPostponed {
-                postponed.append(scratch)
-                continue
-            }
-            if rows.count > 1, let earlier = own.updateValue(row, forKey: scratch) {
-                throw duplicate(rows, row, rows.isBatch ? "row \(earlier) of this call" : "object \(rows.key(earlier))")
-            }
-            if let other = try answers.firstKey(beginningWith: scratch, except: rows.key(row)) {
-                throw duplicate(rows, row, "object \(other)")
-            }
-        }
+        if !isPostponed { return try OrderedUniqueness.check(rows, self) }
+        if checks == nil { checks = OrderedUniqueness() }
+        try checks?.postpone(rows, self)
     }
 
     func checkPostponed() throws(DatabaseError) {
-        let values = postponed
-        postponed = []
-        let answers = OrderedAnswers(columns, reader, self)
-        for value in values {
-            guard let one = try answers.firstKey(beginningWith: value, except: nil),
-                let other = try answers.firstKey(beginningWith: value, except: one)
-            else { continue }
-            throw DatabaseError(
-                .duplicateValue,
-                "\(index.className).\(names) is unique, and objects \(one) and \(other) would have the same value; "
-                    + "give one of them another value",
-                className: index.className, propertyName: index.columns.first?.name)
-        }
+        guard let postponed = checks else { return }
+        checks = nil
+        try postponed.check(self)
     }
 
-    private var names: String { index.columns.map(\.name).joined(separator: ", ") }
+    // MARK: Reading
 
-    private var tooLong: String {
-        "is longer than a unique value can be (about \(OrderedBytes.longest - 8) bytes); shorten it, or make a hash of "
-            + "it unique"
-    }
+    func withChanges(
+        _ body: (OrderedChanges.Change) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) { try changes.forEach(body) }
 
-    private func duplicate(_ rows: IndexedRows, _ row: Int, _ other: String) -> DatabaseError {
-        error(.duplicateValue, rows, row, "is unique, and \(other) has it; give one of them another value")
-    }
-
-    private func error(_ code: ErrorCode, _ rows: IndexedRows, _ row: Int, _ problem: String) -> DatabaseError {
-        let values = index.columns.indices.map { rows.value($0, row).owned.text }.joined(separator: ", ")
-        let this = rows.isBatch && rows.count > 1 ? "row \(row)" : "object \(rows.key(row))"
-        let error = DatabaseError(
-            code, "\(index.className).\(names): the value \(values.prefix(100)) of \(this) \(problem)",
-            className: index.className, propertyName: index.columns.first?.name)
-        return rows.isBatch && rows.count > 1 ? error.at(rowIndex: row) : error
-    }
+    func changes(in span: OrderedSpan) -> [OrderedChanges.Change] { changes.isEmpty ? [] : changes.changes(in: span) }
 
     // MARK: Committing
 
