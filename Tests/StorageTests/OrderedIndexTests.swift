@@ -477,7 +477,7 @@ import Testing
         let wrong = OrderedItems()
         wrong.append(UnsafeRawBufferPointer(start: nil, count: 0), 3)
         var batch = PageBatch()
-        _ = OrderedEncoder(prefix: Array(key.prefix(5))).put(wrong, bound: [], isFilling: true, into: &batch)
+        OrderedEncoder(prefix: Array(key.prefix(5))).put(wrong, bound: [], into: &batch)
         let lock = try database.pages.lockForWriting(timeoutMilliseconds: 0)
         try database.pages.commit(batch, lock: lock, version: Version(try database.latestVersion().rawValue + 1))
         lock.release()

@@ -29,7 +29,9 @@ final class OrderedChangeMemory {
         let place = (segments.count - 1) << Int(Self.segmentBits) | used
         let start = segments[segments.count - 1] + used
         start.storeBytes(of: key, as: UInt64.self)
-        start.storeBytes(of: UInt32(bytes.count) | (isRemoved ? 1 << 31 : 0) | (hasNull ? 1 << 30 : 0), toByteOffset: 8, as: UInt32.self)
+        start.storeBytes(
+            of: UInt32(bytes.count) | (isRemoved ? 1 << 31 : 0) | (hasNull ? 1 << 30 : 0), toByteOffset: 8,
+            as: UInt32.self)
         if let source = bytes.baseAddress { (start + 12).copyMemory(from: source, byteCount: bytes.count) }
         used += size
         return place
@@ -52,6 +54,10 @@ final class OrderedChangeMemory {
     private func start(_ place: UInt64) -> UnsafeRawPointer {
         UnsafeRawPointer(segments[Int(place &>> Self.segmentBits)]) + Int(place & (1 &<< Self.segmentBits - 1))
     }
+
+    /// Reads something of a change that is asked for soon.
+    @inline(__always)
+    func touch(_ place: UInt64) -> UInt64 { start(place).loadUnaligned(as: UInt64.self) }
 
     @inline(__always)
     func key(_ place: UInt64) -> UInt64 { start(place).loadUnaligned(as: UInt64.self) }
@@ -101,8 +107,9 @@ final class OrderedChangeMemory {
 
     /// Eight bytes at a time, without comparisons, as far as there are many that share those before.
     func sort(_ entries: inout ContiguousArray<IndexEntry>, depth: Int = 0) {
-        let few = 64
-        guard entries.count > few else { return sortFew(&entries) }
+        guard entries.count > Self.few else {
+            return entries.withUnsafeMutableBufferPointer { sortFew($0, depth: depth) }
+        }
         if depth > 0 {
             for index in entries.indices { entries[index].value = Self.word(bytes(entries[index].key), depth) }
         }
@@ -112,7 +119,13 @@ final class OrderedChangeMemory {
             let value = entries[start].value
             var end = start + 1
             while end < entries.count, entries[end].value == value { end += 1 }
-            if end - start > 1 { sortEqual(&entries, start ..< end, depth + 8) }
+            if end - start > Self.few {
+                sortEqual(&entries, start ..< end, depth + 8)
+            } else if end - start > 1 {
+                entries.withUnsafeMutableBufferPointer { entries in
+                    sortFew(UnsafeMutableBufferPointer(rebasing: entries[start ..< end]), depth: depth + 8)
+                }
+            }
             start = end
         }
         if depth == 0 { return }
@@ -120,7 +133,9 @@ final class OrderedChangeMemory {
         for index in entries.indices { entries[index].value = Self.word(bytes(entries[index].key), 0) }
     }
 
-    /// Those that share the bytes before `depth`.
+    private static let few = 64
+
+    /// Many that share the bytes before `depth`.
     private func sortEqual(_ entries: inout ContiguousArray<IndexEntry>, _ range: Range<Int>, _ depth: Int) {
         let length = bytes(entries[range.lowerBound].key).count
         var part = ContiguousArray(entries[range])
@@ -135,9 +150,29 @@ final class OrderedChangeMemory {
         entries.replaceSubrange(range, with: part)
     }
 
-    private func sortFew(_ entries: inout ContiguousArray<IndexEntry>) {
-        entries.sort { left, right in
-            OrderedItems.compare(bytes(left.key), key(left.key), bytes(right.key), key(right.key)) < 0
+    /// Those that share the bytes before `depth`, one after the other to its place.
+    private func sortFew(_ entries: UnsafeMutableBufferPointer<IndexEntry>, depth: Int) {
+        guard entries.count <= 12 else {
+            var entries = entries
+            return entries.sort { isBefore($0, $1, depth) }
         }
+        for index in 1 ..< max(1, entries.count) {
+            let entry = entries[index]
+            var place = index
+            while place > 0, isBefore(entry, entries[place - 1], depth) {
+                entries[place] = entries[place - 1]
+                place -= 1
+            }
+            entries[place] = entry
+        }
+    }
+
+    @inline(__always)
+    private func isBefore(_ left: IndexEntry, _ right: IndexEntry, _ depth: Int) -> Bool {
+        let (one, two) = (bytes(left.key), bytes(right.key))
+        let skipped = min(depth, one.count, two.count)
+        return OrderedItems.compare(
+            UnsafeRawBufferPointer(rebasing: one[skipped...]), key(left.key),
+            UnsafeRawBufferPointer(rebasing: two[skipped...]), key(right.key)) < 0
     }
 }

@@ -4,8 +4,8 @@
 /// file, whoever looks at them in between. Going back to a savepoint takes out the places from its mark on, wherever
 /// they lie.
 ///
-/// An entry that is added as often as it was removed is as it was. Where changes are `isHashed`, whether there may be
-/// one with certain bytes is known without sorting: single rows that come one after the other are checked so.
+/// An entry that is added as often as it was removed is as it was. Whether there may be one with certain bytes is
+/// known by their hash, without sorting: rows that come one after the other are checked so.
 import MottePages
 import MotteValues
 
@@ -20,7 +20,7 @@ struct OrderedChanges {
     private(set) var count = 0
     /// In `runs` and `open`.
     private(set) var nearCount = 0
-    /// Of what is near; nil where nobody asks.
+    /// Of what is near; nil until somebody asks.
     private var hashes: OrderedHashes?
 
     /// A run in the spill file.
@@ -28,14 +28,14 @@ struct OrderedChanges {
         var entries: UnsafeMutableBufferPointer<IndexEntry>
         /// Of its places.
         var highest: UInt64
-        let filter: OrderedHashFilter?
+        /// Made with `hashes`.
+        var filter: OrderedHashFilter?
     }
 
-    init(_ spill: SpillFile, isHashed: Bool = false, mostNear: Int = PendingEntries.mostNear) {
+    init(_ spill: SpillFile, mostNear: Int = PendingEntries.mostNear) {
         self.spill = spill
         self.mostNear = mostNear
         memory = OrderedChangeMemory(spill)
-        if isHashed { hashes = OrderedHashes() }
     }
 
     var isEmpty: Bool { count == 0 }
@@ -63,10 +63,22 @@ struct OrderedChanges {
         count = far.reduce(nearCount) { $0 + $1.entries.count }
     }
 
-    /// False: there is no change with these bytes. Mostly the other way round too. Only of those that are hashed.
-    func mayHave(hash: UInt64) -> Bool {
-        guard let hashes else { return true }
-        return hashes.contains(hash) || far.contains { $0.filter?.mayHave(hash) ?? true }
+    /// False: there is no change with these bytes. Mostly the other way round too.
+    mutating func mayHave(hash: UInt64) -> Bool {
+        if isEmpty { return false }
+        if hashes == nil {
+            hashes = hashes(of: [open] + runs)
+            for index in far.indices where far[index].filter == nil {
+                far[index].filter = OrderedHashFilter(hashes(of: [ContiguousArray(far[index].entries)]))
+            }
+        }
+        return hashes?.contains(hash) ?? true || far.contains { $0.filter?.mayHave(hash) ?? true }
+    }
+
+    private func hashes(of runs: [ContiguousArray<IndexEntry>]) -> OrderedHashes {
+        var made = OrderedHashes()
+        for run in runs { for entry in run { made.insert(OrderedHashes.hash(memory.bytes(entry.key))) } }
+        return made
     }
 
     private mutating func settle() {
@@ -207,6 +219,7 @@ struct OrderedChanges {
         private let memory: OrderedChangeMemory
         private var runs: [UnsafeBufferPointer<IndexEntry>]
         private(set) var remaining: Int
+        private var touched: UInt64 = 0
 
         fileprivate init(_ memory: OrderedChangeMemory, _ runs: [UnsafeBufferPointer<IndexEntry>]) {
             self.memory = memory
@@ -214,20 +227,34 @@ struct OrderedChanges {
             remaining = runs.reduce(0) { $0 + $1.count }
         }
 
+        @inline(__always)
         private mutating func takeLowest() -> IndexEntry? {
             guard var lowest = runs.indices.first else { return nil }
-            for index in runs.indices.dropFirst() where memory.compare(runs[index][0], runs[lowest][0]) < 0 {
-                lowest = index
+            if runs.count > 1 {
+                for index in runs.indices.dropFirst() where memory.compare(runs[index][0], runs[lowest][0]) < 0 {
+                    lowest = index
+                }
             }
-            let entry = runs[lowest][0]
-            let rest = UnsafeBufferPointer(rebasing: runs[lowest][1...])
-            if rest.isEmpty { runs.remove(at: lowest) } else { runs[lowest] = rest }
+            let run = runs[lowest]
+            let entry = run[0]
+            // Changes lie in the order in which they came, so each is far from the one before: waiting for several at
+            // once.
+            if run.count > Self.ahead { touched &+= memory.touch(run[Self.ahead].key) }
+            if run.count == 1 {
+                runs.remove(at: lowest)
+            } else {
+                runs[lowest] = UnsafeBufferPointer(rebasing: run[1...])
+            }
             remaining -= 1
             return entry
         }
 
+        private static let ahead = 12
+
+        @inline(__always)
         private var lowest: IndexEntry? {
             guard var best = runs.first?[0] else { return nil }
+            if runs.count == 1 { return best }
             for run in runs.dropFirst() where memory.compare(run[0], best) < 0 { best = run[0] }
             return best
         }

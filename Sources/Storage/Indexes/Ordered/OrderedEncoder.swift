@@ -21,24 +21,26 @@ struct OrderedEncoder {
 
     private static func numberSize(_ value: UInt64) -> Int { max(1, (70 - (value | 1).leadingZeroBitCount) / 7) }
 
-    private static func width(_ difference: UInt64) -> Int { (71 - (difference | 1).leadingZeroBitCount) / 8 }
+    static func width(_ difference: UInt64) -> Int { (71 - (difference | 1).leadingZeroBitCount) / 8 }
 
     private static func size(_ items: OrderedItems, _ run: Run) -> Int {
         let first = items.list[run.range.lowerBound], last = items.list[run.range.upperBound - 1]
-        let suffix = first.count - run.shared
+        return groupSize(run.shared, first.count, first.key, last.key, run.range.count)
+    }
+
+    /// Of a group of `length` bytes, of which `shared` are those of the group before, and of `count` keys.
+    @inline(__always)
+    static func groupSize(_ shared: Int, _ length: Int, _ first: UInt64, _ last: UInt64, _ count: Int) -> Int {
+        let suffix = length - shared
         let head =
-            numberSize(UInt64(run.shared)) + numberSize(UInt64(suffix)) + suffix
-            + numberSize(UInt64(run.range.count)) + numberSize(first.key)
-        guard run.range.count > 1 else { return head }
-        return head + 1 + (run.range.count - 1) * width(last.key &- first.key)
+            numberSize(UInt64(shared)) + numberSize(UInt64(suffix)) + suffix + numberSize(UInt64(count))
+            + numberSize(first)
+        return count > 1 ? head + 1 + (count - 1) * width(last &- first) : head
     }
 
     private static func shared(_ items: OrderedItems, _ left: Int, _ right: Int) -> Int {
         let one = items.bytes(items.list[left]), two = items.bytes(items.list[right])
-        let most = min(one.count, two.count)
-        var same = 0
-        while same < most, one[same] == two[same] { same &+= 1 }
-        return same
+        return OrderedBlockFiller.shared(one, two)
     }
 
     /// The run that begins at `start`: of the entries before `end`, those with its bytes.
@@ -90,29 +92,20 @@ struct OrderedEncoder {
         return max(next, start + 1) - start
     }
 
-    /// Puts blocks for all entries, of which the first has the page key of `bound`. Even ones, or full ones where more
-    /// may come behind. Where `isOpen` the last block is left: the number of entries that were put, and the bound of
-    /// what comes next.
-    func put(
-        _ items: OrderedItems, bound: [UInt8], isFilling: Bool, isOpen: Bool = false, into batch: inout PageBatch
-    ) -> (count: Int, bound: [UInt8]) {
-        var limit = blockBytes
-        if !isFilling {
-            let total = size(items)
-            let parts = (total + blockBytes - 1) / blockBytes
-            if parts > 1 { limit = min(blockBytes, total / parts + blockBytes / 16) }
-        }
+    /// Puts blocks of about the same size for all entries, of which the first has the page key of `bound`.
+    func put(_ items: OrderedItems, bound: [UInt8], into batch: inout PageBatch) {
+        let total = size(items)
+        let parts = (total + blockBytes - 1) / blockBytes
+        let limit = parts > 1 ? min(blockBytes, total / parts + blockBytes / 16) : blockBytes
         var start = 0
         var bound = bound
         while start < items.count {
             let end = start + fill(items, from: start, limit: limit)
-            if isOpen, end == items.count { break }
             let pageKey = prefix + bound
             batch.put(pageKey, encode(items, start ..< end, pageKey))
             if end < items.count { bound = separator(items, end) }
             start = end
         }
-        return (start, bound)
     }
 
     /// The shortest bytes above the entry before and not above this one.

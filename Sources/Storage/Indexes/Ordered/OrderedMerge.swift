@@ -6,8 +6,6 @@ import MotteValues
 struct OrderedMerge {
     private let encoder: OrderedEncoder
     private let cursor: PageCursor?
-    /// How many entries are made into blocks at once where many come behind all others.
-    private static let window = 1 << 16
 
     /// `pages`: the version that the write began with; nil where the index has no blocks left.
     init(_ encoder: OrderedEncoder, over pages: PageSnapshot?) throws(DatabaseError) {
@@ -33,7 +31,7 @@ struct OrderedMerge {
             let items = OrderedItems()
             var place = try seek(change, items)
             if place.following == nil, isBehind(change, items), !change.isRemoved || items.isEmpty {
-                return try append(&stream, change, items, place.bound, into: &batch)
+                return append(&stream, change, items, place.bound, into: &batch)
             }
             var merged = items
             var hasShrunk = false
@@ -51,7 +49,7 @@ struct OrderedMerge {
             if merged.isEmpty {
                 if place.isStored { batch.delete(encoder.prefix + place.bound) }
             } else {
-                _ = encoder.put(merged, bound: place.bound, isFilling: false, into: &batch)
+                encoder.put(merged, bound: place.bound, into: &batch)
             }
         }
     }
@@ -131,25 +129,18 @@ struct OrderedMerge {
         return result
     }
 
-    /// Everything that is left comes behind all there is: full blocks, a window at a time.
+    /// Everything that is left comes behind all there is: full blocks.
     private func append(
         _ stream: inout OrderedChanges.Stream, _ first: OrderedChanges.Change, _ last: OrderedItems, _ bound: [UInt8],
         into batch: inout PageBatch
-    ) throws(DatabaseError) {
-        var items = last
-        var bound = bound
+    ) {
+        let filler = OrderedBlockFiller(prefix: encoder.prefix, bound: bound, blockBytes: encoder.blockBytes)
+        for item in last.list { filler.append(last.bytes(item), item.key, into: &batch) }
         var next: OrderedChanges.Change? = first
         while let change = next {
-            if !change.isRemoved { items.append(change.bytes, change.key) }
+            if !change.isRemoved { filler.append(change.bytes, change.key, into: &batch) }
             next = stream.next()
-            guard items.count >= Self.window, next != nil else { continue }
-            let put = encoder.put(items, bound: bound, isFilling: true, isOpen: true, into: &batch)
-            let rest = OrderedItems()
-            for item in items.list[put.count...] { rest.append(items.bytes(item), item.key) }
-            items = rest
-            bound = put.bound
         }
-        guard !items.isEmpty else { return }
-        _ = encoder.put(items, bound: bound, isFilling: true, into: &batch)
+        filler.finish(into: &batch)
     }
 }

@@ -36,7 +36,7 @@ struct OrderedUniqueness {
     private static func holder(
         _ writer: OrderedWriter, _ answers: OrderedAnswers, _ hash: UInt64, except own: Int64
     ) throws(DatabaseError) -> Int64? {
-        if writer.changes.mayHave(hash: hash) {
+        if writer.mayHavePending(hash) {
             return try answers.firstKey(beginningWith: writer.scratch, except: own)
         }
         return try writer.reader?.firstKey(with: writer.scratch, except: own)
@@ -63,7 +63,7 @@ struct OrderedUniqueness {
                 first = (row, duplicate(rows, row, other, writer))
                 break
             }
-            if walks, !writer.changes.mayHave(hash: hash) {
+            if walks, !writer.mayHavePending(hash) {
                 writer.scratch.withUnsafeBytes { bytes in
                     let place = memory.append(bytes, UInt64(row), isRemoved: false)
                     sought.append(IndexEntry(value: OrderedChangeMemory.word(bytes, 0), key: UInt64(place)))

@@ -26,7 +26,7 @@ final class OrderedWriter: IndexWriting {
         columns = parameters.columns
         isUnique = parameters.isUnique
         committed = OrderedReader(index.key, pages: context.pages, cursorLookups: 128)
-        changes = OrderedChanges(context.spill, isHashed: parameters.isUnique)
+        changes = OrderedChanges(context.spill)
     }
 
     var isEmpty: Bool { !isCleared && changes.isEmpty }
@@ -40,39 +40,46 @@ final class OrderedWriter: IndexWriting {
     func remove(_ rows: IndexedRows) { note(rows, isRemoved: true) }
 
     private func note(_ rows: IndexedRows, isRemoved: Bool) {
-        forEachRow(rows) { bytes, key, hasNull in
-            changes.append(bytes, key, isRemoved: isRemoved, hasNull: hasNull)
-        }
+        Self.note(rows, columns, isRemoved: isRemoved, &changes, &scratch)
     }
 
-    /// Calls with what the index has of each row.
-    @inline(__always)
-    private func forEachRow(_ rows: IndexedRows, _ body: (UnsafeRawBufferPointer, UInt64, _ hasNull: Bool) -> Void) {
+    private static func note(
+        _ rows: IndexedRows, _ columns: [OrderedColumn], isRemoved: Bool, _ changes: inout OrderedChanges,
+        _ bytes: inout [UInt8]
+    ) {
+        func append(_ key: Int64, hasNull: Bool) {
+            bytes.withUnsafeBytes { bytes in
+                let kept = UnsafeRawBufferPointer(rebasing: bytes.prefix(OrderedBytes.longest))
+                changes.append(kept, UInt64(bitPattern: key), isRemoved: isRemoved, hasNull: hasNull)
+            }
+        }
         if columns.count == 1 {
             let column = columns[0]
             rows.forEach { view, key in
-                scratch.removeAll(keepingCapacity: true)
-                OrderedBytes.append(view, column, to: &scratch)
-                if scratch.count > OrderedBytes.longest { scratch.removeLast(scratch.count - OrderedBytes.longest) }
-                scratch.withUnsafeBytes { body($0, UInt64(bitPattern: key.rawValue), view.isNull) }
+                bytes.removeAll(keepingCapacity: true)
+                OrderedBytes.append(view, column, to: &bytes)
+                append(key.rawValue, hasNull: view.isNull)
             }
             return
         }
         for row in 0 ..< rows.count where rows.isLive(row) {
-            let hasNull = fill(rows, row)
-            if scratch.count > OrderedBytes.longest { scratch.removeLast(scratch.count - OrderedBytes.longest) }
-            scratch.withUnsafeBytes { body($0, UInt64(bitPattern: rows.key(row)), hasNull) }
+            let hasNull = fill(&bytes, rows, row, columns)
+            append(rows.key(row), hasNull: hasNull)
         }
     }
 
     /// The bytes of a row; whether one of its values is null.
-    func fill(_ rows: IndexedRows, _ row: Int) -> Bool {
-        scratch.removeAll(keepingCapacity: true)
+    func fill(_ rows: IndexedRows, _ row: Int) -> Bool { Self.fill(&scratch, rows, row, columns) }
+
+    private static func fill(
+        _ bytes: inout [UInt8], _ rows: IndexedRows, _ row: Int, _ columns: [OrderedColumn]
+    ) -> Bool {
+        bytes.removeAll(keepingCapacity: true)
         var hasNull = false
         for (place, column) in columns.enumerated() {
             let view = rows.value(place, row)
             hasNull = hasNull || view.isNull
-            OrderedBytes.append(view, column, to: &scratch)
+            OrderedBytes.append(view, column, to: &bytes)
         }
         return hasNull
     }
@@ -84,7 +91,7 @@ final class OrderedWriter: IndexWriting {
         } else {
             saved = []
         }
-        changes = OrderedChanges(context.spill, isHashed: isUnique)
+        changes = OrderedChanges(context.spill)
         isCleared = true
     }
 
@@ -120,6 +127,8 @@ final class OrderedWriter: IndexWriting {
     func withChanges(
         _ body: (OrderedChanges.Change) throws(DatabaseError) -> Void
     ) throws(DatabaseError) { try changes.forEach(body) }
+
+    func mayHavePending(_ hash: UInt64) -> Bool { changes.mayHave(hash: hash) }
 
     func changes(in span: OrderedSpan) -> [OrderedChanges.Change] { changes.isEmpty ? [] : changes.changes(in: span) }
 

@@ -1,0 +1,172 @@
+/// Makes full blocks of an ordered index out of entries that come in order, one behind the other, and keeps no more than
+/// one block and one group: what an index is built with, and what comes behind all that there is.
+///
+/// Groups go into a block as long as it has room; of one that does not fit as many keys as do.
+import MottePages
+import MotteValues
+
+final class OrderedBlockFiller {
+    private let prefix: [UInt8]
+    private let limit: Int
+    private var bound: [UInt8]
+    private let block: UnsafeMutableRawPointer
+    private var used = OrderedBlock.headerSize
+    private var groups = 0
+    private var entries = 0
+    /// The open group, and how many of its bytes are those of the one before.
+    private let bytes: UnsafeMutableRawPointer
+    private var count = 0
+    private var shared = 0
+    private var keys: ContiguousArray<UInt64> = []
+
+    init(prefix: [UInt8], bound: [UInt8], blockBytes: Int) {
+        self.prefix = prefix
+        self.bound = bound
+        limit = blockBytes
+        // One entry fits in any case, and differences are written with eight bytes each.
+        block = .allocate(byteCount: max(blockBytes, 1_024) + 64, alignment: 8)
+        bytes = .allocate(byteCount: OrderedBytes.longest, alignment: 8)
+    }
+
+    deinit {
+        block.deallocate()
+        bytes.deallocate()
+    }
+
+    /// Bytes that are not below those before; of the same, a higher key.
+    @inline(__always)
+    func append(_ next: UnsafeRawBufferPointer, _ key: UInt64, into batch: inout PageBatch) {
+        let same = Self.shared(UnsafeRawBufferPointer(start: bytes, count: count), next)
+        if !keys.isEmpty {
+            if same == count, same == next.count {
+                keys.append(key)
+                return
+            }
+            closeGroup(into: &batch)
+        }
+        if let start = next.baseAddress, same < next.count {
+            (bytes + same).copyMemory(from: start + same, byteCount: next.count - same)
+        }
+        count = next.count
+        shared = same
+        keys.append(key)
+    }
+
+    func finish(into batch: inout PageBatch) {
+        if !keys.isEmpty { closeGroup(into: &batch) }
+        if groups > 0 { closeBlock(into: &batch) }
+    }
+
+    /// How many bytes both begin with.
+    @inline(__always)
+    static func shared(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
+        let most = min(left.count, right.count)
+        var same = 0
+        while same &+ 8 <= most {
+            let one = left.loadUnaligned(fromByteOffset: same, as: UInt64.self)
+            let difference = one ^ right.loadUnaligned(fromByteOffset: same, as: UInt64.self)
+            if difference != 0 { return same &+ UInt64(littleEndian: difference).trailingZeroBitCount / 8 }
+            same &+= 8
+        }
+        while same < most, left[same] == right[same] { same &+= 1 }
+        return same
+    }
+
+    // MARK: Groups
+
+    private func closeGroup(into batch: inout PageBatch) {
+        var start = 0
+        while start < keys.count {
+            let left = keys.count - start
+            let fitting = groups == Int(UInt16.max) ? 0 : fitting(start, left)
+            if fitting == 0, groups > 0 {
+                closeBlock(into: &batch)
+                bound = separator(start)
+                continue
+            }
+            // One fits in any case.
+            write(start ..< start + max(1, fitting))
+            start += max(1, fitting)
+            guard start < keys.count else { break }
+            closeBlock(into: &batch)
+            bound = separator(start)
+        }
+        keys.removeAll(keepingCapacity: keys.count < 4_096)
+    }
+
+    /// How many of the group's keys from `start` on fit into the block.
+    private func fitting(_ start: Int, _ left: Int) -> Int {
+        let shared = groups == 0 ? 0 : self.shared
+        let room = limit - used
+        if OrderedEncoder.groupSize(shared, count, keys[start], keys[start + left - 1], left) <= room { return left }
+        var low = 0, high = left - 1
+        while low < high {
+            let middle = (low + high + 1) / 2
+            let size = OrderedEncoder.groupSize(shared, count, keys[start], keys[start + middle - 1], middle)
+            if size <= room { low = middle } else { high = middle - 1 }
+        }
+        return low
+    }
+
+    private func write(_ range: Range<Int>) {
+        let shared = groups == 0 ? 0 : self.shared
+        let first = keys[range.lowerBound]
+        write(UInt64(shared))
+        write(UInt64(count - shared))
+        write(UInt64(range.count))
+        write(first)
+        (block + used).copyMemory(from: bytes + shared, byteCount: count - shared)
+        used += count - shared
+        if range.count > 1 {
+            let width = OrderedEncoder.width(keys[range.upperBound - 1] &- first)
+            (block + used).storeBytes(of: UInt8(width), as: UInt8.self)
+            used += 1
+            for index in range.dropFirst() {
+                (block + used).storeBytes(of: (keys[index] &- first).littleEndian, as: UInt64.self)
+                used += width
+            }
+        }
+        groups += 1
+        entries += range.count
+    }
+
+    @inline(__always)
+    private func write(_ value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            (block + used).storeBytes(of: UInt8(truncatingIfNeeded: rest) | 0x80, as: UInt8.self)
+            used &+= 1
+            rest >>= 7
+        }
+        (block + used).storeBytes(of: UInt8(truncatingIfNeeded: rest), as: UInt8.self)
+        used &+= 1
+    }
+
+    // MARK: Blocks
+
+    private func closeBlock(into batch: inout PageBatch) {
+        let pageKey = prefix + bound
+        let raw = UnsafeMutableRawBufferPointer(start: block, count: used)
+        raw.storeBytes(of: OrderedBlock.kind, toByteOffset: 0, as: UInt8.self)
+        raw.storeBytes(of: OrderedBlock.format, toByteOffset: 1, as: UInt8.self)
+        raw.storeBytes(of: UInt16(truncatingIfNeeded: groups).littleEndian, toByteOffset: 2, as: UInt16.self)
+        raw.storeBytes(of: UInt32(truncatingIfNeeded: entries).littleEndian, toByteOffset: 4, as: UInt32.self)
+        raw.storeBytes(of: 0, toByteOffset: 12, as: UInt32.self)
+        IndexBlock.seal(raw, pageKey)
+        batch.put(pageKey, UnsafeRawBufferPointer(raw))
+        used = OrderedBlock.headerSize
+        groups = 0
+        entries = 0
+    }
+
+    /// The shortest bytes above what is behind and not above the group's key at `start`. No row's bytes are the
+    /// beginning of another's.
+    private func separator(_ start: Int) -> [UInt8] {
+        var whole = [UInt8](UnsafeRawBufferPointer(start: bytes, count: count))
+        if start == 0, shared < count { return Array(whole.prefix(shared + 1)) }
+        withUnsafeBytes(of: keys[start].bigEndian) { whole.append(contentsOf: $0) }
+        guard start > 0 else { return whole }
+        let sameBits = (keys[start] ^ keys[start - 1]).leadingZeroBitCount
+        return Array(whole.prefix(count + sameBits / 8 + 1))
+    }
+}
