@@ -1,4 +1,4 @@
-/// Small durable commits of Motte and of SQLite in turns of a few, so that both meet the same machine: W3, W3i
+/// Small commits, durable or relaxed, of Motte and of SQLite in turns of a few, so that both meet the same machine: W3, W3i
 /// and W3t after loading and building the index, then W3 again after W13 and W14. Prints medians, their ratio, and what
 /// of each commit was the processor's time.
 import Glibc
@@ -6,6 +6,7 @@ import Glibc
 struct CommitPairs {
     let rows: Int
     let commits: Int
+    var isRelaxed = false
 
     /// Commits of one before the other's turn: few, and yet most of them find what the one before left in the caches.
     private static let turn = 20
@@ -22,7 +23,9 @@ struct CommitPairs {
         for round in 1 ... rounds {
             let folder = try makeFolder()
             defer { removeFolder(folder) }
-            let engines: [any Engine] = [MotteEngine(.plain), SQLiteEngine()]
+            let engines: [any Engine] = [
+                MotteEngine(.plain, isRelaxed: isRelaxed), SQLiteEngine(isRelaxed: isRelaxed),
+            ]
             for engine in engines {
                 _ = try engine.load(data, in: folder)
                 try engine.indexCities()

@@ -5,7 +5,7 @@
 ///                [--row-group 480]
 ///     MotteBench --growth 1000000
 ///     MotteBench --groups 1000
-///     MotteBench --pairs 400          small commits of Motte and of SQLite in turns
+///     MotteBench --pairs 400          small commits of Motte and of SQLite in turns; with --relaxed not flushed
 ///     MotteBench --memory 10000000    peaks of memory of large writes
 ///     MotteBench --all                the workloads, then memory, growth and groups
 import Glibc
@@ -22,6 +22,7 @@ import Glibc
         var rowGroupSize: Int?
         var isEverything = false
         var isLoadPeak = false
+        var isRelaxed = false
         var workloads: Set<String>?
         var arguments = CommandLine.arguments.dropFirst().makeIterator()
         while let option = arguments.next() {
@@ -32,6 +33,7 @@ import Glibc
             case "--groups": groups = arguments.next().flatMap { Int($0) } ?? 1_000
             case "--pairs": pairs = arguments.next().flatMap { Int($0) } ?? 400
             case "--memory": memoryRows = arguments.next().flatMap { Int($0) }
+            case "--relaxed": isRelaxed = true
             case "--all": isEverything = true
             case "--row-group": rowGroupSize = arguments.next().flatMap { Int($0) }
             // What this program runs itself as, for W18.
@@ -44,6 +46,7 @@ import Glibc
                 print("       MotteBench --growth 1000000     (commits)")
                 print("       MotteBench --groups 1000        (writes of each measurement)")
                 print("       MotteBench --pairs 400          (commits, Motte and SQLite in turns)")
+                print("                  [--relaxed]         (not flushed; SQLite with synchronous=NORMAL)")
                 print("       MotteBench --memory 10000000")
                 print("       MotteBench --all [--rows 1000000] [--rounds 3]")
                 exit(option == "--help" ? 0 : 2)
@@ -53,7 +56,7 @@ import Glibc
             if isLoadPeak { return try printPeakOfLoad(rows: rows, only ?? "motte") }
             if let commits { return try FileGrowth.run(commits: commits) }
             if let groups { return try GroupCommits.run(writes: groups) }
-            if let pairs { return try CommitPairs(rows: rows, commits: pairs).run(rounds: rounds) }
+            if let pairs { return try CommitPairs(rows: rows, commits: pairs, isRelaxed: isRelaxed).run(rounds: rounds) }
             if let memoryRows { return try MemoryBench(rows: memoryRows).run() }
             try run(rows: rows, rounds: rounds, only: only, workloads, rowGroupSize: rowGroupSize)
             if isEverything {

@@ -20,6 +20,7 @@ final class MotteEngine: Engine {
     let name: String
     private let form: Form
     private let rowGroupSize: Int?
+    private let isRelaxed: Bool
     private var session: Session?
     private var path = ""
     private var table = TableKey(0)
@@ -33,8 +34,9 @@ final class MotteEngine: Engine {
     ]
     private static let key = Property(name: "id", type: .int, isPrimaryKey: true)
 
-    init(_ form: Form, rowGroupSize: Int? = nil) {
+    init(_ form: Form, rowGroupSize: Int? = nil, isRelaxed: Bool = false) {
         self.form = form
+        self.isRelaxed = isRelaxed
         self.rowGroupSize = rowGroupSize
         name = form == .plain ? "Motte" : "Motte \(form.rawValue)"
     }
@@ -48,6 +50,7 @@ final class MotteEngine: Engine {
     private func options(_ schema: Schema? = nil) -> SessionOptions {
         var options = SessionOptions(path: path, schema: schema)
         options.rowGroupSize = rowGroupSize
+        if isRelaxed { options.durability = .relaxed }
         if form == .sealed { options.encryptionKey = [UInt8](repeating: 1, count: 64) }
         return options
     }

@@ -1,19 +1,23 @@
-/// SQLite in WAL mode with full synchronisation, prepared statements throughout.
+/// SQLite in WAL mode, prepared statements throughout; with full synchronisation, or beside commits that are not flushed
+/// with `synchronous=NORMAL`.
 import CSQLite
 import Glibc
 
 final class SQLiteEngine: Engine {
     let name = "SQLite"
+    private let isRelaxed: Bool
     private var database: OpaquePointer?
     private var path = ""
     private var statements: [String: OpaquePointer] = [:]
+
+    init(isRelaxed: Bool = false) { self.isRelaxed = isRelaxed }
 
     private func open(_ path: String) throws {
         close()
         self.path = path
         try check(sqlite3_open(path, &database))
         try execute("PRAGMA journal_mode=WAL")
-        try execute("PRAGMA synchronous=FULL")
+        try execute("PRAGMA synchronous=\(isRelaxed ? "NORMAL" : "FULL")")
     }
 
     private func check(_ code: Int32) throws {
