@@ -56,7 +56,9 @@ import Glibc
             if isLoadPeak { return try printPeakOfLoad(rows: rows, only ?? "motte") }
             if let commits { return try FileGrowth.run(commits: commits) }
             if let groups { return try GroupCommits.run(writes: groups) }
-            if let pairs { return try CommitPairs(rows: rows, commits: pairs, isRelaxed: isRelaxed).run(rounds: rounds) }
+            if let pairs {
+                return try CommitPairs(rows: rows, commits: pairs, isRelaxed: isRelaxed).run(rounds: rounds)
+            }
             if let memoryRows { return try MemoryBench(rows: memoryRows).run() }
             try run(rows: rows, rounds: rounds, only: only, workloads, rowGroupSize: rowGroupSize)
             if isEverything {

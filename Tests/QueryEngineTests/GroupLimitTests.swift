@@ -42,6 +42,11 @@ import Testing
                     for limit in [0, 1, 1 + random.below(12)] {
                         let first = try Self.rows(world, "\(text) \(order) LIMIT(\(limit))")
                         #expect(first == Array(all.prefix(limit)), "\(text) \(order) LIMIT(\(limit)), \(comment)")
+                        let offset = random.below(12)
+                        let page = try Self.rows(world, "\(text) \(order) OFFSET(\(offset)) LIMIT(\(limit))")
+                        #expect(
+                            page == Array(all.dropFirst(offset).prefix(limit)),
+                            "\(text) \(order) OFFSET(\(offset)) LIMIT(\(limit)), \(comment)")
                     }
                 }
             }

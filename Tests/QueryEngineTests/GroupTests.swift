@@ -142,6 +142,46 @@ import Testing
         #expect(try Self.rows(world, "GROUP(name) HAVING COUNT BETWEEN 2 AND 2") == [[.string("b")]])
     }
 
+    @Test func arithmeticOnColumns() throws {
+        let world = try Self.world()
+        let sums = try Self.rows(world, "GROUP(name) SUM(age), COUNT")
+        func names(_ having: String, _ arguments: [Value] = []) throws -> [Value] {
+            try Self.rows(world, "GROUP(name) HAVING \(having)", arguments).map { $0[0] }
+        }
+        func expected(_ holds: (Int64, Int64) -> Bool) -> [Value] {
+            sums.compactMap { row in
+                guard case .int(let sum) = row[1], case .int(let count) = row[2] else { return nil }
+                return holds(sum, count) ? row[0] : nil
+            }
+        }
+        #expect(try names("SUM(age) / COUNT == 2") == expected { $0 / $1 == 2 })
+        #expect(try names("SUM(age) - COUNT > $0 - 1", [.int(2)]) == expected { $0 - $1 > 1 })
+        #expect(try names("(SUM(age) + 1) * 2 < 10") == expected { ($0 + 1) * 2 < 10 && $1 > 0 })
+        #expect(try names("2 * COUNT == SUM(age) OR COUNT + 0 IN {1 + 1}") == expected { 2 * $1 == $0 || $1 == 2 })
+        #expect(try names("COUNT BETWEEN 1 + 1 AND 2 * 2") == expected { (2 ... 4).contains($1) && $0 >= 0 })
+        #expect(try names("NOT (SUM(age) + 1 BETWEEN {3, 6})") == expected { !(3 ... 6).contains($0 + 1) && $1 > 0 })
+        #expect(try names("SUM(age) / (COUNT - 1) == NULL") == expected { $1 == 1 && $0 >= 0 })
+        let error = #expect(throws: DatabaseError.self) { try names("name + 1 == 2") }
+        #expect(error?.code == .queryInvalid)
+    }
+
+    @Test func leavingOutTheFirstGroups() throws {
+        let world = try Self.world()
+        let all = try Self.rows(world, "GROUP(at) SORT(at DESC)")
+        for offset in [0, 1, all.count - 1, all.count, all.count + 7] {
+            #expect(
+                try Self.rows(world, "GROUP(at) SORT(at DESC) OFFSET($0)", [.int(Int64(offset))])
+                    == Array(all.dropFirst(offset)))
+            #expect(
+                try Self.rows(world, "GROUP(at) SORT(at DESC) OFFSET(\(offset)) LIMIT(2)")
+                    == Array(all.dropFirst(offset).prefix(2)))
+            #expect(
+                try Self.rows(world, "GROUP(at) SORT(at DESC) LIMIT(3) OFFSET(\(offset))")
+                    == Array(all.prefix(3).dropFirst(offset)))
+        }
+        #expect(try Self.rows(world, "GROUP(at) OFFSET(9223372036854775807) LIMIT(9223372036854775807)").isEmpty)
+    }
+
     /// Clauses before GROUP choose among objects.
     @Test func clausesBeforeGroups() throws {
         let world = try Self.world()
@@ -213,8 +253,10 @@ import Testing
         for text in [
             "GROUP(name) COUNT", "age > 3 SORT(age ASC) GROUP(name AS n, at BY month) AVG(age) AS `and`, COUNT",
             "GROUP() PERCENTILE(age, 0.25), COUNT(DISTINCT city.name) AS `group` LIMIT(3)",
-            "GROUP(`group`.`sort`) HAVING (COUNT > 3) AND (NOT (SUM(age) == 0)) SORT(COUNT DESC, `group`.`sort` ASC) "
+            "GROUP(`group`.`sort`) HAVING COUNT > 3 AND NOT SUM(age) == 0 SORT(COUNT DESC, `group`.`sort` ASC) "
                 + "LIMIT($0)",
+            "GROUP(name) MAX(at) HAVING (SUM(age) + 1) / COUNT > 2 * AVG(age) OR MAX(at) - MIN(at) > 30 AND COUNT == 1 "
+                + "SORT(COUNT ASC) OFFSET(2) LIMIT($0)",
         ] {
             let parsed = try ParsedQuery.parse(text)
             #expect(PredicateText.describe(parsed) == text)

@@ -7,7 +7,7 @@ import MotteSchemaModel
 import MotteValues
 
 struct Binder {
-    let resolver: PathResolver
+    var resolver: PathResolver
     let table: TableKey
     let arguments: Arguments
     /// What the SUBQUERY is called whose elements are asked about; nil outside.

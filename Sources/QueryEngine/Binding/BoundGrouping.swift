@@ -31,6 +31,8 @@ package struct BoundGrouping: Sendable {
         case constant(Bool)
         case test(Int, ColumnTest)
         case columns(Int, PairTest, Int)
+        /// Columns in it are paths that end in columns with their numbers.
+        case arithmetic(BoundExpression, ComparisonOperator, BoundExpression)
         case not(Condition)
         case and([Condition])
         case or([Condition])
@@ -39,6 +41,7 @@ package struct BoundGrouping: Sendable {
     package enum Step: Sendable {
         case sort([Grouping.SortKey])
         case limit(Int)
+        case offset(Int)
     }
 
     package let table: TableKey
@@ -109,12 +112,15 @@ extension Binder {
                 }
                 steps.append(.sort(keys))
             case .limit(let written): steps.append(.limit(try count(written, "LIMIT")))
+            case .offset(let written): steps.append(.offset(try count(written, "OFFSET")))
             }
         }
         return BoundGrouping(
             table: table, keys: keys, aggregates: aggregates, columns: columns,
             shownCount: grouping.keys.count + grouping.shown,
-            having: try grouping.having.map { condition throws(DatabaseError) in try bind(condition, columns) },
+            having: try grouping.having.map { condition throws(DatabaseError) in
+                try ofColumns(columns).bindHaving(condition)
+            },
             steps: steps, text: PredicateText.describe(grouping, arguments: arguments))
     }
 
@@ -149,48 +155,85 @@ extension Binder {
         return column
     }
 
-    private func bind(
-        _ condition: Grouping.Condition, _ columns: [BoundGrouping.Column]
-    ) throws(DatabaseError) -> BoundGrouping.Condition {
+    // MARK: HAVING
+
+    /// For conditions whose paths are these columns: each as if it were one of a class.
+    private func ofColumns(_ columns: [BoundGrouping.Column]) -> Binder {
+        var binder = self
+        binder.resolver.columns = columns.enumerated().map { number, column in
+            BoundPath(
+                steps: [], end: .column(ColumnKey(UInt32(number)), column.type, isNullable: true), table: table,
+                name: column.name, targetTable: column.target)
+        }
+        return binder
+    }
+
+    private func bindHaving(_ condition: Predicate) throws(DatabaseError) -> BoundGrouping.Condition {
         switch condition {
         case .constant(let value): return .constant(value)
-        case .not(let inner): return .not(try bind(inner, columns))
-        case .and(let parts): return .and(try bind(parts, columns))
-        case .or(let parts): return .or(try bind(parts, columns))
-        case .comparison(let comparison):
-            let left = path(columns[comparison.column])
-            switch comparison.right {
-            case .operand(let operand):
-                return .test(
-                    comparison.column,
-                    try columnTest(
-                        left, comparison.operator, operand, comparison.options, at: comparison.position))
-            case .column(let other):
-                // The sides are bound already.
-                let written = Predicate.Comparison(
-                    .list([]), comparison.operator, .list([]), options: comparison.options,
-                    position: comparison.position)
-                let test = try pairTest(written, left, path(columns[other]))
-                let bound = BoundGrouping.Condition.columns(comparison.column, test, other)
-                if case .text = test, comparison.operator == .notEqual { return .not(bound) }
-                return bound
-            }
+        case .not(let inner): return .not(try bindHaving(inner))
+        case .and(let parts): return .and(try bindHaving(parts))
+        case .or(let parts): return .or(try bindHaving(parts))
+        case .comparison(let comparison): return try bindHaving(comparison)
         }
     }
 
-    private func bind(
-        _ parts: [Grouping.Condition], _ columns: [BoundGrouping.Column]
-    ) throws(DatabaseError) -> [BoundGrouping.Condition] {
+    private func bindHaving(_ parts: [Predicate]) throws(DatabaseError) -> [BoundGrouping.Condition] {
         var bound: [BoundGrouping.Condition] = []
-        for part in parts { bound.append(try bind(part, columns)) }
+        for part in parts { bound.append(try bindHaving(part)) }
         return bound
     }
 
-    /// A column of groups as if it were one of a class: conditions are the same.
-    private func path(_ column: BoundGrouping.Column) -> BoundPath {
-        BoundPath(
-            steps: [], end: .column(ColumnKey(0), column.type, isNullable: true), table: table, name: column.name,
-            targetTable: column.target)
+    private func bindHaving(_ written: Predicate.Comparison) throws(DatabaseError) -> BoundGrouping.Condition {
+        var comparison = written
+        comparison.left = try computed(written.left)
+        comparison.right = try computed(written.right)
+        if comparison.left.isArithmetic || comparison.right.isArithmetic {
+            return try BoundGrouping.Condition(try bindArithmetic(comparison))
+        }
+        switch (comparison.left, comparison.right) {
+        case (.path(let left), .path(let right)):
+            let (one, other) = (try resolve(left), try resolve(right))
+            let test = try pairTest(comparison, one, other)
+            let bound = BoundGrouping.Condition.columns(left.column ?? 0, test, right.column ?? 0)
+            if case .text = test, comparison.operator == .notEqual { return .not(bound) }
+            return bound
+        case (.path(let column), let constant):
+            return try bindHaving(column, comparison.operator, constant, comparison)
+        case (let constant, .path(let column)):
+            guard let mirrored = Self.mirrored(comparison.operator) else {
+                throw failure("\(comparison.operator.text) needs its column on the left", at: comparison.position)
+            }
+            return try bindHaving(column, mirrored, constant, comparison)
+        default: throw failure("one side of a comparison must be a column", at: comparison.position)
+        }
+    }
+
+    private func bindHaving(
+        _ column: Predicate.Path, _ sign: Predicate.Operator, _ constant: Predicate.Operand,
+        _ comparison: Predicate.Comparison
+    ) throws(DatabaseError) -> BoundGrouping.Condition {
+        let test = try columnTest(
+            try resolve(column), sign, constant, comparison.options, at: comparison.position)
+        return .test(column.column ?? 0, test)
+    }
+}
+
+extension BoundGrouping.Condition {
+    /// Of what arithmetic is bound to.
+    fileprivate init(_ predicate: BoundPredicate) throws(DatabaseError) {
+        func all(_ parts: [BoundPredicate]) throws(DatabaseError) -> [BoundGrouping.Condition] {
+            var conditions: [BoundGrouping.Condition] = []
+            for part in parts { conditions.append(try BoundGrouping.Condition(part)) }
+            return conditions
+        }
+        switch predicate {
+        case .constant(let value): self = .constant(value)
+        case .arithmetic(let left, let test, let right): self = .arithmetic(left, test, right)
+        case .and(let parts): self = .and(try all(parts))
+        case .or(let parts): self = .or(try all(parts))
+        default: throw DatabaseError(.internal, "arithmetic of columns was bound to something else")
+        }
     }
 }
 

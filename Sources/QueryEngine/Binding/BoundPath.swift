@@ -89,6 +89,8 @@ struct PathResolver {
     var arguments = Arguments()
     /// For queries over plain values: what SELF is, and what messages call it.
     var values: (type: PropertyType, name: String)?
+    /// For conditions on groups, whose paths are these by their numbers.
+    var columns: [BoundPath]?
 
     init(schema: Schema, source: QuerySource, arguments: Arguments = Arguments()) {
         self.schema = schema
@@ -104,6 +106,7 @@ struct PathResolver {
             throw source.error(.queryInvalid, "a path has at most \(Self.longest) parts", at: path.position)
         }
         if let values { return try resolve(path, amongValues: values) }
+        if let columns, let column = path.column, columns.indices.contains(column) { return columns[column] }
         var type = try type(table)
         var result = BoundPath(steps: [], end: .object, table: table, name: type.name, targetTable: table)
         for (index, name) in path.names.enumerated() {

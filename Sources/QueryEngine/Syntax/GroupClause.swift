@@ -1,6 +1,6 @@
 /// `GROUP(...)` and what follows it.
 ///
-///     groups     := GROUP([key {, key}]) [aggregate {, aggregate}] [HAVING condition] {SORT(...) | LIMIT(...)}
+///     groups     := GROUP([key {, key}]) [aggregate {, aggregate}] [HAVING condition] {SORT(...) | LIMIT(...) | OFFSET(...)}
 ///     key        := path [BY unit] [AS name]           unit: second minute hour day week month quarter year
 ///     aggregate  := (COUNT | function(path) | COUNT(DISTINCT path) | PERCENTILE(path, number)) [AS name]
 ///     function   := COUNT SUM AVG MIN MAX STDDEV VAR MEDIAN
@@ -171,67 +171,23 @@ extension Parser {
 
     // MARK: Condition
 
-    private mutating func groupCondition(_ grouping: inout Grouping) throws(DatabaseError) -> Grouping.Condition {
-        var parts = [try groupConjunction(&grouping)]
-        while take(.or) { parts.append(try groupConjunction(&grouping)) }
-        return parts.count == 1 ? parts[0] : .or(parts)
-    }
-
-    private mutating func groupConjunction(_ grouping: inout Grouping) throws(DatabaseError) -> Grouping.Condition {
-        var parts = [try groupUnary(&grouping)]
-        while take(.and) { parts.append(try groupUnary(&grouping)) }
-        return parts.count == 1 ? parts[0] : .and(parts)
-    }
-
-    private mutating func groupUnary(_ grouping: inout Grouping) throws(DatabaseError) -> Grouping.Condition {
-        if take(.not) {
-            // Lent to the nested call, and taken back.
-            var lent = grouping
-            let inner = try nested { parser throws(DatabaseError) in try parser.groupUnary(&lent) }
-            grouping = lent
-            return .not(inner)
+    /// As a predicate is read, with columns where that has paths.
+    private mutating func groupCondition(_ grouping: inout Grouping) throws(DatabaseError) -> Predicate {
+        groupsAround = grouping
+        defer {
+            if let groupsAround { grouping = groupsAround }
+            groupsAround = nil
         }
-        if take(.openParenthesis) {
-            var lent = grouping
-            let inner = try nested { parser throws(DatabaseError) in try parser.groupCondition(&lent) }
-            grouping = lent
-            try expect(.closeParenthesis, "')'")
-            return inner
-        }
-        if take(keyword: .truepredicate) { return .constant(true) }
-        if take(keyword: .falsepredicate) { return .constant(false) }
-        return .comparison(try groupComparison(&grouping))
+        return try disjunction()
     }
 
-    private var startsValue: Bool {
-        switch token.kind {
-        case .constant, .argument, .openBrace: true
-        case .name(_, isQuoted: false): Self.literal(keyword) != nil
-        default: false
-        }
-    }
-
-    private mutating func groupComparison(_ grouping: inout Grouping) throws(DatabaseError) -> Grouping.Comparison {
-        let constant = startsValue ? try operand() : nil
-        let left = constant == nil ? try column(&grouping) : 0
+    /// In HAVING.
+    mutating func groupColumn() throws(DatabaseError) -> Predicate.Operand {
         let position = token.position
-        guard let sign = takeOperator() else { throw unexpected("a comparison such as ==") }
-        let options = try options(sign)
-        if let constant {
-            guard let mirrored = Binder.mirrored(sign) else {
-                throw source.error(.queryInvalid, "\(sign.text) needs its column on the left", at: position)
-            }
-            return Grouping.Comparison(
-                column: try column(&grouping), operator: mirrored, options: options, right: .operand(constant),
-                position: position)
-        }
-        let right: Grouping.Right
-        if sign == .between {
-            right = .operand(try bounds())
-        } else {
-            right = startsValue ? .operand(try operand()) : .column(try column(&grouping))
-        }
-        return Grouping.Comparison(column: left, operator: sign, options: options, right: right, position: position)
+        var grouping = groupsAround ?? Grouping()
+        let column = try column(&grouping)
+        groupsAround = grouping
+        return .path(.init(column: column, position: position))
     }
 
     // MARK: Order
@@ -251,7 +207,7 @@ extension Parser {
                 try expect(.closeParenthesis, "ASC, DESC, ',' or ')'")
                 grouping.clauses.append(.sort(keys))
             case .limit: grouping.clauses.append(.limit(try countClause()))
-            case .offset: throw failure("OFFSET leaves out objects and stands before GROUP")
+            case .offset: grouping.clauses.append(.offset(try countClause()))
             default: throw failure("groups are different already; DISTINCT stands before GROUP")
             }
         }

@@ -65,28 +65,6 @@ package struct Grouping: Sendable, Equatable {
         private let plainText: String
     }
 
-    /// What holds for a group that stays; columns by their numbers.
-    package indirect enum Condition: Sendable, Equatable {
-        case constant(Bool)
-        case comparison(Comparison)
-        case not(Condition)
-        case and([Condition])
-        case or([Condition])
-    }
-
-    package struct Comparison: Sendable, Equatable {
-        package var column: Int
-        package var `operator`: Predicate.Operator
-        package var options: TextOptions
-        package var right: Right
-        package var position: SourcePosition
-    }
-
-    package enum Right: Sendable, Equatable {
-        case column(Int)
-        case operand(Predicate.Operand)
-    }
-
     package struct SortKey: Sendable, Equatable {
         package var column: Int
         package var isAscending: Bool
@@ -100,13 +78,16 @@ package struct Grouping: Sendable, Equatable {
     package enum Clause: Sendable, Equatable {
         case sort([SortKey])
         case limit(Ordering.Limit)
+        /// Without the first so many.
+        case offset(Ordering.Limit)
     }
 
     package var keys: [Key] = []
     package var aggregates: [Aggregate] = []
     /// How many of the aggregates are columns of the outcome.
     package var shown = 0
-    package var having: Condition?
+    /// What holds for a group that stays. Its paths are columns: see `Predicate.Path.init(column:)`.
+    package var having: Predicate?
     package var clauses: [Clause] = []
 
     package init() {}
@@ -179,6 +160,16 @@ extension Grouping.Function {
 }
 
 extension Predicate.Path {
+    /// A column of groups by its number, in the place of a path: a subscript of nothing, which no text makes.
+    init(column: Int, position: SourcePosition) {
+        self.init([], subscripts: [.index(column)], position: position)
+    }
+
+    var column: Int? {
+        guard names.isEmpty, variable == nil, case .index(let column)? = subscripts.first else { return nil }
+        return column
+    }
+
     /// As a column is called: without backquotes.
     fileprivate var plainText: String {
         let isPlain = !names.isEmpty && subscripts.isEmpty && aspect == nil && collectionOperator == nil

@@ -26,6 +26,8 @@ struct Parser {
     var argumentCount = 0
     /// Of arithmetic, in the comparison that is being read.
     var operatorCount = 0
+    /// In HAVING, whose paths are columns of these.
+    var groupsAround: Grouping?
 
     init(_ source: QuerySource) throws(DatabaseError) {
         self.source = source
@@ -134,7 +136,7 @@ struct Parser {
 
     // MARK: Logic
 
-    private mutating func disjunction() throws(DatabaseError) -> Predicate {
+    mutating func disjunction() throws(DatabaseError) -> Predicate {
         var parts = [try conjunction()]
         while take(.or) { parts.append(try conjunction()) }
         guard parts.count > 1 else { return parts[0] }
@@ -276,6 +278,7 @@ struct Parser {
 
     private mutating func wordOperand() throws(DatabaseError) -> Predicate.Operand {
         let position = token.position
+        if groupsAround != nil, Self.literal(keyword) == nil { return try groupColumn() }
         if keyword == .subquery, following.kind == .openParenthesis { return .subquery(try subquery()) }
         if let value = Self.literal(keyword), following.kind != .dot {
             advance()

@@ -6,8 +6,13 @@ import MotteValues
 
 package struct PredicateText {
     private let arguments: Arguments?
+    /// Whose columns a condition on groups is about.
+    private let grouping: Grouping?
 
-    private init(_ arguments: Arguments?) { self.arguments = arguments }
+    private init(_ arguments: Arguments?, _ grouping: Grouping? = nil) {
+        self.arguments = arguments
+        self.grouping = grouping
+    }
 
     package static func describe(_ query: ParsedQuery, arguments: Arguments? = nil) -> String {
         let printer = PredicateText(arguments)
@@ -25,6 +30,14 @@ package struct PredicateText {
 
     package static func describe(_ path: Predicate.Path) -> String { PredicateText(nil).text(path) }
     package static func describe(_ value: Value) -> String { PredicateText(nil).text(value) }
+
+    static func describe(_ having: Predicate, _ grouping: Grouping, _ arguments: Arguments?) -> String {
+        PredicateText(arguments, grouping).text(having)
+    }
+
+    static func describe(_ limit: Ordering.Limit, _ arguments: Arguments?) -> String {
+        PredicateText(arguments).text(limit)
+    }
 
     // MARK: Tree
 
@@ -125,6 +138,7 @@ package struct PredicateText {
     }
 
     private func text(_ path: Predicate.Path) -> String {
+        if let grouping, let column = path.column { return Self.column(column, grouping) }
         var words = path.names.map { Self.quoted($0.text) }
         if let variable = path.variable { words.insert("$" + variable, at: 0) }
         if words.isEmpty { words = ["SELF"] }

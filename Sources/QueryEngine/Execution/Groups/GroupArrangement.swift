@@ -21,7 +21,7 @@ extension GroupRun {
         // What is level in a SORT keeps the order it had, which was that of the keys first.
         var sort: [Grouping.SortKey] = []
         var isOrdered = false
-        for step in grouping.steps {
+        for (number, step) in grouping.steps.enumerated() {
             switch step {
             case .sort(let keys):
                 sort = keys + sort.filter { earlier in !keys.contains { $0.column == earlier.column } }
@@ -29,6 +29,17 @@ extension GroupRun {
             case .limit(let limit):
                 if !isOrdered { found = try ordered(found, sort, limit: limit) }
                 if limit < found.count { found.removeLast(found.count - limit) }
+                isOrdered = true
+            case .offset(let offset):
+                if !isOrdered {
+                    // Of those behind it often only few are wanted.
+                    var wanted = Int.max
+                    if number + 1 < grouping.steps.count, case .limit(let limit) = grouping.steps[number + 1] {
+                        wanted = limit.addingReportingOverflow(offset).overflow ? .max : limit + offset
+                    }
+                    found = try ordered(found, sort, limit: wanted)
+                }
+                found.removeFirst(min(offset, found.count))
                 isOrdered = true
             }
         }

@@ -59,6 +59,20 @@ enum GroupOrder {
     }
 }
 
+extension BoundExpression {
+    /// Of columns.
+    fileprivate func value(_ run: GroupRun, _ group: UInt32) throws(DatabaseError) -> Quantity {
+        switch self {
+        case .constant(let value): return value
+        case .path(let path, _):
+            guard case .column(let column, _, _) = path.end else { return .null }
+            return Quantity(view: try run.view(Int(column.rawValue), group)) ?? .null
+        case .arithmetic(let left, let sign, let right, _):
+            return Quantity.compute(try left.value(run, group), sign, try right.value(run, group))
+        }
+    }
+}
+
 extension BoundGrouping.Condition {
     func holds(_ run: GroupRun, _ group: UInt32) throws(DatabaseError) -> Bool {
         switch self {
@@ -66,6 +80,9 @@ extension BoundGrouping.Condition {
         case .test(let column, let test): return test.holds(try run.view(column, group))
         case .columns(let left, let test, let right):
             return test.holds(try run.view(left, group), try run.view(right, group))
+        case .arithmetic(let left, let test, let right):
+            let (one, other) = (try left.value(run, group), try right.value(run, group))
+            return ValueComparison.holds(test, one.view, other.view)
         case .not(let inner): return try !inner.holds(run, group)
         case .and(let parts):
             for part in parts where try !part.holds(run, group) { return false }
