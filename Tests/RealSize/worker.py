@@ -165,5 +165,5 @@ def delete_and_cancel(path: str) -> None:
 
 
 if __name__ == "__main__":
-    {"build": build, "thin": thin, "edit": edit, "launch": launch, "copy": copy, "compare": compare, "seed": seed, "delete": delete,
-     "delete-and-cancel": delete_and_cancel}[sys.argv[1]](*sys.argv[2:])
+    {"build": build, "thin": thin, "edit": edit, "launch": launch, "copy": copy, "compare": compare, "seed": seed,
+     "delete": delete, "delete-and-cancel": delete_and_cancel}[sys.argv[1]](*sys.argv[2:])
