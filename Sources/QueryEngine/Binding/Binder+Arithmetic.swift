@@ -97,6 +97,15 @@ extension Binder {
                 "\(bound.name) is reached through a list, and arithmetic is about one value; put the comparison into "
                     + "SUBQUERY(list, $x, ...).@count > 0", at: path.position)
         }
+        if !path.functions.isEmpty {
+            let functions = try textFunctions(path, bound)
+            guard functions.isLength else {
+                throw failure(
+                    "\(path.functions.last?.word ?? "") gives a text; arithmetic is for numbers and times",
+                    at: path.position)
+            }
+            return .length(bound, functions)
+        }
         guard let kind = QuantityKind(bound.type) else {
             throw failure(
                 "\(bound.name) is \(bound.type.name); arithmetic is for numbers and times", at: path.position)

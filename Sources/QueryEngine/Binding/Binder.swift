@@ -141,10 +141,25 @@ struct Binder {
         guard !leftPath.isToMany, !rightPath.isToMany, left.quantifier == nil, right.quantifier == nil else {
             throw failure("a path through a list is compared with a value", at: comparison.position)
         }
-        let test = try pairTest(comparison, leftPath, rightPath)
-        let bound = BoundPredicate.paths(leftPath, test, rightPath)
+        let ofLeft = try textFunctions(left, leftPath), ofRight = try textFunctions(right, rightPath)
+        let test = try pairTest(comparison, leftPath.applying(ofLeft), rightPath.applying(ofRight))
+        let isPlain = ofLeft.functions.isEmpty && ofRight.functions.isEmpty
+        let bound = BoundPredicate.paths(leftPath, isPlain ? test : .applied(ofLeft, test, ofRight), rightPath)
         if case .text = test, comparison.operator == .notEqual { return .not(bound) }
         return bound
+    }
+
+    /// Those of a path that is read.
+    func textFunctions(_ path: Predicate.Path, _ bound: BoundPath) throws(DatabaseError) -> TextFunctions {
+        let functions = TextFunctions(path.functions)
+        guard let first = path.functions.first else { return functions }
+        let isText = bound.type == .string || bound.type == .mixed
+        guard bound.isRead(path), isText || (bound.type == .data && functions.functions == [.length]) else {
+            let what = bound.isRead(path) ? bound.type.name : "a total"
+            throw failure(
+                "\(bound.name) is \(what); \(first.word) is for texts", at: path.position)
+        }
+        return functions
     }
 
     /// For two values that fit each other; a text's `!=` is to be negated.
@@ -157,6 +172,7 @@ struct Binder {
             case .compare(let sign):
                 Self.areComparable(leftPath, rightPath, isOrdered: sign != .equal && sign != .notEqual)
             case .text(let mode, let options): Self.areTexts(leftPath.type, rightPath.type, mode, options)
+            case .applied: true
             }
         guard fits else {
             throw failure(
@@ -209,6 +225,7 @@ struct Binder {
         at position: SourcePosition
     ) throws(DatabaseError) -> BoundPredicate {
         let bound = try resolve(path)
+        let functions = try textFunctions(path, bound)
         if !bound.isRead(path) {
             return try bindAggregate(path, bound, sign, constant, at: position)
         }
@@ -221,7 +238,7 @@ struct Binder {
                 at: path.position)
         }
         let negatesElement = path.quantifier == .all
-        let result = try leaf(bound, sign, constant, options, negated: negatesElement, at: position)
+        let result = try leaf(bound, functions, sign, constant, options, negated: negatesElement, at: position)
         let whole = Self.wrapped(result.predicate, bound.steps[...], nullPasses: result.nullPasses)
         return path.quantifier == .all || path.quantifier == Predicate.Quantifier.none ? .not(whole) : whole
     }
@@ -244,15 +261,16 @@ struct Binder {
     }
 
     private func leaf(
-        _ path: BoundPath, _ sign: Predicate.Operator, _ constant: Predicate.Operand, _ options: TextOptions,
-        negated: Bool, at position: SourcePosition
+        _ path: BoundPath, _ functions: TextFunctions, _ sign: Predicate.Operator, _ constant: Predicate.Operand,
+        _ options: TextOptions, negated: Bool, at position: SourcePosition
     ) throws(DatabaseError) -> (predicate: BoundPredicate, nullPasses: Bool) {
         if case .object = path.end {
             let predicate = try objectTest(path, sign, constant, at: position)
             // An object that is reached is not null; SELF behind a null link differs from every object.
             return (negated ? .not(predicate) : predicate, sign == .notEqual)
         }
-        var test = try columnTest(path, sign, constant, options, at: position)
+        var test = try columnTest(path.applying(functions), sign, constant, options, at: position)
+        if !functions.functions.isEmpty { test = .applied(functions, test) }
         if negated { test = .not(test) }
         switch path.end {
         case .column(let column, let type, _): return (.column(column, type, test), test.holdsForNull)

@@ -1,15 +1,19 @@
 /// Arithmetic after binding: paths without collections and constants, with what kind of value each part is.
+import MotteColumns
 import MotteSchemaModel
 import MotteValues
 
 package indirect enum BoundExpression: Sendable {
     case constant(Quantity)
     case path(BoundPath, QuantityKind)
+    /// A number that the functions make of a text.
+    case length(BoundPath, TextFunctions)
     case arithmetic(BoundExpression, Predicate.ArithmeticOperator, BoundExpression, QuantityKind)
 
     var kind: QuantityKind {
         switch self {
         case .constant(let value): value.kind
+        case .length: .int
         case .path(_, let kind), .arithmetic(_, _, _, let kind): kind
         }
     }
@@ -18,7 +22,7 @@ package indirect enum BoundExpression: Sendable {
     var size: Int {
         switch self {
         case .constant: 0
-        case .path(let path, _): 1 + path.steps.count
+        case .path(let path, _), .length(let path, _): 1 + path.steps.count
         case .arithmetic(let left, _, let right, _): 1 + left.size + right.size
         }
     }
@@ -28,6 +32,7 @@ package indirect enum BoundExpression: Sendable {
         switch self {
         case .constant(let value): value
         case .path(let path, _): Quantity(view: read(path)) ?? .null
+        case .length(let path, let functions): functions.apply(read(path)) { Quantity(view: $0) } ?? .null
         case .arithmetic(let left, let sign, let right, _): Quantity.compute(left.value(read), sign, right.value(read))
         }
     }

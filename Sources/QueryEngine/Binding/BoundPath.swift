@@ -3,6 +3,7 @@
 ///     friend.dogs.name     link(friend) -> list(dogs) -> column(name)
 ///     owners               inverse(Dog.owner) -> object
 ///     tags                 elements(tags)
+import MotteColumns
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
@@ -80,6 +81,16 @@ package struct BoundPath: Sendable {
 
     /// The class its links point to, if it ends in links or objects.
     package var targetTable: TableKey?
+
+    /// As what is compared after the functions: a text or a number that may be null.
+    func applying(_ functions: TextFunctions) -> BoundPath {
+        guard let last = functions.functions.last else { return self }
+        var path = self
+        path.end = .column(ColumnKey(0), last == .length ? .int : .string, isNullable: true)
+        path.name = "\(last.word) of \(name)"
+        path.targetTable = nil
+        return path
+    }
 }
 
 /// Looks names up in a schema.

@@ -63,10 +63,14 @@ package enum PairTest: Sendable {
     case compare(ComparisonOperator)
     /// Texts, or data; the right side is the pattern.
     case text(TextMatcher.Mode, TextOptions)
+    /// Of what the functions make of the two.
+    indirect case applied(TextFunctions, PairTest, TextFunctions)
 
     package func holds(_ left: ValueView, _ right: ValueView) -> Bool {
         switch self {
         case .compare(let op): return ValueComparison.holds(op, left, right)
+        case .applied(let ofLeft, let test, let ofRight):
+            return ofLeft.apply(left) { left in ofRight.apply(right) { right in test.holds(left, right) } }
         case .text(let mode, let options):
             // As constants do: equality and LIKE find null with null, the others find nothing.
             if left.isNull || right.isNull { return left.isNull && right.isNull && (mode == .equal || mode == .like) }

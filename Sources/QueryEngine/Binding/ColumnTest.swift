@@ -32,6 +32,8 @@ package indirect enum ColumnTest: Sendable {
     case valueSet([Value])
     /// The strings among mixed values, or the data.
     case matchAmongMixed(TextMatcher, ValueKind)
+    /// Of what the functions make of the value.
+    case applied(TextFunctions, ColumnTest)
     case not(ColumnTest)
     case any([ColumnTest])
     case all([ColumnTest])
@@ -44,6 +46,7 @@ package indirect enum ColumnTest: Sendable {
         case .bool(let op, _), .int(let op, _), .intExactly(let op, _), .double(let op, _), .timestamp(let op, _),
             .link(let op, _), .text(let op, _), .value(let op, _):
             op == .notEqual
+        case .applied(_, let test): test.holdsForNull
         case .not(let test): !test.holdsForNull
         case .any(let tests): tests.contains { $0.holdsForNull }
         case .all(let tests): tests.allSatisfy { $0.holdsForNull }

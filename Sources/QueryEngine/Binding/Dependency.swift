@@ -82,7 +82,7 @@ private struct DependencyFinder {
     private mutating func visit(_ expression: BoundExpression, _ steps: [PathStep], _ table: TableKey) {
         switch expression {
         case .constant: break
-        case .path(let path, _): visit(path, steps, table)
+        case .path(let path, _), .length(let path, _): visit(path, steps, table)
         case .arithmetic(let left, _, let right, _):
             visit(left, steps, table)
             visit(right, steps, table)

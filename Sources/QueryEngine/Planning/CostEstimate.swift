@@ -48,6 +48,7 @@ enum CostEstimate {
         case .textSet: 15
         case .match: 20
         case .value, .valueSet, .matchAmongMixed: 30
+        case .applied(_, let inner): 30 + perValue(inner)
         case .not(let inner): perValue(inner)
         case .any(let tests), .all(let tests): tests.reduce(0) { $0 + perValue($1) }
         }

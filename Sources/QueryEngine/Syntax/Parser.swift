@@ -299,7 +299,42 @@ struct Parser {
             default: quantifier = nil
             }
         }
-        return .path(try path(quantifier, position))
+        return .path(try appliedPath(quantifier, position))
+    }
+
+    var textFunction: TextFunction? {
+        guard following.kind == .openParenthesis, case .name(let word, isQuoted: false) = token.kind else { return nil }
+        return TextFunction.named(word)
+    }
+
+    /// A path, or functions of one.
+    private mutating func appliedPath(
+        _ quantifier: Predicate.Quantifier?, _ position: SourcePosition
+    ) throws(DatabaseError) -> Predicate.Path {
+        guard var function = textFunction else { return try path(quantifier, position) }
+        let start = token
+        advance()
+        advance()
+        var path = try nested { parser throws(DatabaseError) in try parser.appliedPath(quantifier, position) }
+        if case .part = function {
+            try expect(.comma, "',' and the number of the first character")
+            let first = try place()
+            function = .part(start: first, count: take(.comma) ? try place(isCount: true) : nil)
+        }
+        try expect(.closeParenthesis, "')'")
+        guard path.functions.last != .length else {
+            throw source.error(
+                .queryInvalid, "\(function.word) is for texts, and length gives a number", at: start.position)
+        }
+        path.functions.append(function)
+        return path
+    }
+
+    private mutating func place(isCount: Bool = false) throws(DatabaseError) -> Int {
+        guard case .constant(.int(let number)) = token.kind, number >= 0 || !isCount, let place = Int(exactly: number)
+        else { throw unexpected(isCount ? "a number of characters" : "the number of the first character") }
+        advance()
+        return place
     }
 
     static func literal(_ keyword: Keyword?) -> Value? {
@@ -325,6 +360,7 @@ struct Parser {
             advance()
         } else {
             guard case .name(let word, _) = token.kind else { throw unexpected("a property") }
+            if textFunction != nil { throw failure("functions such as \(word) stand in conditions only") }
             path.names.append(.init(word, position: token.position))
             advance()
         }

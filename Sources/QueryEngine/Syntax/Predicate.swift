@@ -13,6 +13,7 @@
 ///     Path(["map"], subscripts: [.key(.init("k", position: .none))])           map["k"]
 ///     Path(["map"], quantifier: .any, aspect: .keys)                           ANY map.@keys; .values likewise
 ///     Path(["any"], quantifier: .any, subscripts: [.index(0), .all])           ANY any[0][*]
+///     path.functions = [.trim, .length]                                        length(trim(name))
 ///     .subquery(Subquery(Path(["dogs"]), "x", inner))                          SUBQUERY(dogs, $x, inner).@count, where
 ///     Path(["age"], variable: "x")                                             $x.age is a path of inner
 ///     .arithmetic(Arithmetic(.path(Path(["a"])), .add, .constant(.int(1))))    a + 1
@@ -106,6 +107,8 @@ package indirect enum Predicate: Sendable, Equatable {
         package var aspect: Aspect?
         /// `list.@sum.price` and `list.price.@sum` are the same.
         package var collectionOperator: CollectionOperator?
+        /// What is computed of the text at the end, the innermost first.
+        package var functions: [TextFunction] = []
         package var position: SourcePosition
 
         package init(

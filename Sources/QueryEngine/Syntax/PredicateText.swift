@@ -145,7 +145,10 @@ package struct PredicateText {
         words[words.count - 1] += path.subscripts.map(text).joined()
         if let aspect = path.aspect { words.append("@" + aspect.rawValue) }
         if let collectionOperator = path.collectionOperator { words.append("@" + collectionOperator.rawValue) }
-        let joined = words.joined(separator: ".")
+        let joined = path.functions.reduce(words.joined(separator: ".")) { inner, function in
+            guard case .part(let start, let count) = function else { return "\(function.word)(\(inner))" }
+            return "\(function.word)(\(inner), \(start)\(count.map { ", \($0)" } ?? ""))"
+        }
         return path.quantifier.map { $0.rawValue + " " + joined } ?? joined
     }
 

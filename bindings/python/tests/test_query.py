@@ -19,6 +19,13 @@ TEXTS: list[tuple[Any, str, list[Any]]] = [
     (Person.name.startswith("A"), "name BEGINSWITH $0", ["A"]),
     (Person.name.endswith("a", ignore_case=True), "name ENDSWITH[c] $0", ["a"]),
     (Person.name.equals("ada", ignore_case=True), "name ==[c] $0", ["ada"]),
+    (Person.name.strip().lower() == "ada", "lower(trim(name)) == $0", ["ada"]),
+    (Person.tags.any().upper().startswith("A"), "ANY upper(tags) BEGINSWITH $0", ["A"]),
+    (Person.name.substr(-2).rstrip() != Dog.owner.name.substr(1, 3).lstrip(),
+     "rtrim(substr(name, -2)) != ltrim(substr(owner.name, 1, 3))", []),
+    (Person.name.length() * 2 > Person.age, "length(name) * $0 > age", [2]),
+    (Person.dogs.any((Dog.name.lower() == "rex") & (Dog.age > 3)),
+     "SUBQUERY(dogs, $x, lower($x.name) == $0 AND $x.age > $1).@count > 0", ["rex", 3]),
     (Person.age.in_([1, 2, 3]), "age IN {$0, $1, $2}", [1, 2, 3]),
     (Person.age.in_([]), "age IN {}", []),
     (Person.age.between(18, 65), "age BETWEEN {$0, $1}", [18, 65]),
@@ -87,6 +94,16 @@ def test_several_conditions_of_one_element_are_a_subquery() -> None:
     assert nested.text == ("SUBQUERY(dogs, $x, $x.age > $0 AND SUBQUERY($x.owner.dogs, $xx, "
                            "$xx.age > $1 AND $xx.age < $2).@count > 0).@count > 0")
     assert Person.dogs.any(Dog.age > Dog.owner.age).text == "SUBQUERY(dogs, $x, $x.age > $x.owner.age).@count > 0"
+
+
+def test_functions_are_about_texts_alone() -> None:
+    lowered = Person.name.lower()
+    with pytest.raises(AttributeError, match="no property"):
+        lowered.owner
+    for wrong in (lambda: lowered.any(), lambda: lowered.sum("age"), lambda: -lowered,
+                  lambda: Person.name.substr("a")):  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            wrong()
 
 
 def test_text_may_ignore_case_and_accents() -> None:

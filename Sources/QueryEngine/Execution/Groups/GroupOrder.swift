@@ -67,6 +67,8 @@ extension BoundExpression {
         case .path(let path, _):
             guard case .column(let column, _, _) = path.end else { return .null }
             return Quantity(view: try run.view(Int(column.rawValue), group)) ?? .null
+        // Columns have no functions.
+        case .length: return .null
         case .arithmetic(let left, let sign, let right, _):
             return Quantity.compute(try left.value(run, group), sign, try right.value(run, group))
         }

@@ -28,6 +28,7 @@ extension ColumnTest {
         case .valueSet(let values):
             return Self.contains(values) { $0.withView { ValueOrdering.compare($0, view) } }
         case .matchAmongMixed(let matcher, let kind): return view.kind == kind && matcher.matches(view.bytes)
+        case .applied(let functions, let test): return functions.apply(view) { test.holds($0) }
         case .not(let test): return !test.holds(view)
         case .any(let tests): return tests.contains { $0.holds(view) }
         case .all(let tests): return tests.allSatisfy { $0.holds(view) }

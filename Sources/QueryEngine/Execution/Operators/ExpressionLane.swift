@@ -35,6 +35,7 @@ final class ExpressionLane {
         case constant
         case column(ColumnCursor)
         case path(PathReader)
+        case length(PathReader, TextFunctions)
         case widened(ExpressionLane)
         case computed(ExpressionLane, Predicate.ArithmeticOperator, ExpressionLane)
     }
@@ -73,6 +74,8 @@ final class ExpressionLane {
                 return ExpressionLane(form, .column(end.column), rows: rows)
             }
             return ExpressionLane(form, .path(reader), rows: rows)
+        case .length(let path, let functions):
+            return ExpressionLane(form, .length(try PathReader(context, table, path), functions), rows: rows)
         case .arithmetic(let left, let sign, let right, _):
             var one = try make(left, context, table)
             var other = try make(right, context, table)
@@ -132,6 +135,11 @@ final class ExpressionLane {
             try eachOpen(rows, candidates) { row throws(DatabaseError) in
                 let view = try reader.view(rows.firstKey &+ Int64(row))
                 return Quantity(view: view) ?? .null
+            }
+        case .length(let reader, let functions):
+            try eachOpen(rows, candidates) { row throws(DatabaseError) in
+                let view = try reader.view(rows.firstKey &+ Int64(row))
+                return functions.apply(view) { Quantity(view: $0) } ?? .null
             }
         case .widened(let lane):
             try lane.fill(rows, candidates)

@@ -83,6 +83,7 @@ extension ColumnTest {
         case .valueSet, .matchAmongMixed:
             Selection.clear(words, rows: rows)
             for row in 0 ..< rows where !chunk.isNull(row) && holds(chunk.view(row)) { Selection.insert(words, row) }
+        case .applied(let functions, let test): Self.select(chunk, functions, test, into: words)
         case .not(let test):
             test.select(chunk, into: words)
             Selection.invert(words, rows: rows)
@@ -102,6 +103,18 @@ extension ColumnTest {
                 test.select(chunk, into: other)
                 join(other)
             }
+        }
+    }
+
+    private static func select(
+        _ chunk: ColumnChunk, _ functions: TextFunctions, _ test: ColumnTest, into words: SelectionWords
+    ) {
+        Selection.clear(words, rows: chunk.count)
+        let nullPasses = test.holdsForNull
+        for row in 0 ..< chunk.count {
+            let passes =
+                chunk.isNull(row) ? nullPasses : functions.apply(chunk.view(row)) { test.holds($0) }
+            if passes { Selection.insert(words, row) }
         }
     }
 

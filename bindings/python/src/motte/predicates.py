@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, NoReturn, Optional
 
+from . import errors
 from ._protocols import AnyModel
 from ._querytext import name_text
 from .geo import Shape
@@ -282,8 +283,11 @@ class Path(_Side):
 
     def _text(self, variable: str = "") -> str:
         names = [name if name.startswith("@") else name_text(name) for name in self._names]
-        text = ".".join([f"${variable}", *names] if variable else names)
+        text = self._applied(".".join([f"${variable}", *names] if variable else names))
         return f"{self._quantifier} {text}" if self._quantifier else text
+
+    def _applied(self, text: str) -> str:
+        return text
 
     def _write(self, text: list[str], arguments: list[Any], variable: str = "") -> None:
         text.append(self._text(variable))
@@ -321,6 +325,32 @@ class Path(_Side):
 
     def _is_list_of_values(self) -> bool:
         return self._model._path_is_list_of_values(self._names)
+
+    # -------------------------------------------------------------------------------------------- functions of texts
+
+    def length(self) -> Path:
+        """How many characters a text has, or bytes data."""
+        return _Applied(self, "length")
+
+    def lower(self) -> Path:
+        return _Applied(self, "lower")
+
+    def upper(self) -> Path:
+        return _Applied(self, "upper")
+
+    def strip(self) -> Path:
+        """Without the white space at both ends."""
+        return _Applied(self, "trim")
+
+    def lstrip(self) -> Path:
+        return _Applied(self, "ltrim")
+
+    def rstrip(self) -> Path:
+        return _Applied(self, "rtrim")
+
+    def substr(self, start: int, count: Optional[int] = None) -> Path:
+        """From a character on, counted from 1, or from the end where it is negative: as in SQL."""
+        return _Applied(self, "substr", (start,) if count is None else (start, count))
 
     # -------------------------------------------------------------------------------------------- comparing
 
@@ -419,6 +449,42 @@ class Path(_Side):
 
     def __neg__(self) -> Descending:
         return Descending(self)
+
+
+class _Applied(Path):
+    """What a function makes of a text: `Person.name.lower()`."""
+
+    __slots__ = ("_inner", "_function")
+
+    def __init__(self, inner: Path, word: str, numbers: tuple[int, ...] = ()) -> None:
+        super().__init__(inner._model, inner._names, inner._quantifier)
+        for number in numbers:
+            if not isinstance(number, int) or isinstance(number, bool):
+                raise errors.WrongTypeError(f"{word} takes ints, not {number!r}")
+        self._inner = inner
+        self._function = word, "".join(f", {number}" for number in numbers)
+
+    def _applied(self, text: str) -> str:
+        word, numbers = self._function
+        return f"{word}({self._inner._applied(text)}{numbers})"
+
+    def _step(self, name: str) -> Path:
+        raise AttributeError(f"{self!r} is a text or a number and has no property '{name}'")
+
+    def _stored(self, value: Any) -> Any:
+        return value
+
+    def _is_list_of_values(self) -> bool:
+        return False
+
+    def _quantified(self, word: str, predicate: Optional[Any]) -> Any:
+        raise TypeError(f"{word} comes before the function: Person.tags.any().lower()")
+
+    def _aggregate(self, operation: str, name: Optional[str]) -> Path:
+        raise TypeError(f"{self!r} has no totals")
+
+    def __neg__(self) -> NoReturn:
+        raise TypeError("functions stand in conditions; results are sorted by properties")
 
 
 class Descending:
