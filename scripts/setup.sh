@@ -17,7 +17,7 @@ command -v swift > /dev/null || fail "swift is not on PATH; install Swift 6.3 fr
 # ------------------------------------------------------------------------------------------------ packages
 packages=(
     git make gcc g++ binutils cmake pkg-config libssl-dev libffi-dev python3-dev valgrind
-    python3-venv libsqlite3-0 zlib1g libpcre2-8-0)
+    python3-venv libsqlite3-0 zlib1g libpcre2-8-0 tzdata)
 # Checks that need one of these say so and are skipped without it; with CI=true that is a failure.
 tools=(shellcheck abigail-tools zstd libzstd1 libedit2 libglib2.0-dev man-db)
 case ${1:-} in

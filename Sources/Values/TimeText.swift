@@ -49,7 +49,7 @@ package enum TimeText {
 
     // MARK: The calendar, in eras of 400 years that begin on 1 March
 
-    private static func daysSince1970(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+    package static func daysSince1970(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         let (era, yearOfEra) = floorDivided(month > 2 ? year : year - 1, 400)
         let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468

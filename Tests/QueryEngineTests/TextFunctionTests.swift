@@ -11,7 +11,8 @@ import Testing
     // MARK: Functions themselves
 
     private static let pieces = [
-        "a", "Z", "é", "É", "ß", "İ", "ı", "ΐ", "ﬃ", "ς", "Σ", " ", "\t", "\u{a0}", "\u{2003}", "e\u{301}", "日本", "👩‍👩‍👧", "ǅ",
+        "a", "Z", "é", "É", "ß", "İ", "ı", "ΐ", "ﬃ", "ς", "Σ", " ", "\t", "\u{a0}", "\u{2003}", "e\u{301}", "日本", "👩‍👩‍👧",
+        "ǅ",
         "\u{0}", "x",
     ]
 
@@ -73,7 +74,8 @@ import Testing
                 }
             }
         }
-        #expect(part(1, .max) == "abc" && part(.max, .max) == "" && part(.min, .max) == "ab" && part(.min, nil) == "abc")
+        #expect(
+            part(1, .max) == "abc" && part(.max, .max) == "" && part(.min, .max) == "ab" && part(.min, nil) == "abc")
         #expect(part(.min, 3) == "" && part(2, 0) == "" && part(-2, 1) == "b" && part(0, 2) == "a")
         let long = String(repeating: "ΐ", count: 100_000)
         long.withUTF8Bytes { bytes in
@@ -84,7 +86,9 @@ import Testing
     /// Bytes that are no text do no harm.
     @Test func bytesThatAreNoText() throws {
         try PropertyTest.run(rounds: 500) { random, _ in
-            let bytes = (0 ..< random.below(9)).map { _ in UInt8(random.pick([0xF0, 0xC3, 0xE2, 0x80, 0x20, 0xFF, 0x41])) }
+            let bytes = (0 ..< random.below(9)).map { _ in
+                UInt8(random.pick([0xF0, 0xC3, 0xE2, 0x80, 0x20, 0xFF, 0x41]))
+            }
             bytes.withUnsafeBytes { bytes in
                 for function in [TextFunction.lower, .upper, .trim, .part(start: -2, count: 1), .length] {
                     TextFunctions([function]).apply(.string(bytes)) { view in
@@ -128,7 +132,8 @@ import Testing
         ("length(name) == age", [0, 4]), ("length(name) * 2 - 1 > age + 1", [0, 1, 4]), ("length(name) == NULL", [2]),
         ("lower(name) != 'ada'", [1, 2, 3]), ("substr(name, 1, 2) == 'Ad'", [0]),
         ("substr(name, -2) IN {'da', 'an'}", [0, 3, 4]), ("lower(name) BEGINSWITH 'é'", [3]),
-        ("upper(trim(name)) MATCHES 'B.'", [1]), ("lower(name) LIKE '?da'", [0, 4]), ("NOT lower(name) CONTAINS 'a'", [1, 2]),
+        ("upper(trim(name)) MATCHES 'B.'", [1]), ("lower(name) LIKE '?da'", [0, 4]),
+        ("NOT lower(name) CONTAINS 'a'", [1, 2]),
         ("ANY lower(tags) == 'one'", [0, 2, 4]), ("ALL upper(tags) == 'ONE'", [1, 2, 4]),
         ("NONE length(tags) > 1", [1, 3]), ("lower(any) == 'mixed'", [0]), ("length(any) == 4", [3]),
         ("length(any) == NULL", [1, 2, 4]), ("length(body) == 3", [3]), ("lower(boss.name) == 'ada'", [1]),
@@ -154,13 +159,16 @@ import Testing
             #expect(try PredicateText.describe(ParsedQuery.parse(text)) == text)
         }
         // Names of functions are names of properties elsewhere.
-        #expect(try PredicateText.describe(ParsedQuery.parse("lower == 1 AND trim.length > 2")) == "lower == 1 AND trim.length > 2")
+        #expect(
+            try PredicateText.describe(ParsedQuery.parse("lower == 1 AND trim.length > 2"))
+                == "lower == 1 AND trim.length > 2")
     }
 
     @Test(arguments: [
         ("length(age) == 1", ErrorCode.queryInvalid), ("lower(body) == 'a'", .queryInvalid),
         ("lower(length(name)) == 'a'", .queryInvalid), ("lower(name) + 1 == 2", .queryInvalid),
-        ("lower(name) == 3", .queryInvalid), ("length(name) == 'a'", .queryInvalid), ("lower(tags) == 'a'", .queryInvalid),
+        ("lower(name) == 3", .queryInvalid), ("length(name) == 'a'", .queryInvalid),
+        ("lower(tags) == 'a'", .queryInvalid),
         ("length(tags.@count) == 1", .queryInvalid), ("substr(name) == 'a'", .querySyntax),
         ("substr(name, 1, -1) == 'a'", .querySyntax), ("lower('A') == name", .querySyntax),
         ("TRUEPREDICATE SORT(lower(name))", .querySyntax), ("GROUP(lower(name)) COUNT", .querySyntax),

@@ -65,9 +65,9 @@ public struct GroupKey: Sendable, ExpressibleByStringLiteral {
     public init(_ path: String) { key = Grouping.Key(Self.path(path)) }
     /// A property, or one behind links: `"origin.name"`.
     public init(stringLiteral path: String) { self.init(path) }
-    /// Times by spans of the calendar.
-    public init(_ path: String, by unit: Unit) {
-        key = Grouping.Key(Self.path(path), by: TimeBucket(rawValue: unit.rawValue))
+    /// Times by spans of the calendar, in UTC or as clocks show them in a zone such as `"Europe/Berlin"` or `"+05:30"`.
+    public init(_ path: String, by unit: Unit, in zone: String? = nil) {
+        key = Grouping.Key(Self.path(path), by: TimeBucket(rawValue: unit.rawValue), zone: zone)
     }
 
     private init(_ key: Grouping.Key) { self.key = key }

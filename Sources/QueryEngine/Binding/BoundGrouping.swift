@@ -6,7 +6,7 @@ import MotteValues
 package struct BoundGrouping: Sendable {
     package struct Key: Sendable {
         package let path: BoundPath
-        package let bucket: TimeBucket?
+        package let bucket: TimeSpans?
     }
 
     package struct Aggregate: Sendable {
@@ -89,7 +89,7 @@ extension Binder {
                     "\(path.name) is \(path.type.name); BY \(bucket.rawValue) is for timestamps",
                     at: key.path.position)
             }
-            keys.append(.init(path: path, bucket: key.bucket))
+            keys.append(.init(path: path, bucket: try spans(key)))
             columns.append(
                 .init(
                     name: key.title, type: path.type, isNullable: path.mayBeNull,
@@ -122,6 +122,15 @@ extension Binder {
                 try ofColumns(columns).bindHaving(condition)
             },
             steps: steps, text: PredicateText.describe(grouping, arguments: arguments))
+    }
+
+    private func spans(_ key: Grouping.Key) throws(DatabaseError) -> TimeSpans? {
+        guard let bucket = key.bucket else { return nil }
+        do throws(DatabaseError) {
+            return try TimeSpans(bucket, zone: key.zone)
+        } catch {
+            throw failure(error.message, at: key.path.position, error.code)
+        }
     }
 
     /// What an aggregate gives; throws where its values have none.

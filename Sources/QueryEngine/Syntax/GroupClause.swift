@@ -1,7 +1,7 @@
 /// `GROUP(...)` and what follows it.
 ///
 ///     groups     := GROUP([key {, key}]) [aggregate {, aggregate}] [HAVING condition] {SORT(...) | LIMIT(...) | OFFSET(...)}
-///     key        := path [BY unit] [AS name]           unit: second minute hour day week month quarter year
+///     key        := path [BY unit [IN zone]] [AS name]  unit: second minute hour day week month quarter year
 ///     aggregate  := (COUNT | function(path) | COUNT(DISTINCT path) | PERCENTILE(path, number)) [AS name]
 ///     function   := COUNT SUM AVG MIN MAX STDDEV VAR MEDIAN
 ///     condition  := as a predicate, with columns in place of paths
@@ -71,7 +71,12 @@ extension Parser {
         guard case .name(let word, isQuoted: false) = token.kind, let bucket = TimeBucket(rawValue: word.lowercased())
         else { throw unexpected("one of " + TimeBucket.allCases.map(\.rawValue).joined(separator: ", ")) }
         advance()
-        return Grouping.Key(path, by: bucket)
+        guard take(keyword: .in) else { return Grouping.Key(path, by: bucket) }
+        guard case .constant(.string(let zone)) = token.kind else {
+            throw unexpected("the name of a time zone in quotes")
+        }
+        advance()
+        return Grouping.Key(path, by: bucket, zone: zone)
     }
 
     private mutating func columnName() throws(DatabaseError) -> String? {
@@ -145,7 +150,9 @@ extension Parser {
             return grouping.keys.count + grouping.aggregates.count - 1
         }
         let key = try groupKey()
-        if let known = grouping.keys.firstIndex(where: { $0.path == key.path && $0.bucket == key.bucket }) {
+        if let known = grouping.keys.firstIndex(where: {
+            $0.path == key.path && $0.bucket == key.bucket && $0.zone == key.zone
+        }) {
             return known
         }
         throw source.error(

@@ -11,16 +11,22 @@ package struct Grouping: Sendable, Equatable {
     package struct Key: Sendable, Equatable {
         package var path: Predicate.Path
         package var bucket: TimeBucket?
+        /// Whose calendar it is; nil: UTC.
+        package var zone: String?
         /// What the column is called; nil: as it is written.
         package var name: String?
         /// As it was written, in the names that the query used.
         package var text: String
 
-        package init(_ path: Predicate.Path, by bucket: TimeBucket? = nil, name: String? = nil) {
+        package init(
+            _ path: Predicate.Path, by bucket: TimeBucket? = nil, zone: String? = nil, name: String? = nil
+        ) {
             self.path = path
             self.bucket = bucket
+            self.zone = zone
             self.name = name
-            let ending = bucket.map { " BY " + $0.rawValue } ?? ""
+            let place = zone.map { " IN " + PredicateText.describe(.string($0)) } ?? ""
+            let ending = bucket.map { " BY " + $0.rawValue + place } ?? ""
             text = PredicateText.describe(path) + ending
             plainText = path.plainText + ending
         }

@@ -1,4 +1,4 @@
-/// Spans of the calendar that times are grouped by, in UTC. Weeks begin on Monday, quarters in January, April, July and
+/// Spans of the calendar that times are grouped by, in UTC or as the clocks of a zone show it. Weeks begin on Monday, quarters in January, April, July and
 /// October.
 import MotteValues
 
@@ -68,5 +68,48 @@ package enum TimeBucket: String, Sendable, CaseIterable {
         let part = (5 * dayOfYear + 2) / 153
         let month = part < 10 ? part + 3 : part - 9
         return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month)
+    }
+}
+
+/// Spans of the calendar in a zone.
+package struct TimeSpans: Sendable {
+    package let bucket: TimeBucket
+    /// nil: UTC.
+    private let zone: ZoneTable?
+
+    private static let farthest: Int64 = 1 << 60
+
+    package init(_ bucket: TimeBucket, zone name: String? = nil) throws(DatabaseError) {
+        self.bucket = bucket
+        zone = try name.map { name throws(DatabaseError) in try ZoneTable.named(name) }
+    }
+
+    /// When the span that a second since 1970 is in begins, in UTC, and seconds around it that are in the same one.
+    @inline(__always)
+    func span(_ second: Int64) -> (start: Int64, from: Int64, end: Int64) {
+        // So far from 1970 there is no calendar, and hardly an Int64.
+        guard let zone, second > -Self.farthest, second < Self.farthest else {
+            let span = bucket.span(second)
+            return (span.start, span.start, span.end)
+        }
+        return span(second, zone)
+    }
+
+    /// An hour that clocks show twice is two; a day is one, however long.
+    @inline(never)
+    private func span(_ second: Int64, _ zone: ZoneTable) -> (start: Int64, from: Int64, end: Int64) {
+        let (offset, from, end) = zone.offset(at: second)
+        let local = second + offset
+        let span = bucket.span(local)
+        let length = span.end - span.start
+        let start = second - (local - span.start)
+        let isWithin = start >= from && (start + length <= end || end == .max)
+        switch bucket {
+        case .second, .minute, .hour: return (start, max(start, from), min(start + length, end))
+        case .day, .week, .month, .quarter, .year:
+            if isWithin { return (start, start, start + length) }
+            let begin = zone.second(ofLocal: span.start), next = zone.second(ofLocal: span.end)
+            return begin <= second && second < next ? (begin, begin, next) : (begin, second, second)
+        }
     }
 }

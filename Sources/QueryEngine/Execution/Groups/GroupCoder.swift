@@ -18,7 +18,7 @@ class GroupCoder {
     func view(_ code: UInt32) -> ValueView { .null }
 
     static func make(
-        _ context: RunContext, _ table: TableKey, _ path: BoundPath, _ bucket: TimeBucket?, capacity: Int
+        _ context: RunContext, _ table: TableKey, _ path: BoundPath, _ bucket: TimeSpans?, capacity: Int
     ) throws(DatabaseError) -> GroupCoder {
         if let first = path.steps.first {
             var rest = path
@@ -86,15 +86,15 @@ private final class BytesCoder: GroupCoder {
 private final class NumberCoder: GroupCoder {
     private let cursor: ColumnCursor
     private let type: PropertyType
-    private let bucket: TimeBucket?
+    private let bucket: TimeSpans?
     private let target: TableKey?
     private let table: UnsafeMutablePointer<IntTable>
     private let values: UnsafeMutablePointer<Int64>
     private let doubles: UnsafeMutablePointer<Double>
     /// The span of the time that came last, and its code: neighbours are mostly in one.
-    private var last: (start: Int64, end: Int64, code: UInt32) = (0, 0, 0)
+    private var last: (from: Int64, end: Int64, code: UInt32) = (0, 0, 0)
 
-    init(_ cursor: ColumnCursor, _ type: PropertyType, _ bucket: TimeBucket?, _ target: TableKey?, capacity: Int) {
+    init(_ cursor: ColumnCursor, _ type: PropertyType, _ bucket: TimeSpans?, _ target: TableKey?, capacity: Int) {
         self.cursor = cursor
         self.type = type
         self.bucket = bucket
@@ -142,9 +142,9 @@ private final class NumberCoder: GroupCoder {
         var last = last
         for index in 0 ..< count {
             let second = values[index]
-            if second < last.start || second >= last.end {
+            if second < last.from || second >= last.end {
                 let span = bucket.span(second)
-                last = (span.start, span.end, table.pointee.code(span.start))
+                last = (span.from, span.end, table.pointee.code(span.start))
             }
             output[index] = last.code
         }
@@ -168,13 +168,13 @@ private final class NumberCoder: GroupCoder {
 /// Everything else, value by value.
 private final class ValueCoder: GroupCoder {
     private let reader: PathReader
-    private let bucket: TimeBucket?
+    private let bucket: TimeSpans?
     private let target: TableKey?
     private var known: [Value: UInt32] = [:]
     /// Where the bytes of values stay: views are borrowed.
     private let kept = ChunkBuilder(kind: .mixed, nullable: true, capacity: 16)
 
-    init(_ reader: PathReader, _ bucket: TimeBucket?) {
+    init(_ reader: PathReader, _ bucket: TimeSpans?) {
         self.reader = reader
         self.bucket = bucket
         target = reader.path.type == .link ? reader.path.targetTable : nil

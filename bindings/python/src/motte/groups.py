@@ -46,18 +46,24 @@ class Aggregate:
 class By:
     """A key of groups: times by spans of the calendar. Made by `motte.by("time", "month")`."""
 
-    def __init__(self, property: Any, unit: str) -> None:
+    def __init__(self, property: Any, unit: str, zone: Optional[str] = None) -> None:
         if unit not in BUCKETS:
             raise errors.InvalidArgumentError(f"times are grouped by {', '.join(BUCKETS)}, not by {unit!r}")
-        self._property, self._unit = property, unit
+        if zone is not None and not isinstance(zone, str):
+            raise errors.WrongTypeError(f"a zone is named by a text such as 'Europe/Berlin', not {zone!r}")
+        self._property = property
+        self._unit = unit if zone is None else f'{unit} IN "{zone}"'
+        if zone is not None and any(sign in zone for sign in '"\\\n'):
+            raise errors.InvalidArgumentError(f"{zone!r} is no name of a zone")
 
     def __repr__(self) -> str:
         return f"<By {query.property_name(self._property)} {self._unit}>"
 
 
-def by(property: Any, unit: str) -> By:
-    """A key: times by second, minute, hour, day, week, month, quarter or year, in UTC."""
-    return By(property, unit)
+def by(property: Any, unit: str, zone: Optional[str] = None) -> By:
+    """A key: times by second, minute, hour, day, week, month, quarter or year, in UTC, or as clocks show them in a zone
+    such as "Europe/Berlin" or "+05:30". The key is the time at which the span begins."""
+    return By(property, unit, zone)
 
 
 def count(property: Any = None, *, distinct: bool = False) -> Aggregate:
