@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* From pcre2.h. */
 enum {
@@ -81,9 +82,9 @@ static int is_loaded;
 
 static void free_scratch(void *scratch) { pcre.match_data_free(scratch); }
 
-static void load(void) {
-    const char *name = secure_getenv("MOTTE_LIBPCRE2");
-    void *handle = dlopen(name && *name ? name : "libpcre2-8.so.0", RTLD_NOW | RTLD_LOCAL);
+/* False, and `problem` says why. */
+static int load_from(const char *name) {
+    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     for (size_t i = 0; handle && i < sizeof functions / sizeof functions[0]; i++) {
         void *address = dlsym(handle, functions[i].name);
         if (!address) handle = NULL;
@@ -92,7 +93,7 @@ static void load(void) {
     if (!handle) {
         const char *why = dlerror();
         snprintf(problem, sizeof problem, "%s", why ? why : "unknown");
-        return;
+        return 0;
     }
     /* Matching bytes that are not UTF-8 came with 10.34. */
     char version[64] = "";
@@ -100,8 +101,35 @@ static void load(void) {
     if (pcre.config(CONFIG_VERSION, NULL) <= (int)sizeof version) pcre.config(CONFIG_VERSION, version);
     if (sscanf(version, "%d.%d", &major, &minor) != 2 || major < 10 || (major == 10 && minor < 34)) {
         snprintf(problem, sizeof problem, "version %s is older than 10.34", version);
-        return;
+        return 0;
     }
+    return 1;
+}
+
+/* The one that packages carry beside libmotte.so, for systems that have none. */
+static int load_beside_us(void) {
+    static const char file[] = "libpcre2-8.so.0";
+    char path[4096], said[sizeof problem];
+    Dl_info us;
+    if (!dladdr(&once, &us) || !us.dli_fname) return 0;
+    const char *name = strrchr(us.dli_fname, '/');
+    if (!name || strncmp(name, "/libmotte.so", 12)) return 0;
+    size_t folder = (size_t)(name - us.dli_fname) + 1;
+    if (folder + sizeof file > sizeof path) return 0;
+    memcpy(path, us.dli_fname, folder);
+    memcpy(path + folder, file, sizeof file);
+    if (access(path, R_OK)) return 0;
+    memcpy(said, problem, sizeof said);
+    if (load_from(path)) return 1;
+    memcpy(problem, said, sizeof said);
+    return 0;
+}
+
+static void load(void) {
+    const char *given = secure_getenv("MOTTE_LIBPCRE2");
+    int is_given = given && *given;
+    /* The system's first: that one is kept up to date. */
+    if (!load_from(is_given ? given : "libpcre2-8.so.0") && (is_given || !load_beside_us())) return;
     if (pthread_key_create(&scratch_key, free_scratch)) {
         snprintf(problem, sizeof problem, "there are no keys for threads left");
         return;

@@ -427,7 +427,7 @@ class Sizes:
         need(sums[0].total == sums[1].total, "the copy shows other values")
 
     def unique(self) -> str:
-        """Unique texts of several writes: more than is kept at hand, built over rows, refused where two are the same."""
+        """Unique texts: more than is kept at hand, built over rows, refused where two are the same."""
         path, rows = self.folder / "try.motte", self.folder / "try.csv"
         count, scattered = 300_000, 7_919
         names = [f"{number * scattered % count:09d} of a name that is long" for number in range(count)]

@@ -7,11 +7,15 @@ The library is, in this order:
     build/library          of this repository, when scripts/build-library.sh has made it
     built now              by scripts/build-library.sh, which needs Swift
 
+Beside a library inside the wheel goes libpcre2-8 of this system: regular expressions take it where a system has none.
+MOTTE_LIBPCRE2 names another file; with "none" there is none in the wheel.
+
 MOTTE_PROJECT_URL, where documents and sources are published, is what links in the metadata begin with; without it they
 name the files in the sources.
 """
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -25,6 +29,7 @@ from setuptools.command.sdist import sdist
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SONAME = "libmotte.so.1"
+PCRE2 = "libpcre2-8.so.0"
 
 
 IN_REPOSITORY = (ROOT / "include" / "motte.h").is_file()
@@ -63,6 +68,22 @@ def library():
     return path
 
 
+def pcre2():
+    """None where there is none; the package says so when a regular expression is used."""
+    given = os.environ.get("MOTTE_LIBPCRE2")
+    if given:
+        return None if given == "none" else pathlib.Path(given)
+    for command in ("ldconfig", "/sbin/ldconfig"):
+        try:
+            known = subprocess.run([command, "-p"], capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        wide = " (libc6,x86-64)" if platform.machine() == "x86_64" else " (libc6"
+        found = re.search(rf"^\s*{re.escape(PCRE2 + wide)}.* => (.*)$", known, re.M)
+        return pathlib.Path(found[1]).resolve() if found else None
+    return None
+
+
 class BuildExtension(build_ext):
     """Puts the library beside the extension module, which finds it there through its run path."""
 
@@ -81,6 +102,9 @@ class BuildExtension(build_ext):
         super().run()
         package = HERE / "src" / "motte" if self.inplace else pathlib.Path(self.build_lib) / "motte"
         shutil.copy(source, package / SONAME)
+        expressions = None if self.inplace else pcre2()
+        if expressions is not None:
+            shutil.copy(expressions, package / PCRE2)
         for name in ("LICENSE", "THIRD-PARTY-NOTICES.md"):
             if (ROOT / name).is_file() and not self.inplace:
                 shutil.copy(ROOT / name, package / name)
