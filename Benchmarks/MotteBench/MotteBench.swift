@@ -7,6 +7,7 @@
 ///     MotteBench --groups 1000
 ///     MotteBench --pairs 400          small commits of Motte and of SQLite in turns; with --relaxed not flushed
 ///     MotteBench --memory 10000000    peaks of memory of large writes
+///     MotteBench --queries 15         queries beside SQLite and beside plain columns in memory, so many rounds
 ///     MotteBench --all                the workloads, then memory, growth and groups
 import Glibc
 
@@ -19,6 +20,7 @@ import Glibc
         var groups: Int?
         var pairs: Int?
         var memoryRows: Int?
+        var queryRounds: Int?
         var rowGroupSize: Int?
         var isEverything = false
         var isLoadPeak = false
@@ -32,6 +34,7 @@ import Glibc
             case "--growth": commits = arguments.next().flatMap { Int($0) } ?? 100_000
             case "--groups": groups = arguments.next().flatMap { Int($0) } ?? 1_000
             case "--pairs": pairs = arguments.next().flatMap { Int($0) } ?? 400
+            case "--queries": queryRounds = arguments.next().flatMap { Int($0) } ?? 15
             case "--memory": memoryRows = arguments.next().flatMap { Int($0) }
             case "--relaxed": isRelaxed = true
             case "--all": isEverything = true
@@ -47,6 +50,7 @@ import Glibc
                 print("       MotteBench --groups 1000        (writes of each measurement)")
                 print("       MotteBench --pairs 400          (commits, Motte and SQLite in turns)")
                 print("                  [--relaxed]         (not flushed; SQLite with synchronous=NORMAL)")
+                print("       MotteBench --queries 15         (rounds)")
                 print("       MotteBench --memory 10000000")
                 print("       MotteBench --all [--rows 1000000] [--rounds 3]")
                 exit(option == "--help" ? 0 : 2)
@@ -59,6 +63,7 @@ import Glibc
             if let pairs {
                 return try CommitPairs(rows: rows, commits: pairs, isRelaxed: isRelaxed).run(rounds: rounds)
             }
+            if let queryRounds { return try QueryBench(data: PersonData(count: rows)).run(rounds: queryRounds, only) }
             if let memoryRows { return try MemoryBench(rows: memoryRows).run() }
             try run(rows: rows, rounds: rounds, only: only, workloads, rowGroupSize: rowGroupSize)
             if isEverything {

@@ -23,7 +23,7 @@ final class MotteEngine: Engine {
     private let isRelaxed: Bool
     private var session: Session?
     private var path = ""
-    private var table = TableKey(0)
+    private(set) var table = TableKey(0)
     private var columns: [String: ColumnKey] = [:]
     private var queries: [String: PreparedQuery] = [:]
 
@@ -63,17 +63,17 @@ final class MotteEngine: Engine {
         for property in type.properties { columns[property.name] = property.columnKey }
     }
 
-    private func column(_ name: String) throws -> ColumnKey {
+    func column(_ name: String) throws -> ColumnKey {
         guard let key = columns[name] else { throw BenchError("no column \(name)") }
         return key
     }
 
-    private func state() throws -> Session {
+    func state() throws -> Session {
         guard let session else { throw BenchError("not open") }
         return session
     }
 
-    private func query(_ text: String) throws -> PreparedQuery {
+    func query(_ text: String) throws -> PreparedQuery {
         if let known = queries[text] { return known }
         let made = try state().query(table, text, Arguments([Value.null]))
         queries[text] = made

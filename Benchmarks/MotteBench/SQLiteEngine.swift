@@ -28,7 +28,7 @@ final class SQLiteEngine: Engine {
 
     private func execute(_ sql: String) throws { try check(sqlite3_exec(database, sql, nil, nil, nil)) }
 
-    private func prepare(_ sql: String) throws -> OpaquePointer {
+    func prepare(_ sql: String) throws -> OpaquePointer {
         if let known = statements[sql] {
             sqlite3_reset(known)
             return known
@@ -51,7 +51,7 @@ final class SQLiteEngine: Engine {
         sqlite3_reset(statement)
     }
 
-    private func number(_ sql: String, _ bindings: (OpaquePointer) -> Void = { _ in }) throws -> Int {
+    func number(_ sql: String, _ bindings: (OpaquePointer) -> Void = { _ in }) throws -> Int {
         let statement = try prepare(sql)
         bindings(statement)
         try check(sqlite3_step(statement))
@@ -150,6 +150,17 @@ final class SQLiteEngine: Engine {
         defer { sqlite3_reset(find) }
         guard sqlite3_step(find) == SQLITE_ROW else { return nil }
         return (sqlite3_column_int64(find, 0), sqlite3_column_double(find, 1))
+    }
+
+    /// The first column of up to a hundred rows.
+    func answer(_ sql: String) throws -> [Int64] {
+        let statement = try prepare(sql)
+        defer { sqlite3_reset(statement) }
+        var found: [Int64] = []
+        while found.count < 100, sqlite3_step(statement) == SQLITE_ROW {
+            found.append(sqlite3_column_int64(statement, 0))
+        }
+        return found
     }
 
     func iterate() throws -> Int64 {
