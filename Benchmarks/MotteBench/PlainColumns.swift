@@ -37,7 +37,8 @@ final class PlainColumns {
     }
 
     /// At most 255 vectors, so that a lane counts them.
-    private static func countAbove(_ values: UnsafeBufferPointer<UInt8>, _ first: Int, _ end: Int, _ age: UInt8) -> Int {
+    private static func countAbove(_ values: UnsafeBufferPointer<UInt8>, _ first: Int, _ end: Int, _ age: UInt8) -> Int
+    {
         guard let base = values.baseAddress else { return 0 }
         let bytes = UnsafeRawPointer(base)
         var lanes = SIMD16<UInt8>.zero
@@ -135,7 +136,8 @@ final class PlainColumns {
         while place + 17 <= size {
             let first = heap.loadUnaligned(fromByteOffset: place, as: SIMD16<UInt8>.self) | small
             let second = heap.loadUnaligned(fromByteOffset: place + 1, as: SIMD16<UInt8>.self) | small
-            let both = unsafeBitCast(first .== lows, to: SIMD16<UInt8>.self)
+            let both =
+                unsafeBitCast(first .== lows, to: SIMD16<UInt8>.self)
                 & unsafeBitCast(second .== highs, to: SIMD16<UInt8>.self)
             let halves = unsafeBitCast(both, to: SIMD2<UInt64>.self)
             if halves[0] | halves[1] != 0 { for offset in 0 ..< 16 { look(place + offset) } }
@@ -188,8 +190,9 @@ final class PlainColumns {
     @inline(__always)
     private func code(_ row: Int) -> UInt64 {
         // The data has no name of fewer than eight bytes.
-        UInt64(bigEndian: UnsafeRawPointer(names.heap).loadUnaligned(
-            fromByteOffset: Int(names.offsets[row]), as: UInt64.self))
+        UInt64(
+            bigEndian: UnsafeRawPointer(names.heap).loadUnaligned(
+                fromByteOffset: Int(names.offsets[row]), as: UInt64.self))
     }
 
     private func isBefore(_ left: Int, _ right: Int) -> Bool {

@@ -187,6 +187,13 @@ package struct ColumnChunk {
         PackedInts.value(row, in: values, width: width, reference: reference)
     }
 
+    /// Of ints: what values of this width may lie between, without a look at them.
+    package var intRange: ClosedRange<Int64> {
+        guard width < 8 else { return .min ... .max }
+        let (upper, overflow) = reference.addingReportingOverflow(width == 0 ? 0 : Int64(1) << (8 * Int64(width)) - 1)
+        return reference ... (overflow ? .max : upper)
+    }
+
     @inline(__always)
     package func float(_ row: Int) -> Float { values.loadUnaligned(fromByteOffset: row &* 4, as: Float.self) }
 

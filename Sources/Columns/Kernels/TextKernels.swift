@@ -65,6 +65,20 @@ package enum TextKernels {
         }
     }
 
+    /// Rows of strings or data whose first eight bytes, as a number, are not after `code` in an order. Rows with fewer
+    /// bytes, and null ones, are all among them.
+    package static func selectBeginnings(
+        _ chunk: ColumnChunk, isAscending: Bool, notAfter code: UInt64, into words: SelectionWords
+    ) {
+        let flip: UInt64 = isAscending ? 0 : ~0
+        let bound = code ^ flip
+        selectTexts(chunk, words) { index in
+            let text = chunk.text(index)
+            guard text.count >= 8, let base = text.baseAddress else { return true }
+            return UInt64(bigEndian: base.loadUnaligned(as: UInt64.self)) ^ flip <= bound
+        }
+    }
+
     /// `test` gets positions of stored texts: rows, or codes of a dictionary.
     @inline(__always)
     static func selectTexts(_ chunk: ColumnChunk, _ words: SelectionWords, _ test: (Int) -> Bool) {

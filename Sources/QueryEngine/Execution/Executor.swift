@@ -41,13 +41,29 @@ package final class Executor {
         let steps = query.steps + (most == .max ? [] : [.limit(most)])
         let wanted = BoundQuery.enough(for: steps[...])
         if wanted == 0 { return [] }
-        return try apply(steps, to: try selectedKeys(limit: wanted))
+        if let first = try firstInOrder(steps) { return try apply(steps[1...], to: first) }
+        return try apply(steps[...], to: try selectedKeys(limit: wanted))
+    }
+
+    /// What a sort that the query begins with leaves for the limit behind it; nil where that takes all matches.
+    private func firstInOrder(_ steps: [BoundQuery.Step]) throws(DatabaseError) -> [Int64]? {
+        guard case .sort? = steps.first, let wanted = BoundQuery.enough(for: steps[1...]),
+            wanted < (try source.table(query.table).liveCount) / 8,
+            var top = TopRows(try sortOrder(), wanted: wanted)
+        else { return nil }
+        try run(try plan()).forEachRowGroup { rows, words throws(DatabaseError) in
+            try top.add(rows, words)
+            return true
+        }
+        return try top.result()
     }
 
     /// The clauses, one after another; an order directly before a limit is only worked out as far as that.
-    private func apply(_ steps: [BoundQuery.Step], to selected: [Int64]) throws(DatabaseError) -> [Int64] {
+    private func apply(
+        _ steps: ArraySlice<BoundQuery.Step>, to selected: [Int64]
+    ) throws(DatabaseError) -> [Int64] {
         var keys = selected
-        for (index, step) in steps.enumerated() {
+        for (index, step) in zip(steps.indices, steps) {
             switch step {
             case .limit(let limit): if limit < keys.count { keys.removeLast(keys.count - limit) }
             case .offset(let offset): keys.removeFirst(min(offset, keys.count))
@@ -109,7 +125,7 @@ package final class Executor {
         let passes = try matches(base)
         var keys: [Int64] = []
         for (index, key) in base.enumerated() where passes[index] { keys.append(key) }
-        return try apply(query.steps, to: keys)
+        return try apply(query.steps[...], to: keys)
     }
 
     /// Whether each of some objects passes the predicate, regardless of the clauses; false for those that do not exist.

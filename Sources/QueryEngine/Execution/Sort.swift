@@ -34,8 +34,10 @@ final class SortOrder {
         guard keys.count < Int(UInt32.max) else {
             throw DatabaseError(.unsupported, "more than four billion objects cannot be sorted at once")
         }
-        var sorter = try Sorter(keys, levels, watch)
         let kept = limit.map { min($0, keys.count) } ?? keys.count
+        // Heaps of few compare the first level alone.
+        let packing = kept < keys.count / 8 ? nil : try SortPacking(levels, count: keys.count)
+        var sorter = try Sorter(keys, levels, packing, watch)
         if kept < keys.count / 8 { try sorter.keepSmallest(kept, first) }
         defer { for level in levels { level.forgetPieces() } }
         try sorter.sort()
@@ -47,10 +49,10 @@ final class SortOrder {
 final class SortLevel {
     let reader: PathReader
     let isAscending: Bool
-    private let type: PropertyType
+    let type: PropertyType
     private let hasSteps: Bool
     /// The column and its table, where no links are on the way.
-    private let rows: (table: TableReader, column: ColumnCursor)?
+    let rows: (table: TableReader, column: ColumnCursor)?
     /// Of texts, by position: the second piece, read while the text is at hand. Coming back for it in sorted order
     /// would miss every cache.
     private var secondPieces: [(code: UInt64, tail: UInt8)] = []
@@ -134,8 +136,9 @@ final class SortLevel {
     /// Nothing of one sort is kept for the next.
     func forgetPieces() { secondPieces = [] }
 
+    /// The first piece of a row of the level's own column.
     @inline(__always)
-    private func fill(_ entry: inout SortEntry, _ chunk: UnsafePointer<ColumnChunk>, _ row: Int) {
+    func fill(_ entry: inout SortEntry, _ chunk: UnsafePointer<ColumnChunk>, _ row: Int) {
         var code: UInt64 = 0
         var tail: UInt8 = 0
         var rank = Self.null

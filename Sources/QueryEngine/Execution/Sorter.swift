@@ -1,4 +1,8 @@
-/// Sorts the entries of one run: byte by byte (radix, stable) where they are many, by insertion where they are few.
+/// Sorts the entries of one run, and what is level in them by the next piece of their values. Stable.
+///
+/// Many entries are distributed by the highest bits in which they differ, and each part again, until parts are small
+/// enough for insertion: the parts soon fit into caches, where sorting by the lowest byte first would move all entries
+/// through memory eight times.
 import MotteValues
 
 struct Sorter {
@@ -6,17 +10,26 @@ struct Sorter {
     private let levels: [SortLevel]
     private let entries: EntryBuffer
     private let watch: QueryWatch?
+    /// How many levels the first codes say all of; 0 where they are the first piece of the first.
+    private let packedLevels: Int
     private var count: Int
 
-    /// Entries hold the first piece of the first level.
-    init(_ keys: [Int64], _ levels: [SortLevel], _ watch: QueryWatch?) throws(DatabaseError) {
+    /// Entries hold packed codes, or else the first piece of the first level.
+    init(
+        _ keys: [Int64], _ levels: [SortLevel], _ packing: SortPacking?, _ watch: QueryWatch?
+    ) throws(DatabaseError) {
         self.keys = keys
         self.watch = watch
         self.levels = levels
         count = keys.count
         entries = EntryBuffer(count)
         for position in 0 ..< count { entries.values[position] = SortEntry(position: UInt32(position)) }
-        if let first = levels.first { try first.fillAll(entries.values, keys) }
+        packedLevels = packing?.count ?? 0
+        if let packing {
+            try packing.fill(entries.values, keys, watch)
+        } else if let first = levels.first {
+            try first.fillAll(entries.values, keys)
+        }
     }
 
     private func fill(_ range: Range<Int>, _ level: SortLevel, _ depth: Int) throws(DatabaseError) {
@@ -68,13 +81,12 @@ struct Sorter {
 
     // MARK: Sorting
 
-    func sort() throws(DatabaseError) { try sort(0 ..< count, 0, 0) }
+    func sort() throws(DatabaseError) { try sort(0 ..< count, max(0, packedLevels - 1), 0) }
 
     /// A range whose entries hold the `depth`-th piece of a level and are equal in all before it.
     private func sort(_ range: Range<Int>, _ levelIndex: Int, _ depth: Int) throws(DatabaseError) {
         guard range.count > 1 else { return }
-        if range.count > Self.fewEntries { try watch?.check() }
-        order(range)
+        try order(entries.values + range.lowerBound, range.count)
         let level = levels[levelIndex]
         let values = entries.values
         var start = range.lowerBound
@@ -111,66 +123,72 @@ struct Sorter {
         }
     }
 
-    private static let fewEntries = 48
+    // MARK: Ordering
 
-    private func order(_ range: Range<Int>) {
-        if range.count <= Self.fewEntries { return insertionSort(range) }
-        let values = entries.values
+    private static let fewEntries = 24
+
+    private func order(_ values: UnsafeMutablePointer<SortEntry>, _ count: Int) throws(DatabaseError) {
+        if count <= Self.fewEntries { return Self.insertionSort(values, count) }
+        if count > QueryWatch.keysPerCheck { try watch?.check() }
         var differing: UInt64 = 0, tails: UInt8 = 0, ranks: UInt8 = 0
-        let first = values[range.lowerBound]
+        let first = values[0]
         var isSorted = true
-        for index in range.dropFirst() {
+        for index in 1 ..< count {
             differing |= values[index].code ^ first.code
             tails |= values[index].tail ^ first.tail
             ranks |= values[index].rank ^ first.rank
             if values[index].isBefore(values[index - 1]) { isSorted = false }
         }
         if isSorted { return }
-        let spare = entries.makeSpare(range.count)
-        var inPlace = true
-        func pass(_ digit: (SortEntry) -> Int) {
-            let from = inPlace ? values + range.lowerBound : spare
-            let to = inPlace ? spare : values + range.lowerBound
-            Self.distribute(from, to, range.count, digit)
-            inPlace.toggle()
-        }
-        // Least significant first: tail, code, rank. Bytes in which all agree are skipped.
-        if tails != 0 { pass { Int($0.tail) } }
-        for byte in 0 ..< 8 where (differing >> UInt64(byte * 8)) & 0xFF != 0 {
-            pass { Int(truncatingIfNeeded: ($0.code >> UInt64(byte * 8)) & 0xFF) }
-        }
-        if ranks != 0 { pass { Int($0.rank) } }
-        if !inPlace { (values + range.lowerBound).update(from: spare, count: range.count) }
+        if ranks != 0 { return try distribute(values, count, parts: 4) { Int($0.rank & 3) } }
+        if differing == 0 { return try distribute(values, count, parts: 16) { Int($0.tail & 15) } }
+        // As many parts as make an eighth of the entries, from the highest bit on in which any two differ.
+        let high = 64 - differing.leadingZeroBitCount
+        let digit = min(high, 11, max(4, 60 - count.leadingZeroBitCount))
+        let shift = UInt64(high - digit), mask = UInt64(1) << UInt64(digit) - 1
+        try distribute(values, count, parts: 1 << digit) { Int(truncatingIfNeeded: $0.code >> shift & mask) }
     }
 
+    /// Puts the entries into parts by their digits, and orders each part.
     @inline(__always)
-    private static func distribute(
-        _ from: UnsafeMutablePointer<SortEntry>, _ to: UnsafeMutablePointer<SortEntry>, _ count: Int,
-        _ digit: (SortEntry) -> Int
-    ) {
-        withUnsafeTemporaryAllocation(of: Int.self, capacity: 256) { starts in
-            starts.initialize(repeating: 0)
-            for index in 0 ..< count { starts[digit(from[index])] &+= 1 }
+    private func distribute(
+        _ values: UnsafeMutablePointer<SortEntry>, _ count: Int, parts: Int, _ digit: (SortEntry) -> Int
+    ) throws(DatabaseError) {
+        let spare = entries.makeSpare()
+        let failure = withUnsafeTemporaryAllocation(of: Int.self, capacity: parts) { ends -> DatabaseError? in
+            ends.initialize(repeating: 0)
+            for index in 0 ..< count { ends[digit(values[index])] &+= 1 }
             var next = 0
-            for index in 0 ..< 256 {
-                let size = starts[index]
-                starts[index] = next
+            for part in 0 ..< parts {
+                let size = ends[part]
+                ends[part] = next
                 next &+= size
             }
             for index in 0 ..< count {
-                let place = digit(from[index])
-                to[starts[place]] = from[index]
-                starts[place] &+= 1
+                let part = digit(values[index])
+                spare[ends[part]] = values[index]
+                ends[part] &+= 1
+            }
+            values.update(from: spare, count: count)
+            do throws(DatabaseError) {
+                var start = 0
+                for part in 0 ..< parts {
+                    if ends[part] &- start > 1 { try order(values + start, ends[part] &- start) }
+                    start = ends[part]
+                }
+                return nil
+            } catch {
+                return error
             }
         }
+        if let failure { throw failure }
     }
 
-    private func insertionSort(_ range: Range<Int>) {
-        let values = entries.values
-        for index in range.dropFirst() {
+    private static func insertionSort(_ values: UnsafeMutablePointer<SortEntry>, _ count: Int) {
+        for index in 1 ..< max(1, count) {
             let entry = values[index]
             var place = index
-            while place > range.lowerBound, entry.isBefore(values[place - 1]) {
+            while place > 0, entry.isBefore(values[place - 1]) {
                 values[place] = values[place - 1]
                 place -= 1
             }
@@ -190,8 +208,8 @@ private final class EntryBuffer {
         values = .allocate(capacity: capacity)
     }
 
-    /// Room for `count` entries, at most as many as there are.
-    func makeSpare(_ count: Int) -> UnsafeMutablePointer<SortEntry> {
+    /// Room for as many entries as there are.
+    func makeSpare() -> UnsafeMutablePointer<SortEntry> {
         if let spare { return spare }
         let made = UnsafeMutablePointer<SortEntry>.allocate(capacity: capacity)
         spare = made
