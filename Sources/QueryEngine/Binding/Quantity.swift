@@ -111,9 +111,10 @@ package enum Quantity: Sendable {
         case (.int(let one), .double(let other)): return .double(compute(Double(one), sign, other))
         case (.double(let one), .int(let other)): return .double(compute(one, sign, Double(other)))
         case (.time(let one), .time(let other)): return sign == .subtract ? .double(seconds(one, other)) : .null
-        case (.time(let time), .int(let seconds)): return moved(time, sign, by: seconds)
-        case (.time(let time), .double(let seconds)): return moved(time, sign, by: seconds)
-        case (.time(let time), .decimal(let seconds)): return moved(time, sign, by: seconds.doubleValue)
+        case (.time(let time), .int(let seconds)): return moved(time, sign, by: seconds).map(Quantity.time) ?? .null
+        case (.time(let time), .double(let seconds)): return moved(time, sign, by: seconds).map(Quantity.time) ?? .null
+        case (.time(let time), .decimal(let seconds)):
+            return moved(time, sign, by: seconds.doubleValue).map(Quantity.time) ?? .null
         case (.int, .time), (.double, .time), (.decimal, .time):
             return sign == .add ? compute(right, sign, left) : .null
         case (.decimal(let one), .decimal(let other)): return .decimal(compute(one, sign, other))
@@ -170,26 +171,29 @@ package enum Quantity: Sendable {
         return Double(whole) + Double(nanoseconds) / 1e9
     }
 
-    private static func moved(
+    /// nil where there is no such time.
+    @inline(__always)
+    static func moved(
         _ time: Timestamp, _ sign: Predicate.ArithmeticOperator, by seconds: Int64
-    ) -> Quantity {
-        guard sign == .add || sign == .subtract, let moved = compute(time.seconds, sign, seconds) else { return .null }
-        return .time(Timestamp(seconds: moved, nanoseconds: time.nanoseconds))
+    ) -> Timestamp? {
+        guard sign == .add || sign == .subtract, let moved = compute(time.seconds, sign, seconds) else { return nil }
+        return Timestamp(seconds: moved, nanoseconds: time.nanoseconds)
     }
 
     /// To the nanosecond next to it.
-    private static func moved(
+    @inline(__always)
+    static func moved(
         _ time: Timestamp, _ sign: Predicate.ArithmeticOperator, by seconds: Double
-    ) -> Quantity {
-        guard sign == .add || sign == .subtract else { return .null }
+    ) -> Timestamp? {
+        guard sign == .add || sign == .subtract else { return nil }
         let distance = sign == .add ? seconds : -seconds
         let whole = distance.rounded(.down)
-        guard let wholeSeconds = Int64(exactly: whole) else { return .null }
+        guard let wholeSeconds = Int64(exactly: whole) else { return nil }
         let nanoseconds = Int64(time.nanoseconds) + Int64(((distance - whole) * 1e9).rounded())
         let carry = nanoseconds / 1_000_000_000
         guard let sum = compute(time.seconds, .add, wholeSeconds), let moved = compute(sum, .add, carry) else {
-            return .null
+            return nil
         }
-        return .time(Timestamp(seconds: moved, nanoseconds: UInt32(nanoseconds % 1_000_000_000)))
+        return Timestamp(seconds: moved, nanoseconds: UInt32(nanoseconds % 1_000_000_000))
     }
 }

@@ -90,7 +90,7 @@ final class ExpressionLane {
     var present: SelectionWords { presence.words }
     var ints: UnsafeMutablePointer<Int64> { storage.assumingMemoryBound(to: Int64.self) }
     var doubles: UnsafeMutablePointer<Double> { storage.assumingMemoryBound(to: Double.self) }
-    private var times: UnsafeMutablePointer<Timestamp> { storage.assumingMemoryBound(to: Timestamp.self) }
+    var times: UnsafeMutablePointer<Timestamp> { storage.assumingMemoryBound(to: Timestamp.self) }
     private var quantities: UnsafeMutablePointer<Quantity> { storage.assumingMemoryBound(to: Quantity.self) }
 
     private func isPresent(_ row: Int) -> Bool { present[row >> 6] & (1 << UInt64(row & 63)) != 0 }
@@ -220,6 +220,18 @@ final class ExpressionLane {
         case (.times, .times, .doubles):
             let (one, other) = (left.times, right.times)
             computeDoubles(left, right, rows, candidates) { Quantity.seconds(one[$0], other[$0]) }
+        case (.times, .ints, .times):
+            let seconds = right.ints
+            moveTimes(left, right, rows, candidates) { Quantity.moved($0, sign, by: seconds[$1]) }
+        case (.times, .doubles, .times):
+            let seconds = right.doubles
+            moveTimes(left, right, rows, candidates) { Quantity.moved($0, sign, by: seconds[$1]) }
+        case (.ints, .times, .times):
+            let seconds = left.ints
+            moveTimes(right, left, rows, candidates) { Quantity.moved($0, sign, by: seconds[$1]) }
+        case (.doubles, .times, .times):
+            let seconds = left.doubles
+            moveTimes(right, left, rows, candidates) { Quantity.moved($0, sign, by: seconds[$1]) }
         default:
             eachOpen(rows, candidates) { Quantity.compute(left.quantity($0), sign, right.quantity($0)) }
         }
@@ -240,6 +252,22 @@ final class ExpressionLane {
                 missing |= (overflow ? 1 : 0) << UInt64(row & 63)
             }
             present[index] = left.present[index] & right.present[index] & ~missing
+        }
+    }
+
+    /// What is beyond all times has no value.
+    @inline(__always)
+    private func moveTimes(
+        _ times: ExpressionLane, _ numbers: ExpressionLane, _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>,
+        _ moved: (Timestamp, Int) -> Timestamp?
+    ) {
+        let (input, output) = (times.times, self.times)
+        eachWord(rows, candidates) { index, range in
+            var missing: UInt64 = 0
+            for row in range {
+                if let time = moved(input[row], row) { output[row] = time } else { missing |= 1 << UInt64(row & 63) }
+            }
+            present[index] = times.present[index] & numbers.present[index] & ~missing
         }
     }
 

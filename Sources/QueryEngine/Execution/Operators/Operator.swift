@@ -78,7 +78,9 @@ struct OperatorBuilder {
         case .geo(let test): return try GeoOperator(reader, test)
         case .arithmetic(let left, let test, let right):
             return try ExpressionOperator(context, table, left, test, right)
-        case .paths(let left, let test, let right): return try PathsOperator(context, table, left, test, right)
+        case .paths(let left, let test, let right):
+            if let columns = try ExpressionOperator(columns: context, table, left, test, right) { return columns }
+            return try PathsOperator(context, table, left, test, right)
         }
     }
 
