@@ -180,6 +180,36 @@ final class PlainColumns {
         return [Int64(total)]
     }
 
+    // MARK: Groups
+
+    /// With the average age and the highest score of each, which nobody looks at here.
+    func countCities(olderThan age: UInt8?, order: [[UInt8]]) -> [Int64] {
+        var counts = [Int64](repeating: 0, count: order.count), sums = counts
+        var highest = [Double](repeating: -.infinity, count: order.count)
+        for row in 0 ..< count {
+            if let age, ages[row] <= age { continue }
+            let city = Int(cities[row])
+            counts[city] += 1
+            sums[city] += Int64(ages[row])
+            highest[city] = max(highest[city], scores[row])
+        }
+        let sorted = order.indices.sorted { order[$0].lexicographicallyPrecedes(order[$1]) }
+        return sorted.lazy.map { counts[$0] }.filter { $0 > (age == nil ? 0 : 10) }.prefix(100).map { $0 }
+    }
+
+    func countDifferentCities() -> [Int64] {
+        var isSeen = [Bool](repeating: false, count: 100 * 1_000)
+        var counts = [Int64](repeating: 0, count: 100)
+        for row in 0 ..< count {
+            let place = Int(ages[row]) * 1_000 + Int(cities[row])
+            if !isSeen[place] {
+                isSeen[place] = true
+                counts[Int(ages[row])] += 1
+            }
+        }
+        return counts
+    }
+
     // MARK: Orders
 
     private struct Entry {

@@ -16,8 +16,10 @@ struct QueryBench {
         let plain: (PlainColumns) -> [Int64]
     }
 
-    private enum Form {
+    enum Form {
         case count, sum
+        /// How many are in each of the first hundred groups.
+        case groups
         /// The keys of the first hundred.
         case keys
     }
@@ -58,9 +60,9 @@ struct QueryBench {
         }
         for round in 0 ..< rounds {
             var answer: [Int64] = []
-            best[0] = min(best[0], try seconds { answer = try motte.answer(question.motte, question.form == .sum) })
+            best[0] = min(best[0], try seconds { answer = try motte.answer(question.motte, question.form) })
             try check(answer, "Motte")
-            best[1] = min(best[1], try seconds { answer = try sealed.answer(question.motte, question.form == .sum) })
+            best[1] = min(best[1], try seconds { answer = try sealed.answer(question.motte, question.form) })
             try check(answer, "Motte, encrypted,")
             best[2] = min(best[2], seconds { answer = question.plain(columns) })
             try check(answer, "a loop")
@@ -139,14 +141,30 @@ struct QueryBench {
                 motte: "created + age * 1000000 > 2020-09-13T12:26:40Z + 50000000",
                 sql: "SELECT count(*) \(from)created + age * 1000000 > 1600000000 + 50000000"
             ) { $0.countLate(1_000_000, 1_650_000_000) },
+            Question(
+                name: "groups of a thousand texts", motte: "GROUP(city) COUNT, AVG(age), MAX(score)", form: .groups,
+                sql: "SELECT count(*), avg(age), max(score) FROM person GROUP BY city ORDER BY city"
+            ) { $0.countCities(olderThan: nil, order: data.cityNames) },
+            Question(
+                name: "those of a filter", motte: "age > 50 GROUP(city) COUNT HAVING COUNT > 10", form: .groups,
+                sql: "SELECT count(*) \(from)age > 50 GROUP BY city HAVING count(*) > 10 ORDER BY city"
+            ) { $0.countCities(olderThan: 50, order: data.cityNames) },
+            Question(
+                name: "different texts of groups", motte: "GROUP(age) COUNT(DISTINCT city)", form: .groups,
+                sql: "SELECT count(DISTINCT city) FROM person GROUP BY age ORDER BY age"
+            ) { $0.countDifferentCities() },
         ]
     }
 }
 
 extension MotteEngine {
     /// A count, the sum of scores where that is asked for, or the keys of the first hundred.
-    func answer(_ text: String, _ wantsSum: Bool) throws -> [Int64] {
-        if wantsSum {
+    func answer(_ text: String, _ form: QueryBench.Form) throws -> [Int64] {
+        if form == .groups {
+            let groups = try state().objects(table).groups(text)
+            return try (0 ..< min(100, groups.count())).map { try groups.view($0, 1).intValue }
+        }
+        if form == .sum {
             let found = text == "score" ? try state().objects(table) : try state().query(table, text).results()
             guard case .double(let sum) = try found.aggregate(.sum, try column("score")) else {
                 throw BenchError("no sum")

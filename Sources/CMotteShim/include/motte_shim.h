@@ -1,5 +1,5 @@
 /* What the engine needs from the platform and Swift cannot reach: thread identity, fork handling, futex, atomics on
- * shared memory, open-file-description locks, process start times, CRC-32C.
+ * shared memory, open-file-description locks, process start times, CRC-32C, wide instructions of scans.
  * Called only from Motte's own modules; nothing here is exported from libmotte. */
 #ifndef MOTTE_SHIM_H
 #define MOTTE_SHIM_H
@@ -141,6 +141,12 @@ static inline int motte_shim_compare_exchange64(uint64_t *word, uint64_t expecte
 
 /* CRC-32C (Castagnoli) of `count` bytes continuing from `seed` (0 to start). Hardware instruction where present. */
 uint32_t motte_shim_crc32c(uint32_t seed, const void *bytes, size_t count);
+
+/* The two loops of scans for which processors have instructions that Swift cannot name, the widest of them taken.
+ * The first sets the bit of each of `rows` bytes whose distance from `low` is at most `span`, and clears the others up
+ * to the end of the last word; the second says how many bits of `count` words are set. */
+void motte_shim_select_bytes(const uint8_t *values, size_t rows, uint8_t low, uint8_t span, uint64_t *words);
+size_t motte_shim_count_bits(const uint64_t *words, size_t count);
 
 /* XXH3-64 without a seed: the checksum of pages. */
 uint64_t motte_shim_xxh3(const void *bytes, size_t count);

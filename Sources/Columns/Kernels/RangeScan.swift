@@ -3,33 +3,18 @@
 /// One loop per width serves every operator: `a < c` is the range below c, `a == c` a range of one value, `a != c` its
 /// complement. An unsigned value lies in [low, high] just when `value - low <= high - low`, one comparison. Comparison
 /// results are all-ones lanes: each step keeps the bit of its rows (`mask & weights`), and a word is gathered by oring
-/// lanes together, since the portable instruction set of SwiftPM builds has no better way that Swift can name.
+/// lanes together, since the portable instruction set of SwiftPM builds has no better way that Swift can name. Bytes, which most numbers
+/// are kept as and the hashes of all texts are, go through C, which has one.
 ///
 /// Concrete on purpose: SIMD operators in generic code are not turned into instructions.
+import CMotteShim
+
 enum RangeScan {
     /// Rows whose byte is in [low, low + span].
     static func bytes(
         _ values: UnsafeRawPointer, _ rows: Int, _ low: UInt8, _ span: UInt8, _ words: SelectionWords
     ) {
-        let lows = SIMD16<UInt8>(repeating: low), spans = SIMD16<UInt8>(repeating: span)
-        let weights = SIMD16<UInt8>(1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128)
-        var row = 0, word: UInt64 = 0
-        while row &+ 16 <= rows {
-            let batch = values.loadUnaligned(fromByteOffset: row, as: SIMD16<UInt8>.self) &- lows
-            let kept = unsafeBitCast(batch .<= spans, to: SIMD16<UInt8>.self) & weights
-            let halves = unsafeBitCast(kept, to: SIMD2<UInt64>.self)
-            // Bytes hold distinct bits, so their sum is their union; the product's top byte is that sum.
-            let first = (halves[0] &* 0x0101_0101_0101_0101) &>> 56
-            let second = (halves[1] &* 0x0101_0101_0101_0101) &>> 56
-            word |= (first | second &<< 8) &<< UInt64(truncatingIfNeeded: row & 63)
-            row &+= 16
-            if row & 63 == 0 { flush(&word, row, words) }
-        }
-        while row < rows {
-            let isIn = values.load(fromByteOffset: row, as: UInt8.self) &- low <= span
-            step(isIn, &row, &word, words)
-        }
-        if row & 63 != 0 { words[row &>> 6] = word }
+        motte_shim_select_bytes(values.assumingMemoryBound(to: UInt8.self), rows, low, span, words)
     }
 
     static func shorts(

@@ -1,4 +1,5 @@
 /// Which rows of a row group are in play: one bit per row in 64-bit words, bits past the last row 0.
+import CMotteShim
 import MotteValues
 
 package typealias SelectionWords = UnsafeMutablePointer<UInt64>
@@ -35,9 +36,7 @@ package enum Selection {
     }
 
     package static func count(_ words: UnsafePointer<UInt64>, rows: Int) -> Int {
-        var total = 0
-        for index in 0 ..< wordCount(rows) { total &+= words[index].nonzeroBitCount }
-        return total
+        motte_shim_count_bits(words, wordCount(rows))
     }
 
     package static func isEmpty(_ words: UnsafePointer<UInt64>, rows: Int) -> Bool {

@@ -58,7 +58,9 @@ final class Aggregation {
         }
         switch type.form {
         case .int: AggregateKernels.addInts(chunk, selection, to: &ints)
-        case .float, .double: AggregateKernels.addDoubles(chunk, selection, to: &doubles)
+        case .float, .double:
+            let bounds = function == .min || function == .max
+            AggregateKernels.addDoubles(chunk, selection, bounds: bounds, to: &doubles)
         case .timestamp:
             // Two parts of a class's property cannot be lent at once.
             var bounds = times
@@ -96,7 +98,7 @@ final class Aggregation {
         accumulator.intSum = ints.sum
         accumulator.doubleSum = doubles.sum
         if ints.count > 0 { (accumulator.lowest, accumulator.highest) = (.int(ints.lowest), .int(ints.highest)) }
-        if doubles.count > 0 {
+        if doubles.count > 0, function == .min || function == .max {
             // Nothing but NaN leaves both bounds where they began.
             let onlyNaN = doubles.lowest > doubles.highest
             accumulator.lowest = .double(doubles.sawNaN ? .nan : doubles.lowest)

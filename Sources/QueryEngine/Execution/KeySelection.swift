@@ -55,6 +55,27 @@ final class KeySelection {
         return bits[Int(key >> 6)] & (1 << UInt64(key & 63)) != 0
     }
 
+    /// Which of some links lead to passing keys, a bit for each; those that lead nowhere, -1, as `nullPasses` says. Of a
+    /// whole selection only.
+    func select(
+        _ links: UnsafePointer<Int64>, _ count: Int, nullPasses: Bool, into words: SelectionWords
+    ) {
+        let end = UInt64(bitPattern: reader.nextKey)
+        for index in 0 ..< Selection.wordCount(count) {
+            var word: UInt64 = 0
+            for bit in 0 ..< min(64, count &- index &* 64) {
+                let key = UInt64(bitPattern: links[index &* 64 &+ bit])
+                // The first bits stand in for keys that never were: reading them costs less than a branch.
+                let isThere = key < end
+                let found = bits[isThere ? Int(truncatingIfNeeded: key &>> 6) : 0] &>> (key & 63) & 1
+                word |= (isThere ? found : 0) &<< UInt64(truncatingIfNeeded: bit)
+            }
+            words[index] = word
+        }
+        guard nullPasses else { return }
+        for row in 0 ..< count where links[row] < 0 { Selection.insert(words, row) }
+    }
+
     /// Evaluates the table, and calls `body` for each passing key, ascending.
     func forEachKey(_ body: (Int64) throws(DatabaseError) -> Void) throws(DatabaseError) {
         try complete()

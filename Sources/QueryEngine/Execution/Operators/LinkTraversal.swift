@@ -7,18 +7,27 @@ final class LinkOperator: Operator {
     private let cursor: ColumnCursor
     private let targets: KeySelection
     private let nullPasses: Bool
+    private let links: UnsafeMutablePointer<Int64>
 
-    init(_ cursor: ColumnCursor, _ targets: KeySelection, nullPasses: Bool) {
+    init(_ cursor: ColumnCursor, _ reader: TableReader, _ targets: KeySelection, nullPasses: Bool) {
         self.cursor = cursor
         self.targets = targets
         self.nullPasses = nullPasses
+        links = .allocate(capacity: max(1, reader.mostRows))
     }
+
+    deinit { links.deallocate() }
 
     override func select(
         _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
         let chunk = try cursor.chunk(rows.index)
         try targets.prepare()
+        // Few that are open are looked at one by one.
+        if targets.isComplete, Selection.count(candidates, rows: rows.rowCount) * 8 >= rows.rowCount {
+            chunk.pointee.decodeLinks(0 ..< rows.rowCount, into: links)
+            return targets.select(links, rows.rowCount, nullPasses: nullPasses, into: words)
+        }
         for index in 0 ..< Selection.wordCount(rows.rowCount) {
             var open = candidates[index]
             var found: UInt64 = 0

@@ -63,7 +63,7 @@ struct OperatorBuilder {
         case .or(let parts): return OrOperator(try make(parts, table, visits: visits), reader)
         case .link(let step, let inner, let nullPasses):
             return LinkOperator(
-                try reader.cursor(step.column), try selection(inner, step.target, visits: visits),
+                try reader.cursor(step.column), reader, try selection(inner, step.target, visits: visits),
                 nullPasses: nullPasses)
         case .anyElement(let column, _, let test), .anyKey(_, let column, let test):
             return ElementOperator(reader, column, test)
