@@ -46,7 +46,12 @@ enum ChangeBatchFuzz {
         try session.delete(person, ObjectKey(2))
         _ = try session.create(person, primaryKey: .int(9))
         try session.commit()
-        return [whole, try session.changeBatch(since: whole.to)]
+        let before = try session.freeze()
+        try session.beginWrite()
+        try session.delete(person, ObjectKey(0))
+        try session.commit()
+        let round = try session.changeBatch(since: before)
+        return [whole, try session.changeBatch(since: whole.to), round, try round.inverse()]
     }
 
     nonisolated(unsafe) private static var storeNumber = 0  // one thread: a fuzzer's, or that of a serialized test
@@ -68,6 +73,11 @@ enum ChangeBatchFuzz {
         var batch = Array(input.rest)
         if choice & 0x80 == 0 { seal(&batch) }
         guard let decoded = try politely(refusals, { try ChangeBatch(batch) }) else { return }
+        if let inverse = try politely(refusals, { try decoded.inverse() }) {
+            // Twice is the batch again, but for the mark of a patch.
+            try Finding.require(
+                try inverse.inverse().inverse() == inverse, "an inverse turned round twice is another one")
+        }
         let session = try open()
         defer { _ = try? session.close() }
         if choice & 1 != 0, let whole = try made.get().first { _ = try session.apply(whole) }

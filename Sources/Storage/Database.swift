@@ -142,24 +142,27 @@ package final class Database: Sendable {
 
     /// Takes the write lock (waiting at most `timeoutMilliseconds`, for ever if negative), moves `snapshot` to the
     /// newest version and opens a write on it. `holder` is who would have to end it.
-    /// With `maximumLiveVersions`, it refuses to add to more versions than that.
+    /// With `maximumLiveVersions`, it refuses to add to more versions than that. A file that follows another is written
+    /// to `asFollower` alone.
     package func beginWrite(
         on snapshot: Snapshot, timeoutMilliseconds: Int64 = -1, maximumLiveVersions: Int? = nil,
-        as holder: WriteHolder? = nil, changesSchema: Bool = false
+        as holder: WriteHolder? = nil, changesSchema: Bool = false, asFollower: Bool = false
     ) throws(DatabaseError) -> WriteTransaction {
         let lock = try lockForWriting(
-            on: snapshot, timeoutMilliseconds, maximumLiveVersions, holder, changesSchema: changesSchema)
+            on: snapshot, timeoutMilliseconds, maximumLiveVersions, holder, changesSchema: changesSchema,
+            asFollower: asFollower)
         return WriteTransaction(base: snapshot, database: self, by: .own(lock))
     }
 
     private func lockForWriting(
         on snapshot: Snapshot, _ timeoutMilliseconds: Int64, _ maximumLiveVersions: Int?, _ holder: WriteHolder?,
-        changesSchema: Bool = false
+        changesSchema: Bool = false, asFollower: Bool = false
     ) throws(DatabaseError) -> WriteLock {
         let lock = try pages.lockForWriting(timeoutMilliseconds: timeoutMilliseconds, as: holder)
         do throws(DatabaseError) {
             _ = try advance(snapshot)
             if !changesSchema { try snapshot.catalog.requireKnownIndexes() }
+            if !asFollower, let leader = try snapshot.leader() { throw leader.refusal }
             if let maximumLiveVersions { try checkLiveVersions(maximumLiveVersions) }
             return lock
         } catch {

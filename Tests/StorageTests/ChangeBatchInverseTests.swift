@@ -19,7 +19,7 @@ import Testing
         try PropertyTest.run(rounds: 4) { random, comment in
             turned += try history(rowGroupSize, &random, comment)
         }
-        #expect(turned >= 8)
+        #expect(turned >= 5)
         print("note: \(turned) batches turned round, from seed \(PropertyTest.firstSeed)")
     }
 

@@ -27,8 +27,13 @@ extension Session {
         _ batch: ChangeBatch, timeoutMilliseconds: Int64 = -1
     ) throws(DatabaseError) -> ChangeBatchOutcome {
         try checkMayApply("apply changes")
-        try beginWrite(timeoutMilliseconds: timeoutMilliseconds)
+        try beginWrite(timeoutMilliseconds: timeoutMilliseconds, asFollower: true)
         do throws(DatabaseError) {
+            if let leader = try committedSnapshot().leader(), leader.origin != batch.origin || batch.isPatch {
+                throw DatabaseError(
+                    .readOnly, "this file follows \(leader.name), and the batch is not of that; apply it elsewhere",
+                    path: path)
+            }
             let outcome = try requireWrite().apply(batch)
             // It may have brought a schema.
             schemaMoved()
@@ -58,10 +63,49 @@ extension Session {
 
     /// The change log keeps all changes after `version`, in a commit of its own; nil: only what observers need.
     package func keepChanges(since version: Version?) throws(DatabaseError) {
-        try checkMayApply("keep changes")
-        try beginWrite()
+        try writingOfReplication("keep changes") { write throws(DatabaseError) in
+            try write.keepChanges(since: version)
+        }
+    }
+
+    /// Whom the file follows; nil: nobody.
+    package func leader() throws(DatabaseError) -> FollowedLeader? { try committedSnapshot().leader() }
+
+    /// Whether the file has followed somebody, or is a restored one, and goes a way of its own since.
+    package func hasLeft() throws(DatabaseError) -> Bool { try committedSnapshot().hasLeft() }
+
+    /// From now on only the leader's batches are applied, and other writes refused; nil: everybody may write.
+    package func follow(_ leader: FollowedLeader?) throws(DatabaseError) {
+        try writingOfReplication("follow") { write throws(DatabaseError) in try write.follow(leader) }
+    }
+
+    /// The file is a copy of the origin's at that position.
+    package func adopt(_ position: ReplicaPosition) throws(DatabaseError) {
+        try writingOfReplication("begin to follow") { write throws(DatabaseError) in try write.adopt(position) }
+    }
+
+    /// Where what is shown stands in the file's own history.
+    package func ownPosition() throws(DatabaseError) -> ReplicaPosition {
+        try database.ownPosition(try committedSnapshot())
+    }
+
+    /// Of the file's own change record of a version; 0 where it is not known, nil where there is no such version.
+    package func changeChecksum(of version: Version) throws(DatabaseError) -> UInt32? {
+        try committedSnapshot().changeChecksum(of: version)
+    }
+
+    package func keptChanges() throws(DatabaseError) -> Version? { try committedSnapshot().keptChanges() }
+
+    package var encryptionKey: [UInt8]? { options.encryptionKey }
+
+    /// A commit of its own that changes no object.
+    private func writingOfReplication(
+        _ action: String, _ body: (WriteTransaction) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        try checkMayApply(action)
+        try beginWrite(asFollower: true)
         do throws(DatabaseError) {
-            try requireWrite().keepChanges(since: version)
+            try body(try requireWrite())
             try commit()
         } catch {
             if isInWrite { try cancel() }

@@ -5,7 +5,9 @@ import MotteValues
 extension Session {
     /// Waits for the write lock (negative: for ever), advances to the newest version, delivers what is pending.
     /// Where a callback fails no write is open: what it, or another, has changed in it is undone.
-    package func beginWrite(timeoutMilliseconds: Int64 = -1) throws(DatabaseError) {
+    package func beginWrite(
+        timeoutMilliseconds: Int64 = -1, asFollower: Bool = false
+    ) throws(DatabaseError) {
         try checkMayWrite()
         if let group {
             try beginWrite(in: group)
@@ -13,7 +15,7 @@ extension Session {
             try movingToNewest { snapshot throws(DatabaseError) in
                 write = try database.beginWrite(
                     on: snapshot, timeoutMilliseconds: timeoutMilliseconds,
-                    maximumLiveVersions: options.maximumLiveVersions, as: writeHolder)
+                    maximumLiveVersions: options.maximumLiveVersions, as: writeHolder, asFollower: asFollower)
             }
         }
         write?.commitCheck = commitCheck

@@ -9,6 +9,8 @@ extension VerificationWalk {
         attempt("the positions of replication") { (walk) throws(DatabaseError) in
             for position in try walk.source.replicaPositions() {
                 origins.insert(position.origin)
+                // A file without classes may lack the schema.
+                if position.schemaChangedIn == 0 { continue }
                 guard let record = try walk.source.pages.get(ReplicaPages.catalog(position.origin)) else {
                     walk.note("the origin \(position.origin.text) lacks its schema")
                     continue
@@ -19,6 +21,7 @@ extension VerificationWalk {
                 }
             }
             _ = try walk.source.keptChanges()
+            _ = try walk.source.leader()
         }
         attempt("the names of replication") { (walk) throws(DatabaseError) in
             let cursor = try walk.source.pages.makeCursor()
@@ -30,7 +33,9 @@ extension VerificationWalk {
                         let block = try ObjectNameBlock(decoding: cursor.value.bytes, block: place.block, key: key)
                         try walk.check(block, place)
                     }
-                } else if key.count != 22 || key[21] < 1 || key[21] > 2, key != ReplicaPages.kept {
+                } else if key.count != 22 || key[21] < 1 || key[21] > 2, key != ReplicaPages.kept,
+                    key != ReplicaPages.following
+                {
                     walk.note("a page of replication has a key that means nothing")
                 } else if key.count == 22, key[21] == 2, !origins.contains(ReplicaPages.origin(in: key)) {
                     walk.note("the origin \(ReplicaPages.origin(in: key).text) has a schema and no position")

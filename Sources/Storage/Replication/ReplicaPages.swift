@@ -4,6 +4,7 @@
 ///     0x0B | 0 u32 | origin | 1                  position: `ReplicaPosition`
 ///     0x0B | 0 u32 | origin | 2                  the origin's catalog record at that position
 ///     0x0B | table u32 | origin | block u64      names of the table's objects in the origin: `ObjectNameBlock`
+///     0x0B | 0xFFFFFFFE                          whom the file follows: `FollowedLeader`
 ///     0x0B | 0xFFFFFFFF                          from which version on the change log is kept
 ///
 /// Numbers in keys are big-endian.
@@ -17,6 +18,7 @@ enum ReplicaPages {
     private static let catalog: UInt8 = 2
     /// What the keys of all positions begin with.
     static let positions: [UInt8] = [space, 0, 0, 0, 0]
+    static let following: [UInt8] = [space, 0xFF, 0xFF, 0xFF, 0xFE]
     static let kept: [UInt8] = [space, 0xFF, 0xFF, 0xFF, 0xFF]
 
     static func position(_ origin: ChangeOrigin) -> [UInt8] { positions + bytes(origin) + [position] }
@@ -103,6 +105,16 @@ package struct ReplicaPosition: Equatable, Sendable {
         body.append(u64: UInt64(bitPattern: wallTimeNanoseconds))
         body.append(u64: schemaChangedIn)
         return ReplicaPages.sealed(Self.kind, body, key: ReplicaPages.position(origin))
+    }
+
+    init(
+        origin: ChangeOrigin, version: Version, checksum: UInt32, wallTimeNanoseconds: Int64, schemaChangedIn: UInt64
+    ) {
+        self.origin = origin
+        self.version = version
+        self.checksum = checksum
+        self.wallTimeNanoseconds = wallTimeNanoseconds
+        self.schemaChangedIn = schemaChangedIn
     }
 
     init(after batch: ChangeBatch) {

@@ -122,7 +122,7 @@ struct ChangeBatchReading {
         return try ChangeBatch(header.bytes(before: bytes, count: count))
     }
 
-    private static func record(of snapshot: Snapshot) throws(DatabaseError) -> ChangeRecord? {
+    static func record(of snapshot: Snapshot) throws(DatabaseError) -> ChangeRecord? {
         try HistoryLog.records(
             from: Version(max(1, snapshot.version.rawValue) - 1), to: snapshot.version, snapshot: snapshot.pages)?.last
     }
