@@ -59,6 +59,8 @@ let package = Package(
             on: ["RealmFile", "LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Columns", "Values"],
             c: ["CMotteShim"]),
 
+        layer("Replication", on: ["LiveObjects", "Storage", "Values"], c: ["CMotteShim"]),
+
         // Layer 7: the language bindings.
         .target(
             name: "Motte",
@@ -75,8 +77,8 @@ let package = Package(
         .executableTarget(
             name: "MotteTool",
             dependencies: [
-                "MotteExchange", "MotteRealmFile", "MotteNotifications", "MotteLiveObjects", "MotteQueryEngine",
-                "MotteStorage", "MotteSchemaModel", "MotteValues", "CMotteShim",
+                "MotteReplication", "MotteExchange", "MotteRealmFile", "MotteNotifications", "MotteLiveObjects",
+                "MotteQueryEngine", "MotteStorage", "MotteSchemaModel", "MotteValues", "CMotteShim",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Sources/Tool"),
@@ -103,6 +105,7 @@ let package = Package(
         tests("LiveObjectsTests", on: live),
         tests("NotificationsTests", on: ["MotteNotifications", "MottePages"] + live),
         tests("RealmFileTests", on: ["MotteExchange", "MotteRealmFile"] + live),
+        tests("ReplicationTests", on: ["MotteReplication"] + live),
         tests("ExchangeTests", on: ["MotteExchange"] + live),
         .testTarget(
             name: "MotteTests",

@@ -46,8 +46,8 @@ python=.venv/bin/python
 layers=(--explicit-target-dependency-import-check error)
 # What users get: messages that only a debug build prints are none.
 optimised=(-c release -Xswiftc -enable-testing "${layers[@]}")
-engine_tests='^(Values|Pages|Columns|SchemaModel|RealmFile|Storage|QueryEngine|LiveObjects|Notifications|Exchange)'
-engine_tests+='Tests\.'
+engine_tests='^(Values|Pages|Columns|SchemaModel|RealmFile|Storage|QueryEngine|LiveObjects|Notifications|Exchange|'
+engine_tests+='Replication)Tests\.'
 # The engine's own are optimised in `addresses`; without the sanitizer and assertions they are in `make soak`.
 optimised_tests="MotteTests CExportsTests ConformanceTests"
 

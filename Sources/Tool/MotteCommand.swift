@@ -19,7 +19,8 @@ struct MotteCommand: ParsableCommand {
             UpdateCommand.self, DeleteCommand.self, ImportCommand.self, ExportCommand.self, DiffCommand.self,
             WatchCommand.self, VerifyCommand.self, CopyCommand.self, CompactCommand.self, SalvageCommand.self,
             SpaceCommand.self, ReadersCommand.self, MigrateCommand.self, ChangesCommand.self,
-            ApplyCommand.self, ShellCommand.self,
+            ApplyCommand.self, ShipCommand.self, FollowCommand.self, StatusCommand.self, RestoreCommand.self,
+            ShellCommand.self,
         ],
         // `motte FILE`.
         defaultSubcommand: ShellCommand.self)

@@ -334,10 +334,21 @@ def test_the_way_from_a_realm_file(tmp_path: pathlib.Path, monkeypatch: pytest.M
         "Dog: 3 of 3 objects", "Person: 1 of 1 objects, 1 of them updated", "imported 4 objects"]
 
 
+def test_the_commands_of_the_document_of_copies_that_follow(tmp_path: pathlib.Path) -> None:
+    with motte.open(tmp_path / "people.motte", schema="Person { id: int key, name: string }") as db, db.write():
+        db.add(db.model("Person")(id=1, name="Ada"))
+    folder = Folder(tmp_path)
+    assert run_commands(folder, "docs/replication.md", "") == 7
+    for name in ("copy.motte", "earlier.motte"):
+        with motte.open(tmp_path / name) as copy:
+            with copy.write():
+                assert [person.name for person in copy.objects("Person")] == ["Ada"]
+
+
 def test_only_these_documents_have_commands() -> None:
     assert {block.document for block in all_blocks("sh")} == {
         "README.md", "CONTRIBUTING.md", "docs/tool.md", "docs/COMING_FROM_REALMSWIFT.md", "docs/from-realm.md",
-        "docs/changes.md", "docs/groups.md", "docs/sqlite.md"}
+        "docs/changes.md", "docs/groups.md", "docs/replication.md", "docs/sqlite.md"}
 
 
 # ------------------------------------------------------------------------------------------------ the rest

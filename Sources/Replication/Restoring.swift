@@ -1,0 +1,94 @@
+/// A new file as a leader's was at a time: the newest snapshot before it, and the batches after that. It follows
+/// nobody.
+import MotteLiveObjects
+import MotteStorage
+import MotteValues
+
+package struct Restored: Equatable, Sendable {
+    package let version: Version
+    /// Of the last commit that is in the file.
+    package let wallTimeNanoseconds: Int64
+    package let batches: Int
+    /// When the commits that were shipped together with the next one began, if the time lies among them: some of those
+    /// may have been before the time too.
+    package let nextWallTimeNanoseconds: Int64?
+}
+
+package enum Restoring {
+    /// Without a time, as of the last batch. The file gets its name when it is complete.
+    package static func run(
+        _ options: SessionOptions, from path: String, at time: Int64?, fault: LogFault? = nil
+    ) throws(DatabaseError) -> Restored {
+        let root = try LogFolder(path, making: false, fault: fault)
+        guard let leader = try LeaderRecord(in: root) else {
+            throw DatabaseError(
+                .fileNotFound, "nobody has shipped to '\(path)' yet: there is no file '\(LogName.leader)'", path: path)
+        }
+        guard case .file(let target) = options.location else {
+            throw DatabaseError(.invalidArgument, "what is restored is a file")
+        }
+        guard try !Session.exists(options) else {
+            throw DatabaseError(.invalidArgument, "there is a file '\(target)' already; name a new one", path: target)
+        }
+        let folder = try LogFolder(root.file(leader.origin.text), making: false, fault: fault)
+        let start = try snapshot(in: folder, at: time)
+        let temporary = try Session.temporaryName(beside: target, "copying")
+        do throws(DatabaseError) {
+            try Database.copySeed(
+                folder.file(LogName.snapshot(start.version)), to: temporary, encryptionKey: options.encryptionKey)
+            let restored = try fill(temporary, options, folder, leader, start, time)
+            try Session.rename(temporary, to: target)
+            return restored
+        } catch {
+            // What failed is what is reported.
+            _ = try? Session.deleteFile(SessionOptions(path: temporary))
+            throw error
+        }
+    }
+
+    private static func snapshot(in folder: LogFolder, at time: Int64?) throws(DatabaseError) -> SnapshotInfo {
+        var oldest: SnapshotInfo?
+        for version in try LogContents(of: folder).snapshots.reversed() {
+            guard let info = try SnapshotInfo(version, in: folder) else { continue }
+            guard let time, info.wallTimeNanoseconds > time else { return info }
+            oldest = info
+        }
+        guard let oldest else {
+            throw DatabaseError(.fileNotFound, "there is no snapshot in '\(folder.path)'", path: folder.path)
+        }
+        throw DatabaseError(
+            .historyUnavailable,
+            "'\(folder.path)' begins with version \(oldest.version.rawValue), which is later than that time; what was "
+                + "before is not there", path: folder.path)
+    }
+
+    private static func fill(
+        _ path: String, _ options: SessionOptions, _ folder: LogFolder, _ leader: LeaderRecord, _ start: SnapshotInfo,
+        _ time: Int64?
+    ) throws(DatabaseError) -> Restored {
+        var own = options
+        own.location = .file(path)
+        own.noCreate = true
+        let session = try Session.open(own)
+        // What was committed is there, and an open write would be rolled back.
+        defer { _ = try? session.close() }
+        var position = start.version
+        var wallTime = start.wallTimeNanoseconds
+        var batches = 0
+        var next: Int64?
+        while let batch = try folder.changes(after: position) {
+            if let time, batch.wallTimeNanoseconds > time {
+                // One commit is one version; what changed nothing had no batch of its own.
+                next = batch.to.rawValue - batch.from.rawValue > 1 ? batch.wallTimeNanoseconds : nil
+                break
+            }
+            _ = try session.apply(batch)
+            batches += 1
+            position = batch.to
+            wallTime = batch.wallTimeNanoseconds
+        }
+        try session.follow(nil)
+        return Restored(
+            version: position, wallTimeNanoseconds: wallTime, batches: batches, nextWallTimeNanoseconds: next)
+    }
+}

@@ -1,0 +1,321 @@
+/// Shipping a file's changes to a folder, step by step: what is new since the last step becomes a batch there, and from
+/// time to time the whole file a snapshot, from which new followers start and before which the batches may go.
+///
+///     S1  what has a name in the folder is whole, and was read back before
+///     S2  batches make a chain without gaps, from the oldest snapshot on; each begins where the one before ends
+///     S3  the leader's change log keeps what is not in the folder yet
+///     S4  nobody but the one leader adds to the chain: names are given once, and a leader that finds another's batch,
+///         or another leader, stops
+///
+/// It may be killed between any two of its steps, and goes on with what it finds.
+import MotteLiveObjects
+import MotteStorage
+import MotteValues
+
+package struct ShippingOptions: Sendable {
+    /// How the leader is called by followers.
+    package var name: String
+    /// A snapshot is due when the batches since the last one have so many bytes; nil: as many as it has, or a megabyte.
+    package var snapshotBytes: Int?
+    /// What is older than the newest snapshot before so many seconds ago is removed; nil: nothing is.
+    package var keepSeconds: Int64?
+    /// The folder may be that of another leader, whose changes this file has all.
+    package var takesOver = false
+    /// The file is encrypted, and may be shipped as it is.
+    package var isPlain = false
+
+    package init(name: String) { self.name = name }
+}
+
+package enum ShippingStep: Equatable, Sendable {
+    /// There was nothing new.
+    case nothing
+    case changes(from: Version, to: Version, byteCount: Int)
+    case snapshot(Version, byteCount: Int)
+}
+
+package final class Shipping {
+    package let session: Session
+    package let origin: ChangeOrigin
+    private let root: LogFolder
+    private let folder: LogFolder
+    private let lock: LogFolderLock
+    private let record: LeaderRecord
+    private let options: ShippingOptions
+    /// Up to where the folder has everything; nil: it has nothing.
+    package private(set) var shipped: Version?
+    /// The log is kept from here on.
+    private var kept: Version?
+    private var newestSnapshot: SnapshotInfo?
+    private var bytesSinceSnapshot = 0
+    /// Keeping the log from later on is a commit of its own, so it is not done at each step.
+    private static let versionsBetweenKeeping: UInt64 = 1_024
+    private static let fewestSnapshotBytes = 1 << 20
+
+    package init(
+        _ session: Session, to path: String, _ options: ShippingOptions, fault: LogFault? = nil
+    ) throws(DatabaseError) {
+        self.session = session
+        self.options = options
+        origin = try session.changeOrigin()
+        guard options.isPlain || session.encryptionKey == nil else {
+            throw DatabaseError(
+                .invalidArgument,
+                "the file is encrypted, and its changes would not be in '\(path)'; ship them with --plain, or not",
+                path: session.path)
+        }
+        if let leader = try session.leader(), leader.origin != origin {
+            throw DatabaseError(
+                .readOnly, "the file follows \(leader.name) and leads nobody; end that with 'motte follow --stop'",
+                path: session.path)
+        }
+        record = LeaderRecord(name: options.name, origin: origin)
+        root = try LogFolder(path, making: true, fault: fault)
+        lock = try LogFolderLock(root)
+        try root.removeUnfinished()
+        folder = try LogFolder(root.file(origin.text), making: true, fault: fault)
+        try folder.removeUnfinished()
+        try takeLead()
+        try findShipped()
+        try keep()
+    }
+
+    // MARK: The lead
+
+    private func takeLead() throws(DatabaseError) {
+        guard let found = try LeaderRecord(in: root) else {
+            _ = try root.create(LogName.leader, record.bytes)
+            return try checkLead()
+        }
+        guard found.origin != origin else {
+            if found != record { try root.replace(LogName.leader, record.bytes) }
+            return
+        }
+        guard options.takesOver else { throw otherLeader(found) }
+        // What the other one has shipped must be here.
+        let theirs = try LogFolder(root.file(found.origin.text), making: false)
+        let end = try Self.end(of: theirs)
+        let position = try session.replicaPosition(found.origin)
+        if let end, (position?.version ?? Version(0)) < end.version {
+            throw DatabaseError(
+                .outOfSequence,
+                "\(found.name) has shipped up to version \(end.version.rawValue), and this file has its changes up to "
+                    + "\(position?.version.rawValue ?? 0): follow until it has all, then take over", path: root.path)
+        }
+        try root.replace(LogName.leader, record.bytes)
+    }
+
+    private func otherLeader(_ found: LeaderRecord) -> DatabaseError {
+        DatabaseError(
+            .historyForked,
+            "'\(root.path)' has the changes of \(found.name), which is another file (\(found.origin.text)); ship to "
+                + "another folder, or take over with --take-over once this file has all of its changes", path: root.path
+        )
+    }
+
+    /// S4: somebody else may have taken over.
+    private func checkLead() throws(DatabaseError) {
+        guard let found = try LeaderRecord(in: root) else {
+            throw DatabaseError(
+                .fileNotFound, "'\(root.file(LogName.leader))' is gone: the folder is no longer one of changes",
+                path: root.path)
+        }
+        guard found.origin == origin else {
+            throw DatabaseError(
+                .historyForked,
+                "\(found.name) has taken over '\(root.path)': this file leads no longer, and what it has committed "
+                    + "after version \(shipped?.rawValue ?? 0) is not there; make it a follower, as a new file",
+                path: root.path)
+        }
+    }
+
+    // MARK: Where it goes on
+
+    struct End {
+        var version: Version
+        var checksum: UInt32
+        /// Of the batches after the newest snapshot.
+        var bytes: Int
+        var snapshot: SnapshotInfo?
+    }
+
+    /// nil where there is nothing.
+    static func end(of folder: LogFolder) throws(DatabaseError) -> End? {
+        let contents = try LogContents(of: folder)
+        let snapshot = try contents.snapshots.last.flatMap { version throws(DatabaseError) in
+            try SnapshotInfo(version, in: folder)
+        }
+        guard let last = contents.changes.last else {
+            return snapshot.map { End(version: $0.version, checksum: $0.checksum, bytes: 0, snapshot: $0) }
+        }
+        guard let batch = try folder.changes(after: last) else {
+            throw DatabaseError(.busy, "'\(folder.path)' is being changed by somebody else", path: folder.path)
+        }
+        if let snapshot, batch.to < snapshot.version {
+            return End(version: snapshot.version, checksum: snapshot.checksum, bytes: 0, snapshot: snapshot)
+        }
+        var bytes = 0
+        for version in contents.changes where version >= snapshot?.version ?? Version(0) {
+            bytes += fileBytes(folder.file(LogName.changes(after: version)))
+        }
+        return End(version: batch.to, checksum: batch.toChecksum, bytes: bytes, snapshot: snapshot)
+    }
+
+    private func findShipped() throws(DatabaseError) {
+        guard let end = try Self.end(of: folder) else { return }
+        try session.refresh()
+        let now = try session.version
+        let reason: String
+        if end.version > now {
+            reason = "it ends at version \(now.rawValue), and the folder has one \(end.version.rawValue)"
+        } else if let own = try session.changeChecksum(of: end.version), own != 0, end.checksum != 0,
+            own != end.checksum
+        {
+            reason = "its version \(end.version.rawValue) is another one than the folder has"
+        } else {
+            (shipped, bytesSinceSnapshot, newestSnapshot) = (end.version, end.bytes, end.snapshot)
+            return
+        }
+        throw DatabaseError(
+            .historyForked,
+            "this file was replaced by an older copy, and has gone another way than '\(folder.path)': \(reason). "
+                + "Restore it from there, or ship it to another folder", path: root.path)
+    }
+
+    /// S3. The log is kept from the end of the folder's changes on, or from a little before.
+    private func keep() throws(DatabaseError) {
+        var wanted = shipped
+        if wanted == nil { wanted = try session.version }
+        var known = kept
+        if known == nil { known = try session.keptChanges() }
+        guard let wanted else { return }
+        if let known, known <= wanted, wanted.rawValue - known.rawValue < Self.versionsBetweenKeeping {
+            kept = known
+            return
+        }
+        try session.keepChanges(since: wanted)
+        kept = wanted
+    }
+
+    // MARK: Steps
+
+    /// Ships what has been committed since the last step.
+    package func step() throws(DatabaseError) -> ShippingStep {
+        try session.refresh()
+        guard let shipped, newestSnapshot != nil else { return try shipSnapshot() }
+        guard try session.version > shipped else { return .nothing }
+        let shown = try session.freeze()
+        let batch: ChangeBatch
+        do throws(DatabaseError) { batch = try shown.changeBatch(since: shipped) } catch {
+            // Somebody has let the log be trimmed: the chain begins again.
+            guard error.code == .historyUnavailable else { throw error }
+            return try shipSnapshot()
+        }
+        // As when only the log is kept from later on.
+        if batch.isEmpty { return .nothing }
+        let due = options.snapshotBytes ?? max(Self.fewestSnapshotBytes, newestSnapshot?.byteCount ?? 0)
+        if bytesSinceSnapshot >= due { return try shipSnapshot() }
+        return try ship(batch)
+    }
+
+    private func ship(_ batch: ChangeBatch) throws(DatabaseError) -> ShippingStep {
+        try checkLead()
+        if try !folder.create(LogName.changes(after: batch.from), batch.bytes) {
+            try takeUp(batch)
+        } else {
+            shipped = batch.to
+            bytesSinceSnapshot += batch.bytes.count
+        }
+        try keep()
+        return .changes(from: batch.from, to: shipped ?? batch.to, byteCount: batch.bytes.count)
+    }
+
+    /// There is a batch of that name: our own, if we were killed after it was named, or that of another leader (S4).
+    private func takeUp(_ batch: ChangeBatch) throws(DatabaseError) {
+        guard let found = try folder.changes(after: batch.from) else {
+            throw DatabaseError(.busy, "'\(folder.path)' is being changed by somebody else", path: folder.path)
+        }
+        let own = try session.changeChecksum(of: found.to)
+        guard found.origin == origin, found.to <= batch.to, let own, own == found.toChecksum || own == 0 else {
+            throw DatabaseError(
+                .historyForked,
+                "'\(folder.file(LogName.changes(after: batch.from)))' is not of this file: another copy of it has "
+                    + "shipped there, and only one can lead. Restore this one from there, or ship it to another folder",
+                path: folder.path)
+        }
+        shipped = found.to
+        bytesSinceSnapshot += found.bytes.count
+    }
+
+    /// The whole file at its newest version; the chain goes on from there.
+    package func shipSnapshot() throws(DatabaseError) -> ShippingStep {
+        try session.refresh()
+        let shown = try session.freeze()
+        let version = try shown.version
+        try checkLead()
+        if let shipped, version > shipped, newestSnapshot != nil {
+            // S2: whoever is at the end of the chain goes on to the snapshot.
+            do throws(DatabaseError) {
+                let batch = try shown.changeBatch(since: shipped)
+                _ = try ship(batch)
+            } catch {
+                guard error.code == .historyUnavailable else { throw error }
+            }
+            if let end = self.shipped, end != version {
+                return .changes(from: shipped, to: end, byteCount: 0)
+            }
+        }
+        let name = LogName.snapshot(version)
+        let position = try shown.ownPosition()
+        // One that was not finished has no information, and does not count.
+        try folder.remove(name)
+        let temporary = folder.temporaryName()
+        try folder.step(.make)
+        try shown.copy(to: temporary)
+        try folder.step(.write)
+        do throws(DatabaseError) {
+            try Following.adopt(temporary, position, session)
+        } catch {
+            // What failed is what is reported; what is left goes with the next shipping.
+            _ = try? Session.deleteFile(SessionOptions(path: temporary))
+            throw error
+        }
+        try folder.step(.name)
+        try Session.rename(temporary, to: folder.file(name))
+        try folder.flushFolder()
+        let info = SnapshotInfo(
+            version: version,
+            // A copy does not say when its version was committed.
+            wallTimeNanoseconds: position.wallTimeNanoseconds == 0
+                ? wallTimeNanoseconds() : position.wallTimeNanoseconds,
+            checksum: position.checksum,
+            byteCount: fileBytes(folder.file(name)))
+        if try !folder.create(LogName.info(version), info.bytes) {
+            try folder.replace(LogName.info(version), info.bytes)
+        }
+        (shipped, newestSnapshot, bytesSinceSnapshot) = (version, info, 0)
+        try trim()
+        try keep()
+        return .snapshot(version, byteCount: info.byteCount)
+    }
+
+    /// Removes what nobody needs who wants a time of the last `keepSeconds`: never the newest snapshot.
+    private func trim() throws(DatabaseError) {
+        guard let seconds = options.keepSeconds else { return }
+        let limit = wallTimeNanoseconds() - seconds * 1_000_000_000
+        let contents = try LogContents(of: folder)
+        var first: Version?
+        for version in contents.snapshots.reversed() {
+            guard let info = try SnapshotInfo(version, in: folder) else { continue }
+            first = version
+            if info.wallTimeNanoseconds <= limit { break }
+        }
+        guard let first else { return }
+        for version in contents.snapshots where version < first {
+            try folder.remove(LogName.info(version))
+            try folder.remove(LogName.snapshot(version))
+        }
+        // From the front, so that what is left is a chain whenever this ends.
+        for version in contents.changes where version < first { try folder.remove(LogName.changes(after: version)) }
+    }
+}

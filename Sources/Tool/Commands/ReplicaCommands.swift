@@ -1,0 +1,135 @@
+/// `motte status` and `motte restore`: how far copies are, and a file as it was at a time.
+import ArgumentParser
+import MotteExchange
+import MotteLiveObjects
+import MotteReplication
+import MotteStorage
+import MotteValues
+
+struct StatusCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Print whom a file follows, how far behind it is, and what a folder has of it.",
+        discussion: """
+            Ends with 0 if all is well, and with 1 if the folder cannot be read or has another leader.
+              motte status copy.motte
+              motte status people.motte --folder /backup/people --prometheus
+            """)
+
+    @Argument(help: "The file.") var file: String
+    @OptionGroup var reading: ReadOptions
+    @Option(help: ArgumentHelp("The folder; that of the file's leader without it.", valueName: "folder"))
+    var folder: String?
+    @Flag(help: "As text for Prometheus.") var prometheus = false
+
+    func run() throws {
+        let isHealthy = try reportingErrors(file) {
+            let status = try ReplicationStatus(try openFile(file, reading), folder: folder)
+            prometheus ? printMetrics(status) : printStatus(status)
+            return status.isHealthy
+        }
+        if !isHealthy { throw ExitCode(1) }
+    }
+
+    private func printStatus(_ status: ReplicationStatus) {
+        printLine("version   \(status.version.rawValue)")
+        if let leader = status.leader { printLine("follows   \(leader.name) by \(leader.source)") }
+        for position in status.positions {
+            let time = Self.text(position.wallTimeNanoseconds)
+            printLine("applied   \(position.version.rawValue)\(time) of \(position.origin.text)")
+        }
+        if let kept = status.kept { printLine("keeps     changes after version \(kept.rawValue)") }
+        if let end = status.end {
+            printLine(
+                "folder    \(end.version.rawValue)\(Self.text(end.wallTimeNanoseconds)) of \(end.leader.name), newest "
+                    + "snapshot \(end.snapshot.map { "\($0.rawValue)" } ?? "none")")
+        }
+        if let versions = status.lagVersions, let time = status.lagNanoseconds {
+            printLine("lag       \(versions) versions, \(Self.seconds(time)) s")
+        }
+        if let problem = status.problem { printLine("problem   \(problem)") }
+        if !status.isHealthy, status.problem == nil { printLine("problem   the folder has another leader") }
+    }
+
+    private func printMetrics(_ status: ReplicationStatus) {
+        let label = "{file=\"\(Self.escaped(file))\"}"
+        func metric(_ name: String, _ help: String, _ value: String?) {
+            guard let value else { return }
+            printLine("# HELP motte_\(name) \(help)")
+            printLine("# TYPE motte_\(name) gauge")
+            printLine("motte_\(name)\(label) \(value)")
+        }
+        metric(
+            "healthy", "1 if the folder can be read and has the leader that is followed.", status.isHealthy ? "1" : "0")
+        metric("version", "Newest version of the file.", "\(status.version.rawValue)")
+        metric("following", "1 if the file follows another.", status.leader == nil ? "0" : "1")
+        metric(
+            "applied_version", "Version of the leader that the file has.",
+            status.position.map { "\($0.version.rawValue)" })
+        metric("shipped_version", "Newest version in the folder.", status.end.map { "\($0.version.rawValue)" })
+        metric("snapshot_version", "Newest snapshot in the folder.", status.end?.snapshot.map { "\($0.rawValue)" })
+        metric(
+            "lag_versions", "Versions that are in the folder and not in the file.", status.lagVersions.map { "\($0)" })
+        metric(
+            "lag_seconds", "How much later the folder's last commit was than the file's.",
+            status.lagNanoseconds.map(Self.seconds))
+    }
+
+    /// In parentheses, behind a version.
+    private static func text(_ wallTime: Int64) -> String {
+        wallTime == 0 ? "" : " (\(TimeText.text(timestamp(wallTime))))"
+    }
+
+    private static func seconds(_ nanoseconds: Int64) -> String {
+        let thousandths = String(nanoseconds % 1_000_000_000 / 1_000_000)
+        return "\(nanoseconds / 1_000_000_000).\(String(repeating: "0", count: 3 - thousandths.count))\(thousandths)"
+    }
+
+    private static func escaped(_ text: String) -> String {
+        text.map { $0 == "\\" || $0 == "\"" ? "\\\($0)" : $0 == "\n" ? "\\n" : "\($0)" }.joined()
+    }
+}
+
+private func timestamp(_ nanoseconds: Int64) -> Timestamp {
+    Timestamp(seconds: nanoseconds / 1_000_000_000, nanoseconds: UInt32(nanoseconds % 1_000_000_000))
+}
+
+struct RestoreCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore", abstract: "Make a file as one that is shipped to a folder was at a time.",
+        discussion: """
+            The newest commit before the time, or of all, and everything before it. The file follows nobody.
+              motte restore people.motte --from /backup/people --at 2026-11-22T10:00:00Z
+            """)
+
+    @Argument(help: "The new file; there must not be one.") var file: String
+    @OptionGroup var opening: OpenOptions
+    @Option(help: ArgumentHelp("The folder that the leader ships to.", valueName: "folder")) var from: String
+    @Option(help: ArgumentHelp("The time, as in RFC 3339; the newest there is without it.", valueName: "time"))
+    var at: String?
+
+    /// Within what nanoseconds in 64 bits reach.
+    private static let longestSeconds: Int64 = 9_000_000_000
+
+    func validate() throws {
+        guard let at else { return }
+        guard let time = TimeText.parse(at), abs(time.seconds) < Self.longestSeconds else {
+            throw ValidationError("'\(at)' is no time like 2026-11-22T10:00:00Z")
+        }
+    }
+
+    func run() throws {
+        try reportingErrors(file) {
+            let time = at.flatMap { TimeText.parse($0) }.map { $0.seconds * 1_000_000_000 + Int64($0.nanoseconds) }
+            let restored = try Restoring.run(try opening.options(file), from: from, at: time)
+            printLine(
+                "restored version \(restored.version.rawValue) of "
+                    + "\(TimeText.text(timestamp(restored.wallTimeNanoseconds))), from a snapshot and "
+                    + "\(restored.batches) batches")
+            guard let next = restored.nextWallTimeNanoseconds else { return }
+            printLine(
+                "the commits after it, up to \(TimeText.text(timestamp(next))), were shipped together: some of them "
+                    + "may have been before \(at ?? "that time") and are not there")
+        }
+    }
+}

@@ -1,0 +1,252 @@
+// What leaders and followers refuse, trimming, restoring to a time, and what status says.
+import MotteLiveObjects
+import MotteStorage
+import MotteValues
+import TestSupport
+import Testing
+
+@testable import MotteReplication
+
+@Suite(.serialized) struct ReplicationTests {
+    private func world(commits: Int = 3) throws -> World {
+        let world = try World()
+        var random = SeededRandom(seed: 5)
+        for _ in 0 ..< commits {
+            try world.write(&random)
+            #expect(try world.ship())
+        }
+        return world
+    }
+
+    private func code(_ body: () throws -> Void) -> ErrorCode? {
+        do { try body() } catch { return (error as? DatabaseError)?.code }
+        return nil
+    }
+
+    private func message(_ body: () throws -> Void) -> String {
+        do { try body() } catch { return (error as? DatabaseError)?.message ?? "\(error)" }
+        return ""
+    }
+
+    @Test func aFollowerRefusesWritersAndKeepsItsPosition() throws {
+        let world = try world()
+        let following = try Following(world.followerOptions("a.motte"), from: world.log)
+        while try following.step() != .nothing {}
+        #expect(try World.content(following.session) == World.content(world.leader))
+        let words = message { try following.session.beginWrite() }
+        #expect(words.contains("follows the leader") && words.contains("--stop"))
+        #expect(code { try following.session.beginGroup() } == .readOnly)
+        let other = try World()
+        #expect(code { _ = try following.session.apply(try other.leader.changeBatch(since: Version(0))) } == .readOnly)
+        #expect(
+            code { _ = try Shipping(following.session, to: world.folder.path + "/third", world.options) } == .readOnly)
+        _ = try following.session.close()
+        let again = try Following(world.followerOptions("a.motte"), from: world.log)
+        #expect(again.position == following.position)
+        try again.session.follow(nil)
+        try again.session.beginWrite()
+        try again.session.cancel()
+        _ = try again.session.close()
+        // What was written to it meanwhile nobody knows.
+        #expect(code { _ = try Following(world.followerOptions("a.motte"), from: world.log) } == .invalidArgument)
+        World.removeAll(world.folder.path + "/third")
+    }
+
+    @Test func whoHasNothingToFollowGetsAnError() throws {
+        let world = try World()
+        #expect(code { _ = try Following(world.followerOptions("a.motte"), from: world.log) } == .fileNotFound)
+        #expect(
+            code { _ = try Restoring.run(world.followerOptions("b.motte"), from: world.log, at: nil) } == .fileNotFound)
+        let shipped = try self.world()
+        var options = shipped.followerOptions("own.motte")
+        options.schema = nil
+        _ = try Session.open(options).close()
+        #expect(code { _ = try Following(options, from: shipped.log) } == .invalidArgument)
+    }
+
+    @Test func onlyOneProcessShips() throws {
+        let world = try world()
+        let second = try #require(world.shipping)
+        #expect(code { _ = try Shipping(world.leader, to: world.log, world.options) } == .busy)
+        #expect(try second.step() == .nothing)
+    }
+
+    @Test func anotherFileIsRefused() throws {
+        let world = try world()
+        let stranger = try World()
+        try world.restartLeader()
+        #expect(code { _ = try Shipping(stranger.leader, to: world.log, world.options) } == .historyForked)
+        #expect(try world.ship())
+    }
+
+    @Test func aLeaderThatWasReplacedStops() throws {
+        let world = try world()
+        var random = SeededRandom(seed: 9)
+        let following = try Following(world.followerOptions("a.motte"), from: world.log)
+        while try following.step() != .nothing {}
+        try following.session.follow(nil)
+        try world.restartLeader()
+        // It lacks what the leader has shipped since.
+        try world.write(&random)
+        #expect(try world.ship())
+        try world.restartLeader()
+        var options = ShippingOptions(name: "the second")
+        #expect(code { _ = try Shipping(following.session, to: world.log, options) } == .historyForked)
+        options.takesOver = true
+        #expect(code { _ = try Shipping(following.session, to: world.log, options) } == .outOfSequence)
+        while try following.step() != .nothing {}
+        do {
+            let second = try Shipping(following.session, to: world.log, options)
+            guard case .snapshot = try second.step() else {
+                Issue.record("a new leader begins with a snapshot")
+                return
+            }
+        }
+        let deposed = message { _ = try world.ship() }
+        #expect(deposed.contains("the second"), "\(deposed)")
+        let waiting = try Following(world.followerOptions("new.motte"), from: world.log)
+        #expect(waiting.leader.name == "the second")
+        #expect(try World.content(waiting.session) == World.content(following.session))
+        #expect(code { _ = try Following(world.followerOptions("a.motte"), from: world.log) } == .invalidArgument)
+        _ = try waiting.session.close()
+        _ = try following.session.close()
+    }
+
+    @Test func aLeaderThatIsDeposedWhileItRunsSaysWhatIsNotShipped() throws {
+        let world = try world()
+        var random = SeededRandom(seed: 3)
+        let shipping = try #require(world.shipping)
+        let end = try #require(shipping.shipped)
+        let root = try LogFolder(world.log, making: false)
+        try root.replace(LogName.leader, LeaderRecord(name: "another", origin: ChangeOrigin(high: 1, low: 2)).bytes)
+        try world.write(&random)
+        let words = message { _ = try shipping.step() }
+        #expect(words.contains("another has taken over") && words.contains("\(end.rawValue)"), "\(words)")
+    }
+
+    /// The leader is replaced by a copy that was made before its last commits, and goes another way.
+    @Test(arguments: [0, 1, 2]) func anOlderCopyOfTheLeaderIsRefused(laterCommits: Int) throws {
+        let folder = TemporaryDirectory()
+        let (path, log) = (folder.file("leader.motte"), folder.path + "/log")
+        defer { World.removeAll(log) }
+        var options = SessionOptions(path: path)
+        options.schema = try TestStore(schema: World.schema).options.schema
+        func commit(_ id: Int64, ship: Bool) throws {
+            let session = try Session.open(options)
+            defer { _ = try? session.close() }
+            let shipping = ship ? try Shipping(session, to: log, ShippingOptions(name: "leader")) : nil
+            let table = try session.tableKey("Person")
+            try session.inWrite { _ = try session.create(table, primaryKey: .int(id)) }
+            while let step = try shipping?.step(), step != .nothing {}
+        }
+        try commit(1, ship: true)
+        let older = TemporaryDirectory.read(path)
+        try commit(2, ship: true)
+        try commit(3, ship: true)
+        #expect(TemporaryDirectory.write(older, path))
+        for id in 0 ..< laterCommits { try commit(Int64(10 + id), ship: false) }
+        let words = message { try commit(20, ship: true) }
+        #expect(words.contains("replaced by an older copy"), "\(words)")
+    }
+
+    @Test func aFollowerThatIsTooFarBehindIsRefused() throws {
+        let world = try world()
+        let following = try Following(world.followerOptions("a.motte"), from: world.log)
+        while try following.step() != .nothing {}
+        try world.restartLeader()
+        world.options.keepSeconds = 0
+        var random = SeededRandom(seed: 4)
+        for _ in 0 ..< 12 {
+            try world.write(&random)
+            #expect(try world.ship())
+        }
+        _ = try world.shipping?.shipSnapshot()
+        let contents = try LogContents(of: try world.ownFolder)
+        #expect(contents.snapshots.count == 1 && contents.changes.allSatisfy { $0 >= contents.snapshots[0] })
+        _ = try following.session.close()
+        let again = try Following(world.followerOptions("a.motte"), from: world.log)
+        #expect(code { _ = try again.step() } == .outOfSequence)
+        let new = try Following(world.followerOptions("b.motte"), from: world.log)
+        while try new.step() != .nothing {}
+        #expect(try World.content(new.session) == World.content(world.leader))
+        _ = try again.session.close()
+        _ = try new.session.close()
+    }
+
+    @Test func aFileIsRestoredToEachCommit() throws {
+        let world = try World()
+        var random = SeededRandom(seed: 6)
+        var commits: [(version: Version, time: Int64, content: Content)] = []
+        for _ in 0 ..< 14 {
+            try world.write(&random)
+            #expect(try world.ship())
+            let position = try world.leader.ownPosition()
+            guard position.version == world.shipping?.shipped else { continue }
+            commits.append((position.version, position.wallTimeNanoseconds, try World.content(world.leader)))
+        }
+        #expect(commits.count > 8)
+        for (number, commit) in commits.enumerated() {
+            let options = world.followerOptions("restored-\(number).motte")
+            let restored = try Restoring.run(options, from: world.log, at: commit.time)
+            #expect(restored.version == commit.version && restored.wallTimeNanoseconds == commit.time)
+            let session = try Session.open(options)
+            #expect(try World.content(session) == commit.content)
+            #expect(try session.leader() == nil)
+            try session.beginWrite()
+            try session.cancel()
+            _ = try session.close()
+            #expect(code { _ = try Following(options, from: world.log) } == .invalidArgument)
+        }
+        #expect(
+            code { _ = try Restoring.run(world.followerOptions("never.motte"), from: world.log, at: 1) }
+                == .historyUnavailable)
+        #expect(
+            code { _ = try Restoring.run(world.followerOptions("restored-0.motte"), from: world.log, at: nil) }
+                == .invalidArgument)
+        let names = world.folder.names.filter { $0.contains("copying") }
+        #expect(names.isEmpty, "\(names)")
+    }
+
+    @Test func statusSaysHowFarBehindAFollowerIs() throws {
+        let world = try world()
+        let following = try Following(world.followerOptions("a.motte"), from: world.log)
+        while try following.step() != .nothing {}
+        var status = try ReplicationStatus(following.session, folder: nil)
+        #expect(status.isHealthy && status.lagVersions == 0 && status.lagNanoseconds == 0)
+        #expect(status.leader?.name == "the leader" && status.end?.version == following.position.version)
+        var random = SeededRandom(seed: 8)
+        for _ in 0 ..< 2 {
+            try world.write(&random)
+            #expect(try world.ship())
+        }
+        status = try ReplicationStatus(following.session, folder: nil)
+        #expect(status.isHealthy && (status.lagVersions ?? 0) >= 2 && (status.lagNanoseconds ?? 0) > 0)
+        let own = try ReplicationStatus(world.leader, folder: world.log)
+        #expect(own.isHealthy && own.leader == nil && own.kept != nil && own.lagVersions == nil)
+        World.removeAll(world.log)
+        status = try ReplicationStatus(following.session, folder: nil)
+        #expect(!status.isHealthy && status.problem != nil)
+        _ = try following.session.close()
+    }
+
+    @Test func anEncryptedFileIsShippedWhenAskedFor() throws {
+        let folder = TemporaryDirectory()
+        var options = SessionOptions(path: folder.file("leader.motte"))
+        options.encryptionKey = [UInt8](repeating: 3, count: 64)
+        options.schema = try TestStore(schema: World.schema).options.schema
+        let leader = try Session.open(options)
+        var shipping = ShippingOptions(name: "secret")
+        let log = folder.path + "/log"
+        #expect(code { _ = try Shipping(leader, to: log, shipping) } == .invalidArgument)
+        shipping.isPlain = true
+        _ = try Shipping(leader, to: log, shipping).step()
+        var follower = SessionOptions(path: folder.file("follower.motte"))
+        #expect(throws: DatabaseError.self) { _ = try Following(follower, from: log) }
+        follower.encryptionKey = options.encryptionKey
+        let following = try Following(follower, from: log)
+        #expect(try following.session.schema["Person"] != nil)
+        _ = try following.session.close()
+        _ = try leader.close()
+        World.removeAll(log)
+    }
+}

@@ -1,0 +1,202 @@
+"""`motte ship`, `follow`, `status` and `restore` as processes: live copies, kills, refusals, a time to go back to."""
+from __future__ import annotations
+
+import datetime
+import pathlib
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import motte
+
+TOOL = pathlib.Path(__file__).parents[2] / "build" / "tool" / "motte"
+SCHEMA = "Person { id: int key, name: string, friends: list<Person> }"
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+
+
+_running: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_running() -> Iterator[None]:
+    yield
+    while _running:
+        process = _running.pop()
+        process.kill()
+        process.communicate()
+
+
+def begin(*arguments: object) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [TOOL, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    _running.append(process)
+    return process
+
+
+def end(process: subprocess.Popen[str], how: int = signal.SIGTERM) -> None:
+    process.send_signal(how)
+    process.communicate(timeout=60)
+    _running.remove(process)
+
+
+def until(check: Callable[[], bool], seconds: float = 60) -> None:
+    limit = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < limit, "it took too long"
+        time.sleep(0.02)
+
+
+def people(path: pathlib.Path) -> list[tuple[int, str, list[int]]]:
+    with motte.open(path) as db:
+        return content(db)
+
+
+def content(db: motte.Database) -> list[tuple[int, str, list[int]]]:
+    return [(each.id, each.name, [friend.id for friend in each.friends]) for each in db.objects("Person").sorted("id")]
+
+
+def write(db: motte.Database, chance: random.Random) -> None:
+    person = db.model("Person")
+    with db.write():
+        for _ in range(chance.randrange(1, 5)):
+            found = db.get(person, chance.randrange(30))
+            if found is None:
+                db.add(person(id=chance.randrange(30), name="new"), update=True)
+            elif chance.random() < 0.2:
+                db.delete(found)
+            else:
+                found.name = f"name {chance.randrange(1000)}"
+                found.friends.append(found)
+
+
+def test_a_copy_is_live(tmp_path: pathlib.Path) -> None:
+    leader, log, copy = tmp_path / "leader.motte", tmp_path / "log", tmp_path / "copy.motte"
+    with motte.open(leader, schema=SCHEMA) as db:
+        shipping = begin("ship", leader, "--to", log)
+        until(lambda: list(log.glob("*/snapshot-*.info")) != [])
+        following = begin("follow", copy, "--from", log)
+        until(lambda: copy.exists() and run("status", copy).returncode == 0)
+        with motte.open(copy) as shown:
+            seen: list[motte.Changes] = []
+            token = shown.objects("Person").observe(seen.append)
+            shown.dispatch()
+            with db.write():
+                db.add(db.model("Person")(id=1, name="Ada"))
+            until(lambda: bool(shown.dispatch() or shown.refresh()) or len(seen) > 1)
+            shown.dispatch()
+            assert list(seen[-1].insertions) == [0]
+            assert content(shown) == [(1, "Ada", [])]
+            with pytest.raises(motte.errors.ReadOnlyError, match="follows .*leader.motte"), shown.write():
+                pass
+            token.stop()
+        end(following)
+        end(shipping)
+    stopped = run("follow", copy, "--stop")
+    assert stopped.returncode == 0 and "no longer" in stopped.stdout
+    with motte.open(copy) as own, own.write():
+        own.delete_all()
+
+
+def test_killed_processes_go_on(tmp_path: pathlib.Path) -> None:
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    leader, log, copy = tmp_path / "leader.motte", tmp_path / "log", tmp_path / "copy.motte"
+    with motte.open(leader, schema=SCHEMA) as db:
+        write(db, chance)
+        assert run("ship", leader, "--to", log, "--snapshot-bytes", "2000", "--once").returncode == 0
+        kills = 0
+        for _ in range(12):
+            shipping = begin("ship", leader, "--to", log, "--snapshot-bytes", "2000", "--keep-for", "3600")
+            following = begin("follow", copy, "--from", log)
+            for _ in range(chance.randrange(5, 40)):
+                write(db, chance)
+                time.sleep(chance.random() * 0.01)
+            for process in (shipping, following):
+                time.sleep(chance.random() * 0.05)
+                assert process.poll() is None, process.communicate()[1]
+                end(process, signal.SIGKILL)
+                kills += 1
+        assert kills == 24
+        shipped = run("ship", leader, "--to", log, "--once")
+        assert shipped.returncode == 0, shipped.stderr
+        followed = run("follow", copy, "--from", log, "--once")
+        assert followed.returncode == 0, followed.stderr
+        db.refresh()
+        assert people(copy) == content(db)
+    assert run("verify", copy).returncode == 0
+    late = tmp_path / "late.motte"
+    assert run("follow", late, "--from", log, "--once").returncode == 0
+    assert people(late) == people(copy)
+
+
+def test_what_is_wrong_is_said(tmp_path: pathlib.Path) -> None:
+    leader, log = tmp_path / "leader.motte", tmp_path / "log"
+    with motte.open(leader, schema=SCHEMA) as db, db.write():
+        db.add(db.model("Person")(id=1, name="Ada"))
+    none = run("follow", tmp_path / "copy.motte", "--from", log, "--once")
+    assert none.returncode == 1 and "nobody has shipped" in none.stderr
+    assert run("ship", leader, "--to", "nats://localhost").returncode == 2
+    assert run("follow", leader).returncode == 2
+    assert run("ship", leader, "--to", log, "--once", "--name", "desk").returncode == 0
+    other = tmp_path / "other.motte"
+    with motte.open(other, schema=SCHEMA):
+        pass
+    refused = run("ship", other, "--to", log, "--once")
+    assert refused.returncode == 1 and "has the changes of desk" in refused.stderr
+    wrong = run("follow", other, "--from", log, "--once")
+    assert wrong.returncode == 1 and "has nothing of desk" in wrong.stderr
+    time_ago = run("restore", tmp_path / "old.motte", "--from", log, "--at", "2001-01-01T00:00:00Z")
+    assert time_ago.returncode == 1 and "later than that time" in time_ago.stderr
+    assert run("restore", tmp_path / "old.motte", "--from", log, "--at", "yesterday").returncode == 2
+    assert not (tmp_path / "old.motte").exists()
+
+
+def test_status_has_metrics(tmp_path: pathlib.Path) -> None:
+    leader, log, copy = tmp_path / "leader.motte", tmp_path / "log", tmp_path / "copy.motte"
+    with motte.open(leader, schema=SCHEMA) as db:
+        with db.write():
+            db.add(db.model("Person")(id=1, name="Ada"))
+        assert run("ship", leader, "--to", log, "--once").returncode == 0
+        assert run("follow", copy, "--from", log, "--once").returncode == 0
+        with db.write():
+            db.add(db.model("Person")(id=2, name="Bo"))
+        assert run("ship", leader, "--to", log, "--once").returncode == 0
+    text = run("status", copy)
+    assert text.returncode == 0 and f"follows   {leader} by {log}" in text.stdout, text.stderr
+    lines = run("status", copy, "--prometheus").stdout.splitlines()
+    metrics = {line.split("{")[0]: line.rsplit(" ", 1)[1] for line in lines if not line.startswith("#")}
+    assert metrics["motte_healthy"] == "1" and metrics["motte_following"] == "1"
+    behind = int(metrics["motte_shipped_version"]) - int(metrics["motte_applied_version"])
+    assert int(metrics["motte_lag_versions"]) == behind > 0 and float(metrics["motte_lag_seconds"]) > 0
+    assert sum(line.startswith("# TYPE") for line in lines) == len(metrics)
+    (log / "leader").unlink()
+    gone = run("status", copy)
+    assert gone.returncode == 1 and "nobody has shipped" in gone.stdout
+    assert "motte_healthy" in run("status", copy, "--prometheus").stdout
+
+
+def test_each_second_can_be_restored(tmp_path: pathlib.Path) -> None:
+    leader, log = tmp_path / "leader.motte", tmp_path / "log"
+    moments: list[tuple[str, int]] = []
+    with motte.open(leader, schema=SCHEMA) as db:
+        shipping = begin("ship", leader, "--to", log, "--snapshot-bytes", "500")
+        for number in range(6):
+            with db.write():
+                db.add(db.model("Person")(id=number, name="x" * 200))
+            moments.append((datetime.datetime.now(datetime.timezone.utc).isoformat(), number + 1))
+            time.sleep(0.3)
+        until(lambda: run("status", leader, "--folder", log).stdout.count(str(db.latest_version)) > 1)
+        end(shipping)
+    for number, (moment, count) in enumerate(moments[1:]):
+        made = tmp_path / f"{number}.motte"
+        restored = run("restore", made, "--from", log, "--at", moment)
+        assert restored.returncode == 0, restored.stderr
+        assert len(people(made)) == count, restored.stdout
