@@ -662,7 +662,7 @@ motte_status motte_config_get_option(const motte_config *config, const char *nam
  * A schema handle is a builder: classes and properties by position. The schema of an open realm is read with class and
  * property ids. The text form:  Person { id: int key, name: string?, age: int8 indexed, mail: string? unique,
  * tags: list<string>, friend: link<Person>, dogs: list<Dog>, langs: set<string>, scores: map<int>, home: link<Address>,
- * extra: mixed }  embedded Address { city: string }  Dog { owners: inverse<Person.dogs> } */
+ * extra: mixed, indexed(name, age desc) }  embedded Address { city: string }  Dog { owners: inverse<Person.dogs> } */
 
 /* What kind of collection a property or a handle is. */
 typedef uint32_t motte_collection;
@@ -688,6 +688,10 @@ enum {
     MOTTE_PROP_INT16 = 0x10, /* in 16 */
     MOTTE_PROP_INT32 = 0x20, /* in 32; at most one of these, and none is 64 */
     MOTTE_PROP_UNIQUE = 0x40 /* no two objects have the same value, else DUPLICATE_VALUE; any number may have null */
+};
+
+enum {
+    MOTTE_INDEX_UNIQUE = 0x1 /* no two objects have the same values, else DUPLICATE_VALUE; null is equal to nothing */
 };
 
 /* A property to declare. */
@@ -752,6 +756,12 @@ motte_status motte_schema_add_class(motte_schema *schema, const char *name, size
 motte_status motte_schema_add_prop(motte_schema *schema, size_t class_index, const motte_prop_spec *spec,
                                    size_t *out_index);
 
+/** Adds an ordered index to the class at a position, of one property or several: their names in its order, "desc" behind
+ *  those whose values descend, as in "city, age desc". `flags` are MOTTE_INDEX_*.
+ *  Thread: any. Result: -. Errors: OUT_OF_BOUNDS, SCHEMA_INVALID. */
+motte_status motte_schema_add_index(motte_schema *schema, size_t class_index, const char *props, size_t props_size,
+                                    uint32_t flags);
+
 /** Checks the whole schema; the error detail names the first problem. Opening a realm checks again.
  *  Thread: any. Result: -. Errors: SCHEMA_INVALID. */
 motte_status motte_schema_validate(const motte_schema *schema);
@@ -788,6 +798,12 @@ motte_status motte_class_require(const motte_realm *realm, const char *name, siz
 /** Description of a class. Its texts live as long as the realm handle.
  *  Thread: owner. Result: H. Errors: UNKNOWN_CLASS. */
 motte_status motte_class_info(const motte_realm *realm, motte_class cls, motte_class_details *out_details);
+
+/** An index of the class by its position, as motte_schema_add_index() takes it; NOT_FOUND behind the last. Those that
+ *  properties have by their flags are not among them.
+ *  Thread: owner. Result: O. Optional: out_flags. Errors: UNKNOWN_CLASS. */
+motte_status motte_class_index(const motte_realm *realm, motte_class cls, size_t position, motte_buf *out_props,
+                               uint32_t *out_flags);
 
 /** All classes, in the order of their ids.
  *  Thread: owner. Result: -. Optional: out_classes. */

@@ -4,6 +4,17 @@
 /// declaration is what a stored schema keeps of an index, so a kind that this release does not know is kept as it is.
 import MotteValues
 
+/// A property as an ordered index has it.
+package struct IndexPart: Sendable {
+    package let name: String
+    package let isDescending: Bool
+
+    package init(_ name: String, isDescending: Bool = false) {
+        self.name = name
+        self.isDescending = isDescending
+    }
+}
+
 package struct IndexDeclaration: Sendable {
     /// The name of the kind.
     package var kind: String
@@ -20,11 +31,30 @@ package struct IndexDeclaration: Sendable {
 
     /// What a property that is marked as unique has.
     package static func unique(_ property: String) -> IndexDeclaration {
-        IndexDeclaration(kind: "ordered", properties: [property], parameters: [1, 0])
+        .ordered([IndexPart(property)], isUnique: true)
+    }
+
+    /// One that keeps the order of its properties' values: what users declare by hand.
+    package static func ordered(_ parts: [IndexPart], isUnique: Bool = false) -> IndexDeclaration {
+        let isPlain = !isUnique && !parts.contains(where: \.isDescending)
+        return IndexDeclaration(
+            kind: "ordered", properties: parts.map(\.name),
+            parameters: isPlain ? [] : [isUnique ? 1 : 0] + parts.map { $0.isDescending ? 1 : 0 })
+    }
+
+    /// nil of other kinds, and of parameters that this release does not know.
+    package var orderedForm: (parts: [IndexPart], isUnique: Bool)? {
+        guard kind.hasSameBytes(as: "ordered"), parameters.allSatisfy({ $0 <= 1 }),
+            parameters.isEmpty || parameters.count == properties.count + 1
+        else { return nil }
+        let parts = properties.enumerated().map { place, name in
+            IndexPart(name, isDescending: !parameters.isEmpty && parameters[place + 1] == 1)
+        }
+        return (parts, parameters.first == 1)
     }
 
     /// The property that is unique by this.
-    fileprivate var uniqueProperty: String? {
+    package var uniqueProperty: String? {
         guard properties.count == 1, declaresSame(as: .unique(properties[0])) else { return nil }
         return properties[0]
     }

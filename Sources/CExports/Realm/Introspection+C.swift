@@ -99,6 +99,23 @@ public func motte_class_info(
     }
 }
 
+@_cdecl("motte_class_index") @implementation
+public func motte_class_index(
+    _ realm: OpaquePointer?, _ cls: motte_class, _ position: Int, _ out_props: UnsafeMutablePointer<motte_buf>?,
+    _ out_flags: UnsafeMutablePointer<UInt32>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_props, zero: emptyBuffer)
+        out_flags?.pointee = 0
+        let type = try Handles.realm(realm).box.session.schema.type(cls)
+        let forms = type.indexes.filter { $0.uniqueProperty == nil }.compactMap(\.orderedForm)
+        guard position >= 0, position < forms.count else { return .notFound }
+        out.pointee = try makeBuffer(SchemaText.print(forms[position].parts))
+        out_flags?.pointee = forms[position].isUnique ? UInt32(MOTTE_INDEX_UNIQUE) : 0
+        return .ok
+    }
+}
+
 @_cdecl("motte_class_list") @implementation
 public func motte_class_list(
     _ realm: OpaquePointer?, _ out_classes: UnsafeMutablePointer<motte_class>?, _ capacity: Int,

@@ -5,15 +5,19 @@ import MotteValues
 
 /// A schema under construction. Used by one thread at a time.
 final class SchemaBox: Box {
-    var classes: [(name: String, isEmbedded: Bool, properties: [Property])]
+    var classes: [(name: String, isEmbedded: Bool, properties: [Property], indexes: [IndexDeclaration])]
 
     init(_ schema: Schema = .empty) {
-        classes = schema.objectTypes.map { ($0.name, $0.isEmbedded, $0.properties) }
+        classes = schema.objectTypes.map { ($0.name, $0.isEmbedded, $0.properties, $0.indexes) }
         super.init(kind: .schema)
     }
 
     var schema: Schema {
-        Schema(classes.map { ObjectType(name: $0.name, properties: $0.properties, isEmbedded: $0.isEmbedded) })
+        Schema(
+            classes.map {
+                ObjectType(
+                    name: $0.name, properties: $0.properties, isEmbedded: $0.isEmbedded, indexes: $0.indexes)
+            })
     }
 
     override func clone() throws(DatabaseError) -> Box { SchemaBox(schema) }
@@ -52,7 +56,7 @@ public func motte_schema_add_class(
         guard !schema.box.classes.contains(where: { $0.name.hasSameBytes(as: name) }) else {
             throw DatabaseError(.schemaInvalid, "class '\(name)' is declared twice", className: name)
         }
-        schema.box.classes.append((name, flags & UInt32(MOTTE_CLASS_EMBEDDED) != 0, []))
+        schema.box.classes.append((name, flags & UInt32(MOTTE_CLASS_EMBEDDED) != 0, [], []))
         out_index?.pointee = schema.box.classes.count - 1
         return .ok
     }
@@ -76,6 +80,27 @@ public func motte_schema_add_prop(
         }
         schema.box.classes[class_index].properties.append(property)
         out_index?.pointee = owner.properties.count
+        return .ok
+    }
+}
+
+@_cdecl("motte_schema_add_index") @implementation
+public func motte_schema_add_index(
+    _ schema: OpaquePointer?, _ class_index: Int, _ props: UnsafePointer<CChar>?, _ props_size: Int, _ flags: UInt32
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let schema = try Handles.any(schema, .schema, as: SchemaBox.self)
+        try checkFlags(flags, allowed: UInt32(MOTTE_INDEX_UNIQUE))
+        let text = try requiredText(props, props_size, "the properties")
+        try checkIndex(class_index, below: schema.box.classes.count)
+        let parts = try SchemaText.parseIndexParts(text)
+        let index = IndexDeclaration.ordered(parts, isUnique: flags & UInt32(MOTTE_INDEX_UNIQUE) != 0)
+        let owner = schema.box.classes[class_index]
+        guard !owner.indexes.contains(where: { $0.declaresSame(as: index) }) else {
+            throw DatabaseError(
+                .schemaInvalid, "the \(index.text) of \(owner.name) is declared twice", className: owner.name)
+        }
+        schema.box.classes[class_index].indexes.append(index)
         return .ok
     }
 }

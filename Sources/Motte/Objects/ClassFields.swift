@@ -107,6 +107,9 @@ package struct ClassFields: Sendable {
                     isPrimaryKey: field.isPrimaryKey, isIndexed: field.isIndexed && !field.isPrimaryKey,
                     target: field.shape.target?.className()
                 ).unique(field.isUnique).listing(origin: origin)
-            }, isEmbedded: type is EmbeddedObject.Type)
+            }, isEmbedded: type is EmbeddedObject.Type,
+            indexes: type.indexes().map { index in
+                index.declaration { of(type).field(named: $0)?.columnName ?? $0 }
+            })
     }
 }

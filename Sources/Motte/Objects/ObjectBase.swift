@@ -174,6 +174,9 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     open class func primaryKey() -> String? { nil }
     /// The names of the properties that have an index. The older way to declare `@Persisted(indexed: true)`.
     open class func indexedProperties() -> [String] { [] }
+    /// Indexes of several properties, or of one in descending order; empty by default. They answer equality of their
+    /// first properties, ranges and beginnings of texts behind those, and their order.
+    open class func indexes() -> [ObjectIndex] { [] }
     /// The names of properties that are not stored although they are declared as stored ones are.
     open class func ignoredProperties() -> [String] { [] }
     /// Property names and what they are called in the file. Empty by default.

@@ -81,8 +81,9 @@ enum DeclaredClasses {
         if let mine = known.primaryKey, let other = view.primaryKey, mine.name != other.name {
             throw differs(view.name, "their primary keys are '\(mine.name)' and '\(other.name)'")
         }
+        let more = view.indexes.filter { index in !known.indexes.contains { $0.declaresSame(as: index) } }
         return ObjectType(
-            name: known.name, properties: properties, isEmbedded: known.isEmbedded, indexes: known.indexes)
+            name: known.name, properties: properties, isEmbedded: known.isEmbedded, indexes: known.indexes + more)
     }
 
     private static func differs(_ name: String, _ how: String, _ property: String? = nil) -> DatabaseError {

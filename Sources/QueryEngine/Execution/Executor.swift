@@ -41,6 +41,7 @@ package final class Executor {
         let steps = query.steps + (most == .max ? [] : [.limit(most)])
         let wanted = BoundQuery.enough(for: steps[...])
         if wanted == 0 { return [] }
+        if let found = try keysAlongIndex(steps) { return found }
         if let first = try firstInOrder(steps) { return try apply(steps[1...], to: first) }
         return try apply(steps[...], to: try selectedKeys(limit: wanted))
     }
@@ -56,6 +57,16 @@ package final class Executor {
             return true
         }
         return try top.result()
+    }
+
+    /// A sort with a limit behind it, of which an index has the first keys.
+    private func keysAlongIndex(_ steps: [BoundQuery.Step]) throws(DatabaseError) -> [Int64]? {
+        guard case .sort(let sort)? = steps.first, let limit = BoundQuery.enough(for: steps[1...]) else { return nil }
+        let view = try source.table(query.table)
+        guard limit < view.liveCount, let walk = OrderedWalkPlan.choose(query.predicate, sort, view),
+            let keys = try walk.keys(view, limit: limit)
+        else { return nil }
+        return try apply(steps[1...], to: keys)
     }
 
     /// The clauses, one after another; an order directly before a limit is only worked out as far as that.

@@ -78,8 +78,8 @@ enum IndexChoice {
             if found.count == 0 { break }
         }
         if best?.access.count != 0 {
-            for range in [try rangeAccess(parts, view), try declaredRange(parts, view)] {
-                guard let range, range.count < best?.access.count ?? .max else { continue }
+            let ranges = [try rangeAccess(parts, view), try declaredAccess(parts, view)].compactMap { $0 }
+            if let range = ranges.min(by: { $0.count < $1.count }), range.count < best?.access.count ?? .max {
                 return range
             }
         }
@@ -156,10 +156,8 @@ enum IndexChoice {
     static func countInRanges(_ predicate: BoundPredicate, _ view: TableView) throws(DatabaseError) -> Int? {
         var parts = [predicate]
         if case .and(let inner) = predicate { parts = inner }
-        if let only = orderedQuestions(parts, view).first, only.parts.count == parts.count,
-            let estimate = try view.estimate(only.index, only.question), estimate.isCounted, estimate.isExact
-        {
-            return estimate.rows
+        for asked in OrderedQuestions.all(parts, view) where Set(asked.parts).count == parts.count {
+            if let estimate = try asked.estimate(view), estimate.isCounted, estimate.isExact { return estimate.rows }
         }
         guard let only = columnRanges(parts, view).first, only.range.isExact, only.parts.count == parts.count else {
             return nil
@@ -171,48 +169,24 @@ enum IndexChoice {
         return count
     }
 
-    // MARK: Ranges of indexes that are declared with the class
-
-    private struct OrderedQuestion {
-        let index: TableIndex
-        let question: IndexQuestion
-        let parts: [Int]
-    }
-
-    /// What the parts ask together of indexes that begin with their column.
-    private static func orderedQuestions(_ parts: [BoundPredicate], _ view: TableView) -> [OrderedQuestion] {
-        var found: [OrderedQuestion] = []
-        for index in view.usableDeclaredIndexes
-        where index.collection == nil && index.capabilities.isSuperset(of: [.range, .prefix]) {
-            guard let column = index.columns.first else { continue }
-            var span = ValueSpan()
-            var asked: [Int] = []
-            for (number, part) in parts.enumerated() {
-                var inner = part
-                if case .comparison(_, let compared) = part { inner = compared }
-                guard case .column(column.key, let type, let test) = inner, span.take(test, type) else { continue }
-                asked.append(number)
-            }
-            guard let question = span.question else { continue }
-            found.append(OrderedQuestion(index: index, question: question, parts: asked))
-        }
-        return found
-    }
+    // MARK: Indexes that are declared with the class and keep order
 
     /// The one with the fewest keys, if they are few enough.
-    private static func declaredRange(
+    private static func declaredAccess(
         _ parts: [BoundPredicate], _ view: TableView
     ) throws(DatabaseError) -> IndexAccess? {
         var best: IndexAccess?
-        for asked in orderedQuestions(parts, view) {
-            let most = min(max(few, view.liveCount / rangeAdvantage), best.map { $0.count - 1 } ?? .max)
-            guard most >= 0, let estimate = try view.estimate(asked.index, asked.question, most: most),
-                estimate.rows <= most
-            else { continue }
-            let rest = parts.indices.filter { !estimate.isExact || !asked.parts.contains($0) }.map { parts[$0] }
+        for asked in OrderedQuestions.all(parts, view) {
+            let rest = parts.indices.filter { !asked.parts.contains($0) }.map { parts[$0] }
+            // Of one value the keys are in order, and where nothing is left to test a count needs none.
+            let isDirect = asked.isEquality && rest.isEmpty
+            let share = isDirect ? 1 : asked.isEquality ? scanAdvantage : rangeAdvantage
+            let most = min(max(few, view.liveCount / share), best.map { $0.count - 1 } ?? .max)
+            guard most >= 0, let estimate = try asked.estimate(view, most: most), estimate.rows <= most else { continue }
             best = IndexAccess(
-                source: .declared(asked.index, [asked.question]), count: estimate.rows,
-                countIsExact: estimate.isCounted && estimate.isExact, rest: conjunction(rest),
+                source: .declared(asked.index, asked.questions), count: estimate.rows,
+                countIsExact: estimate.isCounted && estimate.isExact,
+                rest: estimate.isExact ? conjunction(rest) : conjunction(parts),
                 text: asked.parts.map { PlanText.text(parts[$0]) }.joined(separator: " AND "), known: nil)
         }
         return best

@@ -11,10 +11,13 @@ struct ValueSpan {
     private var upper: IndexBound?
     private var prefix: [UInt8]?
 
-    /// nil where nothing was taken.
-    var question: IndexQuestion? {
-        if let prefix { return .prefix([], prefix) }
-        return lower == nil && upper == nil ? nil : .range([], lower: lower, upper: upper)
+    /// Whether nothing was taken.
+    var isEmpty: Bool { prefix == nil && lower == nil && upper == nil }
+
+    /// With these values of the columns before; nil where nothing was taken.
+    func question(behind leading: [Value]) -> IndexQuestion? {
+        if let prefix { return .prefix(leading, prefix) }
+        return isEmpty ? nil : .range(leading, lower: lower, upper: upper)
     }
 
     /// Narrows it to what passes the test as well; false, with nothing changed, for a test that is no span or that

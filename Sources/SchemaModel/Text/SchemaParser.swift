@@ -1,12 +1,14 @@
 /// Reads the form that `SchemaText` describes; one function per rule of its grammar.
 ///
 ///     schema   := class*
-///     class    := 'embedded'? name '{' (property ','?)* '}'
+///     class    := 'embedded'? name '{' ((property | index) ','?)* '}'
 ///     property := name ':' type mark*
 ///     type     := primitive '?'? | ('list' | 'set' | 'map') '<' (primitive | class) '?'? '>'
 ///               | 'link' '<' class '>' '!'?
 ///               | 'inverse' '<' class '.' name '>'
 ///     mark     := 'key' | 'indexed' | 'unique'
+///     index    := ('indexed' | 'unique') '(' parts ')'
+///     parts    := name ('asc' | 'desc')? (',' name ('asc' | 'desc')?)*
 import MotteValues
 
 struct SchemaParser {
@@ -43,12 +45,55 @@ struct SchemaParser {
         }
         try expect("{")
         var properties: [Property] = []
+        var indexes: [IndexDeclaration] = []
         while !isMark("}") {
-            properties.append(try property())
+            if beginsIndex {
+                indexes.append(try index())
+            } else {
+                properties.append(try property())
+            }
             if isMark(",") { try advance() }
         }
         try advance()
-        return ObjectType(name: name, properties: properties, isEmbedded: isEmbedded)
+        return ObjectType(name: name, properties: properties, isEmbedded: isEmbedded, indexes: indexes)
+    }
+
+    /// Whether what follows is an index and no property or mark.
+    private var beginsIndex: Bool {
+        guard case .word(let word) = token, word == "indexed" || word == "unique" else { return false }
+        return isNext("(")
+    }
+
+    private mutating func index() throws(DatabaseError) -> IndexDeclaration {
+        guard case .word(let word) = token else { throw unexpected("'indexed' or 'unique'") }
+        try advance()
+        try expect("(")
+        let parts = try parts()
+        try expect(")")
+        return .ordered(parts, isUnique: word == "unique")
+    }
+
+    private mutating func parts() throws(DatabaseError) -> [IndexPart] {
+        var parts: [IndexPart] = []
+        repeat {
+            let name = try name("a property name")
+            var isDescending = false
+            if case .word(let word) = token, word == "asc" || word == "desc" {
+                isDescending = word == "desc"
+                try advance()
+            }
+            parts.append(IndexPart(name, isDescending: isDescending))
+        } while try accept(",")
+        return parts
+    }
+
+    /// What stands between the parentheses of an index, alone.
+    static func indexParts(_ text: String) throws(DatabaseError) -> [IndexPart] {
+        var parser = SchemaParser(text)
+        try parser.advance()
+        let parts = try parser.parts()
+        guard case .end = parser.token else { throw parser.unexpected("',', 'asc', 'desc' or the end") }
+        return parts
     }
 
     private mutating func property() throws(DatabaseError) -> Property {
@@ -56,7 +101,7 @@ struct SchemaParser {
         try expect(":")
         var property = try type(of: name)
         while true {
-            guard case .word(let word) = token, !nextIsColon else { return property }
+            guard case .word(let word) = token, !isNext(":"), !beginsIndex else { return property }
             switch word {
             case "key": property.isPrimaryKey = true
             case "indexed": property.isIndexed = true
@@ -154,11 +199,11 @@ extension SchemaParser {
         guard try accept(character) else { throw unexpected("'\(character)'") }
     }
 
-    /// Whether the current word is followed by a colon: then it names the next property and is no mark.
-    private var nextIsColon: Bool {
+    /// Whether the current word is followed by this: a colon where it names the next property and is no mark.
+    private func isNext(_ character: Unicode.Scalar) -> Bool {
         var ahead = position
         while ahead < bytes.count, Self.isSpace(bytes[ahead]) { ahead += 1 }
-        return ahead < bytes.count && bytes[ahead] == UInt8(ascii: ":")
+        return ahead < bytes.count && bytes[ahead] == UInt8(ascii: character)
     }
 
     private mutating func advance() throws(DatabaseError) {

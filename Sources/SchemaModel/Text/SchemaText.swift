@@ -15,6 +15,8 @@
 ///         friend: link<Person>,
 ///         friends: list<Person>,
 ///         dogs: inverse<Dog.owner>,
+///         indexed(name, age desc),
+///         unique(floor, name),
 ///     }
 ///     embedded Address { city: string }
 ///
@@ -22,7 +24,7 @@
 /// plain word, or that is the word of a type where a class is expected, stands in backquotes, where `` \` `` and `\\`
 /// escape. A link is nullable without saying so, as are
 /// the objects of a map and mixed values. Keys of maps are strings. An int has 64 bits unless it is an int8, int16 or
-/// int32.
+/// int32. Indexes of several properties, or of values that descend, stand among the properties.
 import MotteValues
 
 package enum SchemaText {
@@ -31,9 +33,24 @@ package enum SchemaText {
         for type in schema.objectTypes {
             text += (type.isEmbedded ? "embedded " : "") + quoted(type.name) + " {\n"
             for property in type.properties { text += "    " + print(property) + ",\n" }
+            // Those of unique properties are said there; of other kinds there is no text.
+            for index in type.indexes where index.uniqueProperty == nil {
+                guard let form = index.orderedForm else { continue }
+                text += "    \(form.isUnique ? "unique" : "indexed")(\(print(form.parts))),\n"
+            }
             text += "}\n"
         }
         return text
+    }
+
+    /// `city, age desc`
+    package static func print(_ parts: [IndexPart]) -> String {
+        parts.map { quoted($0.name) + ($0.isDescending ? " desc" : "") }.joined(separator: ", ")
+    }
+
+    /// The same back; throws `.schemaInvalid`.
+    package static func parseIndexParts(_ text: String) throws(DatabaseError) -> [IndexPart] {
+        try SchemaParser.indexParts(text)
     }
 
     package static func print(_ property: Property) -> String {

@@ -47,10 +47,12 @@ struct InfoCommand: ParsableCommand {
             let indexes = indexed.isEmpty ? "" : "  indexed: \(indexed.joined(separator: ", "))"
             let unique = type.properties.filter(\.isUnique).map(\.name)
             let uniques = unique.isEmpty ? "" : "  unique: \(unique.joined(separator: ", "))"
+            let forms = type.indexes.filter { $0.uniqueProperty == nil }.compactMap(\.orderedForm)
+            let ordered = forms.map { "  \($0.isUnique ? "unique" : "indexed")(\(SchemaText.print($0.parts)))" }.joined()
             let kind = type.isEmbedded ? "embedded  " : "class     "
             printLine(
                 "\(kind)\(type.name): \(table.liveCount) objects, \(type.properties.count) properties\(rows)\(indexes)"
-                    + uniques)
+                    + uniques + ordered)
         }
     }
 

@@ -169,6 +169,12 @@ static void check_schema_builder(motte_realm *realm) {
             /* A single link is nullable without saying so. */
             MUST(motte_schema_add_prop(built, index, &spec, NULL));
         }
+        motte_buf indexed;
+        uint32_t flags;
+        for (size_t j = 0; motte_class_index(realm, classes[i], j, &indexed, &flags) == MOTTE_OK; j++) {
+            MUST(motte_schema_add_index(built, index, indexed.data, indexed.size, flags));
+            motte_buf_dispose(&indexed);
+        }
     }
     MUST(motte_schema_validate(built));
     motte_buf left, right;

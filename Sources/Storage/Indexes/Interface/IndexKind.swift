@@ -81,6 +81,12 @@ package final class TableIndex: Sendable {
     /// The collection whose elements it holds; nil for an index of properties with one value.
     package var collection: StoredColumn? { columns.first { $0.isList } }
 
+    /// Of one that keeps order; nil of other kinds.
+    package func isDescending(_ column: Int) -> Bool? {
+        guard kind is OrderedIndexKind else { return nil }
+        return OrderedParameters(parameters, types: columns.map(\.type))?.columns[column].isDescending
+    }
+
     /// For messages.
     package var text: String { "\(kind.name) index of \(columns.map(\.name).joined(separator: ", "))" }
 }

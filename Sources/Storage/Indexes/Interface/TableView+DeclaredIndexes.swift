@@ -32,6 +32,27 @@ extension TableView {
         try source.answers(of: index).keys(question, order: order, limit: limit, into: &keys)
     }
 
+    /// Whether an ordered index has all bytes of these rows, so that its order is theirs: what is longer than it keeps
+    /// lies next to others that begin in the same way.
+    package func isKeptWhole(_ keys: [Int64], by index: TableIndex) throws(DatabaseError) -> Bool {
+        let texts = index.columns.indices.filter {
+            index.columns[$0].type == .string || index.columns[$0].type == .data
+        }
+        // Of everything else there is room for so many.
+        guard index.columns.count <= 16 else { return false }
+        guard !texts.isEmpty else { return true }
+        // A zero takes two bytes, and all columns share the room.
+        let most = (OrderedBytes.longest / index.columns.count - 4) / 2
+        for key in keys {
+            guard let place = try locate(ObjectKey(key)) else { return false }
+            for column in texts {
+                let value = try value(slot: index.slots[column], at: place)
+                if !value.isNull, value.bytes.count > most { return false }
+            }
+        }
+        return true
+    }
+
     package func entryCount(_ index: TableIndex) throws(DatabaseError) -> Int {
         try source.answers(of: index).entryCount()
     }

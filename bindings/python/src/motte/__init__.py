@@ -21,7 +21,7 @@ from .converters import Converter, converter
 from .database import Database
 from .errors import Code, Error
 from .exchange import ImportCounts, csv_schema, dump_schema, sqlite_notes, sqlite_schema
-from .fields import Float32, Int8, Int16, Int32, Mixed, backlinks, field
+from .fields import Float32, Index, Int8, Int16, Int32, Mixed, backlinks, field, index
 from .geo import GeoBox, GeoCircle, GeoPolygon
 from .handover import Reference
 from .groups import (
@@ -55,12 +55,13 @@ __all__ = [
     "Aggregate", "Backlinks", "ChangeBatch", "ChangeStream", "Changes", "ClassSpace", "Code", "Collection",
     "Compaction",
     "Conversion", "ConversionNote", "ConvertedClass", "Converter", "Database", "DatabaseChange", "EmbeddedModel",
-    "Error", "Float32", "GeoBox", "GeoCircle", "GeoPolygon", "Group", "GroupBy", "Groups", "ImportCounts", "Int16",
+    "Error", "Float32", "GeoBox", "GeoCircle", "GeoPolygon", "Group", "GroupBy", "Groups", "ImportCounts", "Index",
+    "Int16",
     "Int32", "Int8", "List", "Map", "Migration", "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Page",
     "Plan", "Predicate", "PreparedQuery", "ProjectedCollection", "Projection", "PropertyChange", "Reader",
     "RealmFileSchema", "Reference", "Report", "Results", "Section", "SectionChanges", "Sections", "Set", "Space",
     "Write", "avg", "backlinks", "by", "compact", "convert", "converter", "count", "csv_schema", "delete",
-    "dump_schema", "errors", "exists", "field", "library_version", "max", "median", "min", "open", "percentile",
+    "dump_schema", "errors", "exists", "field", "index", "library_version", "max", "median", "min", "open", "percentile",
     "plan", "projected", "realm_file_schema", "salvage", "salvaged", "schema_version", "set_log_level",
     "sqlite_notes", "sqlite_schema", "stddev", "sum", "var", "verify",
 ]

@@ -10,7 +10,7 @@ from ._ffi import NULL, ffi, lib, sized
 from ._handles import out, own, take_text
 
 NULLABLE, PRIMARY_KEY, INDEXED = lib.MOTTE_PROP_NULLABLE, lib.MOTTE_PROP_PRIMARY_KEY, lib.MOTTE_PROP_INDEXED
-UNIQUE = lib.MOTTE_PROP_UNIQUE
+UNIQUE, INDEX_UNIQUE = lib.MOTTE_PROP_UNIQUE, lib.MOTTE_INDEX_UNIQUE
 #: Flags of ints by their bits.
 WIDTHS: dict[int, int] = {64: 0, 8: lib.MOTTE_PROP_INT8, 16: lib.MOTTE_PROP_INT16, 32: lib.MOTTE_PROP_INT32}
 
@@ -30,6 +30,8 @@ class ClassSpec(NamedTuple):
     name: str
     properties: Sequence[PropertySpec]
     embedded: bool = False
+    #: The properties of each as text, and its flags.
+    indexes: Sequence[tuple[str, int]] = ()
 
 
 class Schema:
@@ -63,6 +65,9 @@ class Schema:
                     setattr(spec, field + "_size", len(content))
                 errors.check(lib.motte_schema_add_prop(handle, index[0], spec, NULL))
                 del kept
+            for parts, unique in declared.indexes:
+                content = utf8(parts)
+                errors.check(lib.motte_schema_add_index(handle, index[0], content, len(content), unique))
         errors.check(lib.motte_schema_validate(handle))
         return Schema(handle)
 

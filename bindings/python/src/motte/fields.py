@@ -91,6 +91,29 @@ def field(*, default: Any = MISSING, default_factory: Any = MISSING, primary_key
     return Field(default, default_factory, primary_key, indexed, unique, stored_name=stored_name)
 
 
+class Index(NamedTuple):
+    """What index() says; see there."""
+
+    #: Names of properties, and whether their values descend.
+    parts: tuple[tuple[str, bool], ...]
+    unique: bool = False
+
+
+def index(*properties: str, unique: bool = False) -> Index:
+    """An ordered index of one property or several, for `class Person(motte.Model, indexes=[motte.index("city", "age
+    desc")])`. It answers equality of its first properties, ranges and beginnings of texts behind those, and their order.
+    Of a `unique` one no two objects have the same values, else `DuplicateValueError`; None is equal to nothing."""
+    parts = []
+    for text in properties:
+        name, _, order = text.strip().rpartition(" ")
+        if order not in ("asc", "desc") or not name:
+            name, order = text.strip(), "asc"
+        parts.append((name.strip(), order == "desc"))
+    if not parts:
+        raise TypeError("an index has at least one property")
+    return Index(tuple(parts), unique)
+
+
 def backlinks(origin: str, *, init: Literal[False] = False) -> Any:
     """The objects whose property `origin` links here: `flights: motte.Backlinks["Flight"] = motte.backlinks("origin")`.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional
 
@@ -17,7 +17,7 @@ from . import _objects, _showing, errors, fields
 from ._attributes import Property, Signature, check_name, is_class_variable, is_special, start
 from ._convert import INVERSE, LINK
 from ._protocols import AnyRow, AnyWrite
-from .fields import MISSING, Declared, Field
+from .fields import MISSING, Declared, Field, Index
 from .notifications import ChangeStream, ObjectChange, Observation, object_changes, observe_object
 from .query import path_names
 
@@ -55,6 +55,8 @@ class Model(_objects.Object):
     _plan: ClassVar[_objects.Plan] = _objects.Plan(())
     #: By property, types of which every value is taken without a closer look; made with the declarations.
     _taken: ClassVar[Optional[dict[str, frozenset[type]]]] = None
+    #: Those of index(), inherited ones first.
+    _indexes: ClassVar[tuple[Index, ...]] = ()
     #: What the file calls the class.
     _stored_name: ClassVar[str] = ""
     #: Whether names of the class, or of one that it leads to, are others in the file; None before it is known.
@@ -64,8 +66,11 @@ class Model(_objects.Object):
     #: What every object of a database has is in here, under names that no property takes.
     _is_base: ClassVar[bool] = True
 
-    def __init_subclass__(cls, *, stored_name: Optional[str] = None, **options: Any) -> None:
+    def __init_subclass__(
+        cls, *, stored_name: Optional[str] = None, indexes: Iterable[Index] = (), **options: Any,
+    ) -> None:
         super().__init_subclass__(**options)
+        cls._indexes = tuple(dict.fromkeys((*cls._indexes, *indexes)))
         found: dict[str, Property] = {}
         for base in reversed(cls.__mro__):
             if base is not cls and issubclass(base, Model):

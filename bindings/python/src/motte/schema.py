@@ -20,10 +20,10 @@ from ._convert import (
 )
 from ._protocols import AnyDatabase
 from ._realm import PropertyInfo, Realm, prop_array
-from ._schema import INDEXED, NULLABLE, PRIMARY_KEY, UNIQUE, WIDTHS, ClassSpec, PropertySpec, Schema
+from ._schema import INDEX_UNIQUE, INDEXED, NULLABLE, PRIMARY_KEY, UNIQUE, WIDTHS, ClassSpec, PropertySpec, Schema
 from .backlinks import Backlinks
 from .converters import EnumConverter
-from .fields import INTS, LIST, MAP, MISSING, SET, SINGLE, Declared, Field, Float32, named
+from .fields import INTS, LIST, MAP, MISSING, SET, SINGLE, Declared, Field, Float32, Index, named
 from .lists import List
 from .maps import Map
 from .model import EmbeddedModel, Model, is_stored_embedded
@@ -52,8 +52,22 @@ def specification(classes: Sequence[type[Model]]) -> list[ClassSpec]:
         if not (isinstance(cls, type) and issubclass(cls, Model)) or cls is Model:
             raise errors.SchemaInvalidError(f"a schema is a list of subclasses of motte.Model, not of {cls!r:.60}")
         specs.append(ClassSpec(cls._stored_name, [_property(cls, declared) for declared in cls._declared().values()],
-                               issubclass(cls, EmbeddedModel)))
+                               issubclass(cls, EmbeddedModel), [_index(cls, index) for index in cls._indexes]))
     return specs
+
+
+def _index(cls: type[Model], index: Index) -> tuple[str, int]:
+    """With the names that the file has."""
+    known, texts = cls._declared(), []
+    for name, descends in index.parts:
+        declared = known.get(name)
+        if declared is None:
+            raise errors.SchemaInvalidError(
+                f"an index of {cls.__name__} names '{name}', and the class has no such property",
+                class_name=cls.__name__, property_name=name)
+        quoted = declared.stored_name.replace("\\", "\\\\").replace("`", "\\`")
+        texts.append(f"`{quoted}`" + " desc" * descends)
+    return ", ".join(texts), INDEX_UNIQUE * index.unique
 
 
 def _property(cls: type[Model], declared: Declared) -> PropertySpec:
