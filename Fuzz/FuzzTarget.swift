@@ -12,7 +12,8 @@ package struct FuzzTarget: Sendable {
     package let run: @Sendable (UnsafeRawBufferPointer) throws -> Void
 
     package static let all: [FuzzTarget] = [
-        .columnChunk, .indexBlock, .changeRecord, .changeBatch, .catalog, .nestedDocument, .schemaText, .queryText,
+        .columnChunk, .indexBlock, .orderedBlock, .changeRecord, .changeBatch, .catalog, .nestedDocument, .schemaText,
+        .queryText,
         .json, .csv,
         .pageNode, .pageFile, .storeContent, .storeFields, .realmFile,
     ]

@@ -756,8 +756,8 @@ motte_status motte_schema_add_class(motte_schema *schema, const char *name, size
 motte_status motte_schema_add_prop(motte_schema *schema, size_t class_index, const motte_prop_spec *spec,
                                    size_t *out_index);
 
-/** Adds an ordered index to the class at a position, of one property or several: their names in its order, "desc" behind
- *  those whose values descend, as in "city, age desc". `flags` are MOTTE_INDEX_*.
+/** Adds an ordered index to the class at a position, of one property or several: their names in its order, "desc"
+ *  behind those whose values descend, as in "city, age desc". `flags` are MOTTE_INDEX_*.
  *  Thread: any. Result: -. Errors: OUT_OF_BOUNDS, SCHEMA_INVALID. */
 motte_status motte_schema_add_index(motte_schema *schema, size_t class_index, const char *props, size_t props_size,
                                     uint32_t flags);

@@ -35,8 +35,9 @@ swiftc -sanitize=fuzzer,address "${objects[@]}" -o "$folder/motte-fuzz"
 
 # Target and inputs.
 plan=(
-    pageFile:14000 pageNode:120000 columnChunk:25000 indexBlock:12000 changeRecord:30000 changeBatch:1500
-    catalog:8000 nestedDocument:50000 schemaText:25000 queryText:10000 json:1200 csv:1200 storeContent:350
+    pageFile:14000 pageNode:120000 columnChunk:25000 indexBlock:12000 orderedBlock:4000 changeRecord:30000
+    changeBatch:1500 catalog:8000
+    nestedDocument:50000 schemaText:25000 queryText:10000 json:1200 csv:1200 storeContent:350
     storeFields:800 realmFile:1500
 )
 if [ $# -gt 0 ]; then

@@ -44,6 +44,9 @@ package class RowSource {
         throw DatabaseError(.internal, "a row source without indexes")
     }
 
+    /// Whether an open write has changed the index.
+    func hasPendingChanges(of index: TableIndex) -> Bool { false }
+
     /// Whether an index is declared but not built yet, so that look-ups have to scan.
     func isDeferred(_ index: IndexKey) -> Bool { false }
 

@@ -78,6 +78,15 @@ import Testing
                     #expect(try keys == Executor(scanned, world.source).keys(), note)
                     #expect(try keys == Executor(plain, world.source).keys(), note)
                     #expect(try Executor(query, world.source).count() == keys.count, note)
+                    guard order.isEmpty else { continue }
+                    let table = try world.type("I")
+                    for name in ["age", "at"] {
+                        let column = try #require(table.property(named: name)?.columnKey)
+                        for function in [Predicate.CollectionOperator.min, .max] {
+                            let wanted = try Executor(scanned, world.source).aggregate(function, column)
+                            #expect(try Executor(query, world.source).aggregate(function, column) == wanted, note)
+                        }
+                    }
                 }
             }
         }

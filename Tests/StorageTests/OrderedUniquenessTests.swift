@@ -151,7 +151,7 @@ import Testing
         var write = try world.database.beginWrite(on: world.snapshot)
         try world.insert(write, (0 ..< 3_000).map { $0 % 5 == 0 ? nil : "code \($0)" })
         try write.commit()
-        // Everything anew over the rows, in one walk.
+        // Everything again from the rows, in one walk.
         let index = try #require(try world.snapshot.table(world.table).usableDeclaredIndexes.first)
         write = try world.database.beginWrite(on: world.snapshot)
         try write.rebuildIndex(index.key)

@@ -186,6 +186,22 @@ struct SQLiteShape {
                 }
             }
         }
+        for table in tables {
+            for form in table.type.indexes.compactMap(\.orderedForm) {
+                let fields = form.parts.map { part in
+                    table.fields.first { $0.property.name.hasSameBytes(as: part.name) && !$0.property.isCollection }
+                }
+                guard fields.allSatisfy({ $0 != nil }) else { continue }
+                let columns = zip(fields, form.parts).map { field, part in
+                    SQLiteNames.quoted(field?.name ?? "") + (part.isDescending ? " DESC" : "")
+                }
+                let properties = form.parts.map(\.name).joined(separator: "_")
+                let name = names.name("\(table.type.name)_\(properties)_index")
+                statements.append(
+                    "CREATE \(form.isUnique ? "UNIQUE " : "")INDEX \(SQLiteNames.quoted(name)) "
+                        + "ON \(SQLiteNames.quoted(table.name)) (\(columns.joined(separator: ", ")))")
+            }
+        }
         return statements
     }
 

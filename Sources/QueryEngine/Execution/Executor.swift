@@ -63,7 +63,8 @@ package final class Executor {
     private func keysAlongIndex(_ steps: [BoundQuery.Step]) throws(DatabaseError) -> [Int64]? {
         guard case .sort(let sort)? = steps.first, let limit = BoundQuery.enough(for: steps[1...]) else { return nil }
         let view = try source.table(query.table)
-        guard limit < view.liveCount, let walk = OrderedWalkPlan.choose(query.predicate, sort, view),
+        // Going through most of an index is no faster than sorting.
+        guard limit <= max(64, view.liveCount / 8), let walk = OrderedWalkPlan.choose(query.predicate, sort, view),
             let keys = try walk.keys(view, limit: limit)
         else { return nil }
         return try apply(steps[1...], to: keys)
@@ -194,11 +195,25 @@ package final class Executor {
         // Orders change nothing about totals.
         let onlySorts = query.steps.allSatisfy { if case .sort = $0 { true } else { false } }
         if !onlySorts { return try aggregation.overKeys(try keys()) }
+        if let extreme = try extremeAlongIndex(function, column) { return extreme }
         try run(try plan()).forEachRowGroup { rows, words throws(DatabaseError) in
             try aggregation.add(rows, words)
             return true
         }
         return try aggregation.result()
+    }
+
+    /// Of types whose values an index has in full, and that the row has as they are.
+    private func extremeAlongIndex(
+        _ function: Predicate.CollectionOperator, _ column: ColumnKey
+    ) throws(DatabaseError) -> Value? {
+        guard function == .min || function == .max else { return nil }
+        let view = try source.table(query.table)
+        let type = view.layout.columns[try view.layout.slot(column)].type
+        guard type == .int || type == .timestamp,
+            let key = try OrderedWalkPlan.extreme(query.predicate, column, isLowest: function == .min, view)
+        else { return nil }
+        return try view.value(column, ObjectKey(key)).owned
     }
 
     /// Of one property over given objects, which must exist.

@@ -182,7 +182,9 @@ enum IndexChoice {
             let isDirect = asked.isEquality && rest.isEmpty
             let share = isDirect ? 1 : asked.isEquality ? scanAdvantage : rangeAdvantage
             let most = min(max(few, view.liveCount / share), best.map { $0.count - 1 } ?? .max)
-            guard most >= 0, let estimate = try asked.estimate(view, most: most), estimate.rows <= most else { continue }
+            guard most >= 0, let estimate = try asked.estimate(view, most: most), estimate.rows <= most else {
+                continue
+            }
             best = IndexAccess(
                 source: .declared(asked.index, asked.questions), count: estimate.rows,
                 countIsExact: estimate.isCounted && estimate.isExact,

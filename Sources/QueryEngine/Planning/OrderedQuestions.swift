@@ -1,6 +1,6 @@
-/// What the parts of a conjunction ask together of an index that keeps order: equality or IN of its first properties, and
-/// behind those one range, or one beginning of texts. Each combination of values is a question of its own, and no object
-/// answers two of them.
+/// What the parts of a conjunction ask together of an index that keeps order: equality or IN of its first properties,
+/// and behind those one range, or one beginning of texts. Each combination of values is a question of its own, and no
+/// object answers two of them.
 import MotteColumns
 import MotteSchemaModel
 import MotteStorage
@@ -98,7 +98,8 @@ struct OrderedWalkPlan {
                 $0.collection == nil && $0.capabilities.isSuperset(of: [.order, .range])
             }.map { ($0, .all, 0) }
         }
-        for (index, question, fixed) in candidates where index.capabilities.contains(.order) {
+        for (index, question, fixed) in candidates
+        where index.capabilities.contains(.order) && !view.hasPendingChanges(of: index) {
             guard let order = order(of: index, behind: fixed, keys) else { continue }
             return OrderedWalkPlan(index: index, question: question, order: order)
         }
@@ -122,6 +123,39 @@ struct OrderedWalkPlan {
             isForward = isSame
         }
         return isForward.map { $0 ? .ascending : .descending }
+    }
+
+    /// The object with the lowest or highest value of a property, nulls apart: nil where no index says it.
+    static func extreme(
+        _ predicate: BoundPredicate, _ column: ColumnKey, isLowest: Bool, _ view: TableView
+    ) throws(DatabaseError) -> Int64? {
+        var parts = [predicate]
+        if case .and(let inner) = predicate { parts = inner }
+        if case .constant(true) = predicate { parts = [] }
+        for index in view.usableDeclaredIndexes
+        where index.collection == nil && index.capabilities.isSuperset(of: [.order, .range])
+            && !view.hasPendingChanges(of: index)
+        {
+            var question = IndexQuestion.range([], lower: nil, upper: nil)
+            var place = 0
+            if !parts.isEmpty {
+                guard let asked = OrderedQuestions.all(parts, view).first(where: { $0.index.key == index.key }),
+                    asked.isEquality, asked.questions.count == 1, Set(asked.parts).count == parts.count,
+                    case .equal(let values) = asked.questions[0]
+                else { continue }
+                question = .range(values, lower: nil, upper: nil)
+                place = values.count
+            }
+            guard place < index.columns.count, index.columns[place].key == column,
+                let isDescending = index.isDescending(place),
+                let estimate = try view.estimate(index, question, most: 1), estimate.isExact
+            else { continue }
+            var keys: [Int64] = []
+            let order: IndexOrder = isLowest != isDescending ? .ascending : .descending
+            try view.keys(index, question, order: order, limit: 1, into: &keys)
+            if let key = keys.first, try view.isKeptWhole(keys, by: index) { return key }
+        }
+        return nil
     }
 
     /// At most `limit` keys in order; nil where values are so long that the index does not know all of it.

@@ -157,6 +157,10 @@ package final class WriteTransaction: RowSource {
         return index.kind.answers(of: index, reader, pending: pending)
     }
 
+    override func hasPendingChanges(of index: TableIndex) -> Bool {
+        pendingIndexes[index.key].map { !$0.writer.isEmpty } ?? false
+    }
+
     /// Of an index that a column has by itself.
     func delta(_ key: IndexKey, _ form: EntryForm) -> IndexDelta {
         // An index that is not there yet is built from the final rows; changes before that are ignored.

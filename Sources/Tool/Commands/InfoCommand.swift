@@ -48,7 +48,8 @@ struct InfoCommand: ParsableCommand {
             let unique = type.properties.filter(\.isUnique).map(\.name)
             let uniques = unique.isEmpty ? "" : "  unique: \(unique.joined(separator: ", "))"
             let forms = type.indexes.filter { $0.uniqueProperty == nil }.compactMap(\.orderedForm)
-            let ordered = forms.map { "  \($0.isUnique ? "unique" : "indexed")(\(SchemaText.print($0.parts)))" }.joined()
+            let ordered = forms.map { "  \($0.isUnique ? "unique" : "indexed")(\(SchemaText.print($0.parts)))" }
+                .joined()
             let kind = type.isEmbedded ? "embedded  " : "class     "
             printLine(
                 "\(kind)\(type.name): \(table.liveCount) objects, \(type.properties.count) properties\(rows)\(indexes)"

@@ -165,6 +165,17 @@ static void schemas(void) {
     MUST(motte_schema_text(built, &text));
     CHECK(strstr(text.data, "chip: int unique") != NULL);
     motte_buf_dispose(&text);
+    STATUS(MOTTE_OK, motte_schema_add_index(built, 0, MOTTE_LIT("chip, lives desc"), 0));
+    STATUS(MOTTE_OK, motte_schema_add_index(built, 0, MOTTE_LIT("lives, chip"), MOTTE_INDEX_UNIQUE));
+    STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_add_index(built, 0, MOTTE_LIT("chip, lives desc"), 0));
+    STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_add_index(built, 0, MOTTE_LIT("chip lives"), 0));
+    STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_add_index(built, 0, MOTTE_LIT("chip,"), 0));
+    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_schema_add_index(built, 0, MOTTE_LIT("chip"), 2));
+    STATUS(MOTTE_E_OUT_OF_BOUNDS, motte_schema_add_index(built, 1, MOTTE_LIT("chip"), 0));
+    STATUS(MOTTE_OK, motte_schema_validate(built));
+    MUST(motte_schema_text(built, &text));
+    CHECK(strstr(text.data, "    indexed(chip, lives desc),\n    unique(lives, chip),\n") != NULL);
+    motte_buf_dispose(&text);
     spec.flags = 0;
     spec.type = MOTTE_TYPE_LINK;
     spec.name = "owner";
@@ -178,6 +189,8 @@ static void schemas(void) {
     w = open_world("schemas");
     cls.struct_size = sizeof cls;
     STATUS(MOTTE_OK, motte_class_info(w.realm, w.person, &cls));
+    STATUS(MOTTE_NOT_FOUND, motte_class_index(w.realm, w.person, 0, &text, NULL));
+    STATUS(MOTTE_E_UNKNOWN_CLASS, motte_class_index(w.realm, 99, 0, &text, NULL));
     CHECK(strcmp(cls.name, "Person") == 0 && cls.primary_key == w.id && cls.stored_count == 11);
     STATUS(MOTTE_OK, motte_class_info(w.realm, w.dog, &cls));
     CHECK(cls.inverse_count == 1 && cls.stored_count == 1 && cls.primary_key == 0);

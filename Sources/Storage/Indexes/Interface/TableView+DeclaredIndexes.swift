@@ -53,6 +53,9 @@ extension TableView {
         return true
     }
 
+    /// Whether an open write has changed it: what is asked for is then made of everything in question.
+    package func hasPendingChanges(of index: TableIndex) -> Bool { source.hasPendingChanges(of: index) }
+
     package func entryCount(_ index: TableIndex) throws(DatabaseError) -> Int {
         try source.answers(of: index).entryCount()
     }

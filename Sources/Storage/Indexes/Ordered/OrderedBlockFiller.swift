@@ -1,5 +1,5 @@
-/// Makes full blocks of an ordered index out of entries that come in order, one behind the other, and keeps no more than
-/// one block and one group: what an index is built with, and what comes behind all that there is.
+/// Makes full blocks of an ordered index out of entries that come in order, and keeps no more than one block and one
+/// group: what an index is built with, and what comes behind all that there is.
 ///
 /// Groups go into a block as long as it has room; of one that does not fit as many keys as do.
 import MottePages

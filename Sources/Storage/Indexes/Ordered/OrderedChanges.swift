@@ -109,6 +109,7 @@ struct OrderedChanges {
     private mutating func mergeLastTwo() {
         let right = runs.removeLast(), left = runs.removeLast()
         runs.append(
+            // Room for both, which have entries.
             ContiguousArray(unsafeUninitializedCapacity: left.count + right.count) { output, count in
                 left.withUnsafeBufferPointer { left in
                     right.withUnsafeBufferPointer { right in

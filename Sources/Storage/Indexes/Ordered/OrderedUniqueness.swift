@@ -1,9 +1,9 @@
 /// What makes an ordered index unique: no two rows have the same bytes, unless one of their values is null.
 ///
-/// Of one row the index is asked. Rows that come together are compared with each other and with what is pending by their
-/// hashes, and those that nobody pending can have are sorted and looked up in one walk over the committed blocks. What
-/// is postponed is looked at in the same way when all rows are as they are to be: value by value where it is little,
-/// otherwise everything that is pending in one walk.
+/// Of one row the index is asked. Rows that come together are compared with each other and with what is pending by
+/// their hashes, and those that nobody pending can have are sorted and looked up in one walk over the committed blocks.
+/// What is postponed is looked at in the same way when all rows are as they are to be: value by value where it is
+/// little, otherwise everything that is pending in one walk.
 import MottePages
 import MotteValues
 
@@ -169,8 +169,8 @@ struct OrderedUniqueness {
         guard writer.scratch.count > OrderedBytes.longest else { return nil }
         return error(
             .valueTooLarge, rows, row,
-            "is longer than a unique value can be (about \(OrderedBytes.longest - 8) bytes); shorten it, or make a hash "
-                + "of it unique", writer)
+            "is longer than a unique value can be (about \(OrderedBytes.longest - 8) bytes); shorten it, or make a "
+                + "hash of it unique", writer)
     }
 
     private static func duplicate(

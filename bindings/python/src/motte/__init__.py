@@ -61,7 +61,7 @@ __all__ = [
     "Plan", "Predicate", "PreparedQuery", "ProjectedCollection", "Projection", "PropertyChange", "Reader",
     "RealmFileSchema", "Reference", "Report", "Results", "Section", "SectionChanges", "Sections", "Set", "Space",
     "Write", "avg", "backlinks", "by", "compact", "convert", "converter", "count", "csv_schema", "delete",
-    "dump_schema", "errors", "exists", "field", "index", "library_version", "max", "median", "min", "open", "percentile",
-    "plan", "projected", "realm_file_schema", "salvage", "salvaged", "schema_version", "set_log_level",
+    "dump_schema", "errors", "exists", "field", "index", "library_version", "max", "median", "min", "open",
+    "percentile", "plan", "projected", "realm_file_schema", "salvage", "salvaged", "schema_version", "set_log_level",
     "sqlite_notes", "sqlite_schema", "stddev", "sum", "var", "verify",
 ]

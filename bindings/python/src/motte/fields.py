@@ -101,8 +101,9 @@ class Index(NamedTuple):
 
 def index(*properties: str, unique: bool = False) -> Index:
     """An ordered index of one property or several, for `class Person(motte.Model, indexes=[motte.index("city", "age
-    desc")])`. It answers equality of its first properties, ranges and beginnings of texts behind those, and their order.
-    Of a `unique` one no two objects have the same values, else `DuplicateValueError`; None is equal to nothing."""
+    desc")])`. It answers equality of its first properties, ranges and beginnings of texts behind those, and their
+    order. Of a `unique` one no two objects have the same values, else `DuplicateValueError`; None is equal to
+    nothing."""
     parts = []
     for text in properties:
         name, _, order = text.strip().rpartition(" ")
