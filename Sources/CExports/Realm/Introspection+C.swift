@@ -105,8 +105,8 @@ public func motte_class_index(
     _ out_flags: UnsafeMutablePointer<UInt32>?
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
-        let out = try required(out_props, zero: emptyBuffer)
         out_flags?.pointee = 0
+        let out = try required(out_props, zero: emptyBuffer)
         let type = try Handles.realm(realm).box.session.schema.type(cls)
         let forms = type.indexes.filter { $0.uniqueProperty == nil }.compactMap(\.orderedForm)
         guard position >= 0, position < forms.count else { return .notFound }

@@ -170,7 +170,7 @@ static void schemas(void) {
     STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_add_index(built, 0, MOTTE_LIT("chip, lives desc"), 0));
     STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_add_index(built, 0, MOTTE_LIT("chip lives"), 0));
     STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_add_index(built, 0, MOTTE_LIT("chip,"), 0));
-    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_schema_add_index(built, 0, MOTTE_LIT("chip"), 2));
+    STATUS(MOTTE_E_UNKNOWN_FLAG, motte_schema_add_index(built, 0, MOTTE_LIT("chip"), 2));
     STATUS(MOTTE_E_OUT_OF_BOUNDS, motte_schema_add_index(built, 1, MOTTE_LIT("chip"), 0));
     STATUS(MOTTE_OK, motte_schema_validate(built));
     MUST(motte_schema_text(built, &text));

@@ -66,6 +66,8 @@ package final class TableIndex: Sendable {
     /// In the order of the index, and where they are in the table.
     package let columns: [StoredColumn]
     let slots: [Int]
+    /// Those of the kind `ordered`, which is asked often; nil of others, and where this release does not know them.
+    let orderedParameters: OrderedParameters?
     package var capabilities: IndexCapabilities { kind.capabilities(of: self) }
 
     init(_ key: IndexKey, _ kind: any IndexKind, parameters: [UInt8] = [], of table: StoredTable, slots: [Int]) {
@@ -75,7 +77,10 @@ package final class TableIndex: Sendable {
         self.table = table.key
         className = table.name
         self.slots = slots
-        columns = slots.map { table.columns[$0] }
+        let columns = slots.map { table.columns[$0] }
+        self.columns = columns
+        orderedParameters =
+            kind is OrderedIndexKind ? OrderedParameters(parameters, types: columns.map(\.type)) : nil
     }
 
     /// The collection whose elements it holds; nil for an index of properties with one value.
@@ -83,8 +88,7 @@ package final class TableIndex: Sendable {
 
     /// Of one that keeps order; nil of other kinds.
     package func isDescending(_ column: Int) -> Bool? {
-        guard kind is OrderedIndexKind else { return nil }
-        return OrderedParameters(parameters, types: columns.map(\.type))?.columns[column].isDescending
+        orderedParameters?.columns[column].isDescending
     }
 
     /// For messages.

@@ -50,19 +50,15 @@ struct OrderedIndexKind: IndexKind {
     }
 
     func capabilities(of index: TableIndex) -> IndexCapabilities {
-        guard let parameters = parameters(of: index) else { return [] }
+        guard let parameters = index.orderedParameters else { return [] }
         var capabilities: IndexCapabilities = [.equality, .range, .prefix, .order, .count]
         if parameters.isUnique { capabilities.insert(.unique) }
         return capabilities
     }
 
-    private func parameters(of index: TableIndex) -> OrderedParameters? {
-        OrderedParameters(index.parameters, types: index.columns.map(\.type))
-    }
-
     /// Of a stored index whose parameters nobody knows nothing is asked (`capabilities`).
     private func knownParameters(of index: TableIndex) -> OrderedParameters {
-        parameters(of: index) ?? OrderedParameters(isUnique: false, types: index.columns.map(\.type))
+        index.orderedParameters ?? OrderedParameters(isUnique: false, types: index.columns.map(\.type))
     }
 
     func makeReader(of index: TableIndex, pages: PageSnapshot) -> any IndexReading {
