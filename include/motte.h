@@ -1810,6 +1810,21 @@ motte_status motte_query_describe(const motte_query *query, motte_buf *out_text)
  *  Thread: owner. Result: O. */
 motte_status motte_query_explain(const motte_query *query, motte_buf *out_text);
 
+/* Flags of motte_coll_explain() and motte_groups_explain(). */
+enum {
+    MOTTE_EXPLAIN_ANALYZE = 0x1, /* run the query, for how many rows each step had and how long it took */
+    MOTTE_EXPLAIN_JSON = 0x2     /* as JSON; else as a table with a line for each step */
+};
+
+/** How the elements of a collection would be found now, as a tree of steps with the rows that are expected behind each
+ *  (docs/explain.md). Results that the realm keeps are neither used nor changed.
+ *  Thread: owner. Result: O. Errors: OBJECT_DELETED. */
+motte_status motte_coll_explain(const motte_coll *coll, uint32_t flags, motte_buf *out_text);
+
+/** The same of groups.
+ *  Thread: owner. Result: O. Errors: OVERFLOW. */
+motte_status motte_groups_explain(const motte_groups *groups, uint32_t flags, motte_buf *out_text);
+
 /** Number of matches; honours LIMIT.
  *  Thread: owner. Result: -. */
 motte_status motte_query_count(const motte_query *query, size_t *out_count);

@@ -52,6 +52,8 @@ extension CaseRunner {
             if try input.needInteger() != place.item { throw CaseFailure("is element \(place.item)") }
         } else if input.accept("groups") {
             try expectGroups(&input)
+        } else if input.accept("steps") {
+            try expectSteps(&input)
         } else if input.accept("group-columns") {
             let table = try needGroups(&input).table()
             try expectEqual(&input, .list(table.columns.map { input.kept(.string($0.name)) }))
@@ -73,6 +75,23 @@ extension CaseRunner {
         let arguments = try input.acceptArguments(resolve).map(\.owned)
         try input.need("of")
         return try needCollection(&input).groups(text, Arguments(arguments))
+    }
+
+    /// A part of how a collection, or groups of it, would be found, with single spaces between the words of the table.
+    private func expectSteps(_ input: inout CaseCursor) throws {
+        let isAnalyzed = input.accept("analyzed"), isJSON = input.accept("json")
+        let report: PlanReport
+        if input.accept("groups") {
+            report = try needGroups(&input).explain(isAnalyzed: isAnalyzed)
+        } else {
+            try input.need("of")
+            report = try needCollection(&input).explain(isAnalyzed: isAnalyzed)
+        }
+        try input.need("has")
+        let expected = try input.needText()
+        let words = (isJSON ? report.json : report.text).split(whereSeparator: { $0 == " " || $0 == "\n" })
+        let actual = words.joined(separator: " ")
+        if !actual.contains(expected) { throw CaseFailure("is `\(actual)`") }
     }
 
     /// The values of all groups, one group after another.

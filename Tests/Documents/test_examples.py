@@ -345,6 +345,16 @@ def test_the_commands_of_the_document_of_copies_that_follow(tmp_path: pathlib.Pa
                 assert [person.name for person in copy.objects("Person")] == ["Ada"]
 
 
+def test_the_plan_of_the_document(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch,
+                                  capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_python(example("docs/explain.md", "python", "class Person"), {"__name__": "example"})
+    shown = next(block.text for block in all_blocks("text") if block.document == "docs/explain.md")
+    # All but the times.
+    without = [line.rsplit(None, 1)[0].split() for line in capsys.readouterr().out.rstrip().splitlines()]
+    assert without == [line.rsplit(None, 1)[0].split() for line in shown.rstrip().splitlines()]
+
+
 def test_only_these_documents_have_commands() -> None:
     assert {block.document for block in all_blocks("sh")} == {
         "README.md", "CONTRIBUTING.md", "docs/tool.md", "docs/COMING_FROM_REALMSWIFT.md", "docs/from-realm.md",

@@ -58,7 +58,8 @@ count Person""")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         "id  name  age  friend", "1   Ada   36   2", "2   Bob", "name  friend.name", "Ada   Bob", "2", "36.0", "", "0",
-        "Person: index(id == 1, 1 rows)", "1 inserted", "1 updated", "id  name           age  friend",
+        "Person: index(id == 1, 1 rows)", "Person: id == 1", "step           estimated", "index id == 1        = 1",
+        "1 inserted", "1 updated", "id  name           age  friend",
         '3   x, where; "y"  5    1', "1 deleted", "2"]
 
 

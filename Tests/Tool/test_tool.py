@@ -65,6 +65,15 @@ def test_queries(people: pathlib.Path) -> None:
     assert motte("query", people, "Person", "name == $0", "Ada", "--count") == "1\n"
     assert motte("query", people, "Person", "--avg", "age") == "36.0\n"
     assert "index" in motte("query", people, "Person", "id == 2", "--explain")
+    plan = motte("query", people, "Person", "age > 30 LIMIT(1)", "--explain").splitlines()
+    assert plan[0] == "Person: scan(2 rows) filter(age > 30) limit(1)" and plan[1].startswith("1 match; ")
+    assert [line.split()[0] for line in plan[2:]] == ["Person:", "step", "limit", "filter", "scan", "in"]
+    for text, step in [("age > 30", "filter"), ("GROUP(name) COUNT", "group")]:
+        content = json.loads(motte("query", people, "Person", text, "--explain", "--format", "json"))
+        assert content["analyzed"] and content["plan"]["step"] == step
+        assert content["plan"]["rows"] == (1 if step == "filter" else 2)
+    grouped = motte("query", people, "Person", "GROUP(name) COUNT", "--explain")
+    assert grouped.splitlines()[2].split()[:2] == ["group", "GROUP(name)"]
 
 
 def test_columns_follow_links(people: pathlib.Path, tmp_path: pathlib.Path) -> None:

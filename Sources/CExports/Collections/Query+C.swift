@@ -90,6 +90,44 @@ public func motte_query_explain(
     }
 }
 
+@_cdecl("motte_coll_explain") @implementation
+public func motte_coll_explain(
+    _ coll: OpaquePointer?, _ flags: UInt32, _ out_text: UnsafeMutablePointer<motte_buf>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_text, zero: emptyBuffer)
+        let coll = try Handles.collection(coll)
+        out.pointee = try makeBuffer(
+            try explained(flags) { isAnalyzed throws(DatabaseError) in
+                try coll.box.collection.explain(isAnalyzed: isAnalyzed)
+            })
+        return .ok
+    }
+}
+
+@_cdecl("motte_groups_explain") @implementation
+public func motte_groups_explain(
+    _ groups: OpaquePointer?, _ flags: UInt32, _ out_text: UnsafeMutablePointer<motte_buf>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_text, zero: emptyBuffer)
+        let groups = try Handles.groups(groups)
+        out.pointee = try makeBuffer(
+            try explained(flags) { isAnalyzed throws(DatabaseError) in
+                try groups.box.groups.explain(isAnalyzed: isAnalyzed)
+            })
+        return .ok
+    }
+}
+
+private func explained(
+    _ flags: UInt32, _ explain: (Bool) throws(DatabaseError) -> PlanReport
+) throws(DatabaseError) -> String {
+    try checkFlags(flags, allowed: UInt32(MOTTE_EXPLAIN_ANALYZE | MOTTE_EXPLAIN_JSON))
+    let report = try explain(flags & UInt32(MOTTE_EXPLAIN_ANALYZE) != 0)
+    return flags & UInt32(MOTTE_EXPLAIN_JSON) != 0 ? report.json : report.text
+}
+
 /// The query and how it is evaluated now.
 private func planText(_ query: PreparedQuery) -> String {
     do throws(DatabaseError) { return "\(try query.describe()): \(try query.explain())" } catch { return error.message }

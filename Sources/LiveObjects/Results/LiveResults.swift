@@ -11,7 +11,7 @@ import MotteValues
 package final class LiveResults: LiveCollection {
     package let source: ResultsSource
     package let stages: [ResultsStage]
-    private let valueStages: [ValueStage]
+    let valueStages: [ValueStage]
     private let cachedKeys: EpochCache<[Int64]>
     /// The keys as an observer keeps them.
     private let cachedBlocks: EpochCache<KeyBlocks>

@@ -125,6 +125,12 @@ public struct Groups: RandomAccessCollection {
         return (0 ..< table.count).map { GroupRow(table, $0, session) }
     }
 
+    /// How the groups would be made now; with `analyze` they are made for it.
+    public func explain(analyze: Bool = false) -> QueryPlan {
+        guard let live else { return QueryPlan() }
+        return attempt { () throws(DatabaseError) in QueryPlan(try live.explain(isAnalyzed: analyze)) } ?? QueryPlan()
+    }
+
     // MARK: Observing and freezing
 
     /// Notifies which groups came, went or have other values; the first call has the groups as they are. Groups are

@@ -10,6 +10,8 @@ package final class Executor {
     private var madePlan: Plan?
     private var rowFilter: Operator??
     private var order: SortOrder?
+    /// While the query is run to be explained.
+    var measured: PlanTree.Tree?
 
     /// With a `watch`, what it watches over may end each of the calls below.
     package convenience init(_ query: BoundQuery, _ source: RowSource, _ watch: QueryWatch? = nil) {
@@ -52,11 +54,26 @@ package final class Executor {
             wanted < (try source.table(query.table).liveCount) / 8,
             var top = TopRows(try sortOrder(), wanted: wanted)
         else { return nil }
+        guard let measured else {
+            try run(try plan()).forEachRowGroup { rows, words throws(DatabaseError) in
+                try top.add(rows, words)
+                return true
+            }
+            return try top.result()
+        }
+        let start = MonotonicClock.nanoseconds
+        var sorting: Int64 = 0
         try run(try plan()).forEachRowGroup { rows, words throws(DatabaseError) in
+            let before = MonotonicClock.nanoseconds
             try top.add(rows, words)
+            sorting &+= MonotonicClock.nanoseconds &- before
             return true
         }
-        return try top.result()
+        measured.noteSelection(since: start &+ sorting)
+        let before = MonotonicClock.nanoseconds &- sorting
+        let keys = try top.result()
+        measured.note(clause: 0, rows: keys.count, since: before)
+        return keys
     }
 
     /// A sort with a limit behind it, of which an index has the first keys.
@@ -76,6 +93,8 @@ package final class Executor {
     ) throws(DatabaseError) -> [Int64] {
         var keys = selected
         for (index, step) in zip(steps.indices, steps) {
+            let start = measured == nil ? 0 : MonotonicClock.nanoseconds
+            defer { measured?.note(clause: index, rows: keys.count, since: start) }
             switch step {
             case .limit(let limit): if limit < keys.count { keys.removeLast(keys.count - limit) }
             case .offset(let offset): keys.removeFirst(min(offset, keys.count))
@@ -99,7 +118,7 @@ package final class Executor {
         if let count = try IndexChoice.countInRanges(query.predicate, try source.table(query.table)) {
             return min(limit, count)
         }
-        let plan = try plan()
+        let plan = try Plan.make(query, source, isCount: true)
         if let access = plan.access, access.countIsExact, case .constant(true) = access.rest {
             return min(limit, access.count)
         }
@@ -114,13 +133,17 @@ package final class Executor {
     package func first() throws(DatabaseError) -> Int64? { try keys(atMost: 1).first }
 
     func run(_ plan: Plan) throws(DatabaseError) -> SelectionRun {
-        try SelectionRun(context, query.table, access: plan.access, rest: plan.filter, visits: plan.visits)
+        try SelectionRun(
+            context, query.table, access: plan.access, rest: plan.filter, visits: plan.visits,
+            measured: measured.map { MeasuredSelection(below: $0.selection) })
     }
 
     /// Ascending, at most `limit`.
     private func selectedKeys(limit: Int?) throws(DatabaseError) -> [Int64] {
         let most = limit ?? .max
         var keys: [Int64] = []
+        let start = measured == nil ? 0 : MonotonicClock.nanoseconds
+        defer { measured?.noteSelection(since: start) }
         try run(try plan()).forEachRowGroup { rows, words in
             Selection.appendKeys(words, rows: rows.rowCount, first: rows.firstKey, to: &keys)
             return keys.count < most
@@ -134,7 +157,7 @@ package final class Executor {
     /// The matches among `base`, in its order until a clause changes that; an object that is in it twice stays twice.
     package func keys(among base: [Int64]) throws(DatabaseError) -> [Int64] {
         defer { context.flushCounters() }
-        let passes = try matches(base)
+        let passes = if let measured { try measured.matches(base, self) } else { try matches(base) }
         var keys: [Int64] = []
         for (index, key) in base.enumerated() where passes[index] { keys.append(key) }
         return try apply(query.steps[...], to: keys)
@@ -146,7 +169,12 @@ package final class Executor {
         defer { context.flushCounters() }
         let ascending = keys.ascending
         let reader = try context.reader(query.table)
-        let run = try SelectionRun(context, reader, keys: ascending, filter: try filter(visits: ascending.count))
+        return try passing(
+            keys, SelectionRun(context, reader, keys: ascending, filter: try filter(visits: ascending.count)))
+    }
+
+    /// `run` is over the keys, ascending.
+    func passing(_ keys: [Int64], _ run: SelectionRun) throws(DatabaseError) -> [Bool] {
         var found: [Int64] = []
         try run.forEachRowGroup { rows, words in
             Selection.appendKeys(words, rows: rows.rowCount, first: rows.firstKey, to: &found)
@@ -154,7 +182,7 @@ package final class Executor {
         }
         var passes = [Bool](repeating: false, count: keys.count)
         if found.isEmpty { return passes }
-        if keys.count == ascending.count, keys.isStrictlyAscending {
+        if keys.isStrictlyAscending {
             var next = 0
             for (index, key) in keys.enumerated() where next < found.count && found[next] == key {
                 passes[index] = true

@@ -13,6 +13,9 @@ final class KeySelection {
     private let predicate: BoundPredicate
     private let table: TableKey
     private let visits: Int
+    /// Where the query is measured.
+    private let measured: PlanStep?
+    private let selection: MeasuredSelection?
     private let bits: UnsafeMutablePointer<UInt64>
     private let wordCount: Int
     private let buffers: (live: SelectionBuffer, found: SelectionBuffer)
@@ -21,8 +24,10 @@ final class KeySelection {
     private(set) var isComplete = false
 
     init(
-        _ context: RunContext, _ predicate: BoundPredicate, _ table: TableKey, visits: Int
+        _ context: RunContext, _ predicate: BoundPredicate, _ table: TableKey, visits: Int, measured: PlanStep? = nil
     ) throws(DatabaseError) {
+        self.measured = measured
+        selection = measured?.input.map { MeasuredSelection(below: $0) }
         self.context = context
         self.predicate = predicate
         self.table = table
@@ -90,16 +95,19 @@ final class KeySelection {
 
     func complete() throws(DatabaseError) {
         guard !isComplete else { return }
+        let start = measured == nil ? 0 : MonotonicClock.nanoseconds
+        defer { measured?.note(nanoseconds: MonotonicClock.nanoseconds &- start) }
         if let access = try IndexChoice.choose(predicate, try context.source.table(table), context.source) {
             try completeByIndex(access)
         } else {
-            for rowGroup in 0 ..< reader.rowGroupCount where !isKnown[rowGroup] { try evaluate(rowGroup) }
+            for rowGroup in 0 ..< reader.rowGroupCount where !isKnown[rowGroup] { try find(rowGroup) }
         }
         isComplete = true
     }
 
     private func completeByIndex(_ access: IndexAccess) throws(DatabaseError) {
-        let run = try SelectionRun(context, table, access: access, rest: access.rest, visits: access.count)
+        let run = try SelectionRun(
+            context, table, access: access, rest: access.rest, visits: access.count, measured: selection)
         try run.forEachRowGroup { (rows, words) throws(DatabaseError) in
             store(rows, words)
             return true
@@ -107,11 +115,19 @@ final class KeySelection {
     }
 
     private func evaluate(_ rowGroup: Int) throws(DatabaseError) {
+        let start = measured == nil ? 0 : MonotonicClock.nanoseconds
+        try find(rowGroup)
+        measured?.note(nanoseconds: MonotonicClock.nanoseconds &- start)
+    }
+
+    private func find(_ rowGroup: Int) throws(DatabaseError) {
         try context.watch?.check()
         isKnown[rowGroup] = true
         let (live, found) = (buffers.live.words, buffers.found.words)
         guard let rows = try reader.liveRows(rowGroup, into: live) else { return }
-        context.noteEvaluated(Selection.count(live, rows: rows.rowCount))
+        let candidates = Selection.count(live, rows: rows.rowCount)
+        context.noteEvaluated(candidates)
+        selection?.access.note(rows: candidates, nanoseconds: 0)
         try rootOperator().select(rows, live, into: found)
         Selection.formAnd(found, live, rows: rows.rowCount)
         store(rows, found)
@@ -120,12 +136,18 @@ final class KeySelection {
     private func rootOperator() throws(DatabaseError) -> Operator {
         if let root { return root }
         let rowsToCome = visits >= reader.rowGroupCount ? Int(reader.nextKey) : visits &* 8
-        let made = try OperatorBuilder(context: context).make(predicate, table, visits: rowsToCome)
+        let made =
+            if let selection {
+                try selection.makeFilter(context, predicate, table, visits: rowsToCome) ?? ConstantOperator(true)
+            } else {
+                try OperatorBuilder(context: context).make(predicate, table, visits: rowsToCome)
+            }
         root = made
         return made
     }
 
     private func store(_ rows: RowGroupRows, _ words: UnsafePointer<UInt64>) {
+        measured?.note(rows: Selection.count(words, rows: rows.rowCount), nanoseconds: 0)
         let shift = UInt64(rows.firstKey & 63)
         let first = Int(rows.firstKey >> 6)
         for index in 0 ..< Selection.wordCount(rows.rowCount) {

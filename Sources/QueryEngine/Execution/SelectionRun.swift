@@ -13,17 +13,35 @@ struct SelectionRun {
     private let filter: Operator?
     private let candidates: SelectionBuffer
     private let found: SelectionBuffer
+    /// Where the query is measured: the step that gives the candidates.
+    private let measured: PlanStep?
 
     init(
-        _ context: RunContext, _ table: TableKey, access: IndexAccess?, rest: BoundPredicate, visits: Int
+        _ context: RunContext, _ table: TableKey, access: IndexAccess?, rest: BoundPredicate, visits: Int,
+        measured: MeasuredSelection? = nil
     ) throws(DatabaseError) {
         let reader = try context.reader(table)
-        let keys = try access.map { access throws(DatabaseError) in try access.keys(reader.view, context.source) }
-        try self.init(context, reader, keys: keys, filter: Self.makeFilter(context, table, rest, visits: visits))
+        var keys = try access.map { access throws(DatabaseError) in
+            guard let step = measured?.access else { return try access.keys(reader.view, context.source) }
+            return try step.measure({ _ in 0 }) { () throws(DatabaseError) in
+                try access.keys(reader.view, context.source)
+            }
+        }
+        if case .constant(false) = rest { keys = [] }
+        let filter =
+            if let measured {
+                try measured.makeFilter(context, rest, table, visits: visits)
+            } else {
+                try Self.makeFilter(context, table, rest, visits: visits)
+            }
+        self.init(context, reader, keys: keys, filter: filter, measured: measured?.access)
     }
 
     /// `keys` ascend strictly.
-    init(_ context: RunContext, _ reader: TableReader, keys: [Int64]?, filter: Operator?) throws(DatabaseError) {
+    init(
+        _ context: RunContext, _ reader: TableReader, keys: [Int64]?, filter: Operator?, measured: PlanStep? = nil
+    ) {
+        self.measured = measured
         self.context = context
         self.reader = reader
         self.keys = keys
@@ -77,6 +95,7 @@ struct SelectionRun {
         _ rows: RowGroupRows, _ body: (RowGroupRows, UnsafePointer<UInt64>) throws(DatabaseError) -> Bool
     ) throws(DatabaseError) -> Bool {
         try context.watch?.check()
+        measured?.note(rows: Selection.count(candidates.words, rows: rows.rowCount), nanoseconds: 0)
         guard let filter else { return try body(rows, candidates.words) }
         context.noteEvaluated(Selection.count(candidates.words, rows: rows.rowCount))
         try filter.select(rows, candidates.words, into: found.words)

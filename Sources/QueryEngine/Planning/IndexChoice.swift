@@ -7,56 +7,6 @@ import MotteColumns
 import MotteStorage
 import MotteValues
 
-struct IndexAccess {
-    enum Source {
-        case objects([Int64])
-        case column(ColumnKey, [Value])
-        /// What an index that is declared with the class answers.
-        case declared(TableIndex, [IndexQuestion])
-        /// What its index has between some bounds.
-        case ranges(ColumnKey, [ClosedRange<UInt64>])
-        /// The objects whose link column points to one of these.
-        case backlinks(PathStep, [Int64])
-    }
-
-    let source: Source
-    /// How many keys it gives; more than there are objects where one links twice.
-    let count: Int
-    let countIsExact: Bool
-    /// What is left to test.
-    let rest: BoundPredicate
-    let text: String
-    /// Keys that the choice had to read already.
-    fileprivate let known: [Int64]?
-
-    /// Ascending, each once.
-    func keys(_ view: TableView, _ source: RowSource) throws(DatabaseError) -> [Int64] {
-        var keys: [Int64] = []
-        if let known {
-            keys = known
-        } else {
-            switch self.source {
-            case .objects(let objects): keys = objects
-            case .column(let column, let values): try IndexChoice.lookUp(view, column, values, into: &keys)
-            case .declared(let index, let questions):
-                for question in questions { try view.keys(index, question, into: &keys) }
-            case .ranges(let column, let ranges): try view.indexKeys(column, in: ranges, into: &keys)
-            case .backlinks(let step, let targets):
-                let target = try source.table(step.target)
-                for key in targets {
-                    try target.backlinks(origin: step.origin, step.column, ObjectKey(key), into: &keys)
-                }
-            }
-        }
-        if case .objects = self.source {
-            var live: [Int64] = []
-            for key in keys where try view.locate(ObjectKey(key)) != nil { live.append(key) }
-            return live
-        }
-        return keys.ascending
-    }
-}
-
 enum IndexChoice {
     /// Fewer rows than this are always fetched by key.
     private static let few = 64
@@ -64,16 +14,52 @@ enum IndexChoice {
     private static let scanAdvantage = 4
     /// Paths are followed backwards from at most this many objects.
     private static let mostTargets = 256
+    /// A second index narrows what the first gives where it has at most so many times as many keys: reading these costs
+    /// less than looking at rows all over the class.
+    private static let narrowingAdvantage = 16
 
-    /// nil where scanning is better.
+    /// nil where scanning is better. `wanted` is how many of the first matches are enough; `isCount`: only how many
+    /// there are.
     static func choose(
-        _ predicate: BoundPredicate, _ view: TableView, _ source: RowSource
+        _ predicate: BoundPredicate, _ view: TableView, _ source: RowSource, wanted: Int? = nil, isCount: Bool = false
+    ) throws(DatabaseError) -> IndexAccess? {
+        guard let access = try cheapest(predicate, view, source, isCount: isCount) else { return nil }
+        if let wanted, try scanFinds(wanted, predicate, before: access, view, source) { return nil }
+        return access
+    }
+
+    /// Whether a scan meets so many matches before an index has given all of its keys. Of few keys it is not asked.
+    private static func scanFinds(
+        _ wanted: Int, _ predicate: BoundPredicate, before access: IndexAccess, _ view: TableView, _ source: RowSource
+    ) throws(DatabaseError) -> Bool {
+        guard access.count > manyKeys, wanted < access.count / scanAdvantage else { return false }
+        let fraction = Estimator(source).fraction(predicate, of: view.key)
+        guard fraction > 0 else { return false }
+        // Matches may lie closer together behind than in front.
+        return Double(wanted) / fraction * Double(scanAdvantage) < Double(access.count)
+    }
+
+    /// Reading and sorting more keys than this takes longer than looking at statistics.
+    private static let manyKeys = 4_096
+
+    private static func cheapest(
+        _ predicate: BoundPredicate, _ view: TableView, _ source: RowSource, isCount: Bool
     ) throws(DatabaseError) -> IndexAccess? {
         var parts = [predicate]
         if case .and(let inner) = predicate { parts = inner }
         var best: (access: Found, index: Int)?
+        var others: [(access: Found, index: Int)] = []
         for (index, part) in parts.enumerated() {
-            guard let found = try find(part, view, source), found.count < best?.access.count ?? .max else { continue }
+            // Following links backwards takes a look-up for each object they lead to.
+            if let best, best.access.count <= few * scanAdvantage, !best.access.isBacklinks, followsLinks(part) {
+                continue
+            }
+            guard let found = try find(part, view, source) else { continue }
+            guard found.count < best?.access.count ?? .max else {
+                others.append((found, index))
+                continue
+            }
+            if let best { others.append(best) }
             best = (found, index)
             if found.count == 0 { break }
         }
@@ -87,13 +73,50 @@ enum IndexChoice {
         var rest = parts
         // Where values only share what the index keeps of them, the rows are looked at.
         if best.access.isExact { rest.remove(at: best.index) }
-        // Without anything left to test a count needs no keys at all, so an index always wins then.
-        guard rest.isEmpty || best.access.count <= few || best.access.count * scanAdvantage <= view.liveCount else {
+        // Without anything left to test a count needs no keys at all, so an index always wins then; and testing where
+        // links lead takes longer than reading who links.
+        let isDirect = rest.isEmpty && (isCount || best.access.isBacklinks)
+        guard isDirect || best.access.count <= few || best.access.count * scanAdvantage <= view.liveCount else {
             return nil
+        }
+        if best.access.count > few, best.access.known == nil, best.access.targets == nil,
+            let second = others.min(by: { $0.access.count < $1.access.count }), second.access.known == nil,
+            second.access.targets == nil,
+            second.access.count <= min(best.access.count * narrowingAdvantage, view.liveCount / scanAdvantage)
+        {
+            return narrowed(parts, best, second, view, source)
         }
         return IndexAccess(
             source: best.access.source, count: best.access.count, countIsExact: best.access.countIsExact,
-            rest: Self.conjunction(rest), text: PlanText.text(parts[best.index]), known: best.access.known)
+            rest: Self.conjunction(rest), text: PlanText.text(parts[best.index]), targets: best.access.targets,
+            known: best.access.known)
+    }
+
+    private static func followsLinks(_ part: BoundPredicate) -> Bool {
+        switch part {
+        case .comparison(_, let inner): followsLinks(inner)
+        case .link, .anyObject: true
+        default: false
+        }
+    }
+
+    /// By two indexes.
+    private static func narrowed(
+        _ parts: [BoundPredicate], _ first: (access: Found, index: Int), _ second: (access: Found, index: Int),
+        _ view: TableView, _ source: RowSource
+    ) -> IndexAccess {
+        let both = [parts[first.index], parts[second.index]]
+        let fraction = Estimator(source).fractions(both, of: view.key)[1]
+        let expected = min(first.access.count, Int((fraction * Double(view.liveCount)).rounded()))
+        var rest: [BoundPredicate] = []
+        for (index, part) in parts.enumerated() {
+            if index == first.index, first.access.isExact { continue }
+            if index == second.index, second.access.isExact { continue }
+            rest.append(part)
+        }
+        return IndexAccess(
+            source: .both(first.access.source, second.access.source), count: max(1, expected), countIsExact: false,
+            rest: conjunction(rest), text: both.map { PlanText.text($0) }.joined(separator: " AND "), known: nil)
     }
 
     private static func conjunction(_ parts: [BoundPredicate]) -> BoundPredicate {
@@ -201,8 +224,11 @@ enum IndexChoice {
         var count: Int
         var countIsExact: Bool
         var known: [Int64]?
+        var targets: (step: PathStep, predicate: BoundPredicate, count: Int)?
         /// False where there may be keys of objects that do not pass.
         var isExact = true
+
+        var isBacklinks: Bool { if case .backlinks = source { true } else { false } }
     }
 
     private static func find(
@@ -218,15 +244,39 @@ enum IndexChoice {
             guard let values = test.equalValues(type) else { return nil }
             return view.hasIndex(column) ? try count(view, column, values) : try declared(view, column, values)
         case .link(let step, let inner, nullPasses: false):
-            let target = try source.table(step.target)
-            guard let access = try choose(inner, target, source), access.count <= mostTargets,
-                case .constant(true) = access.rest
-            else { return nil }
-            return try backlinks(step, try access.keys(target, source), source)
+            guard let keys = try targets(step, inner, view, source) else { return nil }
+            var found = try backlinks(step, keys, source)
+            found.targets = (step, inner, keys.count)
+            return found
         case .anyObject(let step, .object(let keys)) where step.kind == .list && keys.count <= mostTargets:
             return try backlinks(step, keys, source)
         default: return nil
         }
+    }
+
+    /// The objects behind a link that pass, where they are few: by an index, or by looking at their class where that
+    /// is smaller than this one and few are expected.
+    private static func targets(
+        _ step: PathStep, _ inner: BoundPredicate, _ view: TableView, _ source: RowSource
+    ) throws(DatabaseError) -> [Int64]? {
+        let target = try source.table(step.target)
+        let access = try choose(inner, target, source)
+        if let access, case .constant(true) = access.rest {
+            return access.count <= mostTargets ? try access.keys(target, source) : nil
+        }
+        // Looked at once more by the test of links where there turn out to be many.
+        let rows = access?.count ?? target.liveCount
+        guard rows * scanAdvantage <= view.liveCount else { return nil }
+        let expected = Estimator(source).fraction(inner, of: step.target) * Double(target.liveCount)
+        guard expected <= Double(mostTargets / 2) else { return nil }
+        let run = try SelectionRun(
+            RunContext(source), step.target, access: access, rest: access?.rest ?? inner, visits: rows)
+        var keys: [Int64] = []
+        try run.forEachRowGroup { rows, words in
+            Selection.appendKeys(words, rows: rows.rowCount, first: rows.firstKey, to: &keys)
+            return keys.count <= mostTargets
+        }
+        return keys.count <= mostTargets ? keys : nil
     }
 
     private static func targets(_ test: ColumnTest) -> [Int64]? {

@@ -191,6 +191,11 @@ package struct PredicateText {
         return name.lowercased() + "(" + content + ")"
     }
 
+    /// The same without the clause's name.
+    static func planDetail(_ clause: Ordering.Clause, _ arguments: Arguments) -> String {
+        PredicateText(arguments).parts(clause).1
+    }
+
     // MARK: Words
 
     private func text(_ value: Value) -> String {

@@ -87,6 +87,8 @@ package final class Catalog: Sendable {
     private let tableIndexes: [TableKey: [TableIndex]]
     private let indexesByKey: [IndexKey: TableIndex]
     let hasUnknownIndexes: Bool
+    /// What the planner knows of the classes while this is their schema.
+    let samples = TableSamples()
 
     init(schemaVersion: UInt64, changedIn: UInt64, nextTableKey: UInt32, nextIndexKey: UInt32, tables: [StoredTable]) {
         self.schemaVersion = schemaVersion

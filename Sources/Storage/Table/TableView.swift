@@ -40,6 +40,8 @@ package final class TableView {
     package var type: ObjectType { layout.type }
     package var liveCount: Int { Int((writer?.state ?? directory.state).liveCount) }
     package var nextKey: Int64 { (writer?.state ?? directory.state).nextKey }
+    /// The last commit that touched the table; of a write the one before it.
+    var modifiedIn: UInt64 { (writer?.state ?? directory.state).modifiedIn }
     package var rowGroupSize: Int { writer?.rowGroupSize ?? directory.rowGroupSize }
     package var rowGroupCount: Int { writer?.rowGroupCount ?? directory.rowGroupCount }
 
@@ -167,6 +169,14 @@ package final class TableView {
             view.aux = target.rawValue
         }
         return view
+    }
+
+    /// Whether the value is kept outside of its chunk.
+    func isLongText(slot: Int, at place: RowLocation) throws(DatabaseError) -> Bool {
+        if case .values(let builder)? = writer?.overlay(place.rowGroup)?.columns[slot]?.storage {
+            return builder.isLong(place.slot)
+        }
+        return try uncheckedChunk(slot, place.rowGroup).longReference(place.slot) != nil
     }
 
     @inline(never)

@@ -49,7 +49,10 @@ struct QueryCommand: ParsableCommand {
             let type = try objectType(className, in: session)
             guard let table = type.tableKey else { return }
             let (query, values) = try parameters.apply(to: text, arguments, in: session)
-            if try ParsedQuery.parse(query).grouping != nil { return try printGroups(query, values, session) }
+            if try ParsedQuery.parse(query).grouping != nil {
+                if explain { return try printPlan(of: try session.objects(className).groups(query, values)) }
+                return try printGroups(query, values, session)
+            }
             let prepared = try session.query(table, query, values)
             try refuseArrowOnTerminal()
             if explain { return try printPlan(prepared, session) }
@@ -78,11 +81,11 @@ struct QueryCommand: ParsableCommand {
     }
 
     private func printGroups(_ query: String, _ values: Arguments, _ session: Session) throws(DatabaseError) {
-        guard [explain, sum != nil, avg != nil, min != nil, max != nil, columns != nil].allSatisfy({ !$0 }) else {
+        guard [sum != nil, avg != nil, min != nil, max != nil, columns != nil].allSatisfy({ !$0 }) else {
             throw DatabaseError(
                 .invalidArgument,
                 "groups say themselves which columns they have: put aggregates behind GROUP(...), and leave out "
-                    + "--columns, --explain, --sum, --avg, --min and --max")
+                    + "--columns, --sum, --avg, --min and --max")
         }
         let groups = try session.objects(className).groups(query, values)
         if count { return printLine("\(try groups.count())") }
@@ -101,6 +104,9 @@ struct QueryCommand: ParsableCommand {
     }
 
     private func printPlan(_ query: PreparedQuery, _ session: Session) throws {
+        let report = try query.results().explain(isAnalyzed: true)
+        // As plain values, for programs.
+        if output.value == .json || output.value == .jsonl { return printLine(report.json) }
         printLine(try query.explain())
         let before = session.counters.read()
         let matches = try query.count()
@@ -110,6 +116,12 @@ struct QueryCommand: ParsableCommand {
                 + "\(after.rowsEvaluated - before.rowsEvaluated), index look-ups "
                 + "\(after.indexLookups - before.indexLookups)"
         )
+        printLine(report.text)
+    }
+
+    private func printPlan(of groups: LiveGroups) throws {
+        let report = try groups.explain(isAnalyzed: true)
+        printLine(output.value == .json || output.value == .jsonl ? report.json : report.text)
     }
 
     private func printRows(_ results: LiveResults, _ rows: RowText) throws(DatabaseError) {

@@ -197,7 +197,7 @@ final class Shell {
         switch statement {
         case .select(let name, let columns, let query): try select(name, columns, query)
         case .total(let name, let operation, let property, let query): try total(name, operation, property, query)
-        case .explain(let name, let query): printLine(try prepared(name, query).explain())
+        case .explain(let name, let query, let isAnalyzed): try explain(name, query, isAnalyzed)
         case .insert(let name, let json):
             let type = try objectType(name, in: session)
             try Edit.run(session) { () throws(DatabaseError) in
@@ -220,11 +220,30 @@ final class Shell {
 
     func prepared(_ name: String, _ text: String) throws(DatabaseError) -> PreparedQuery {
         _ = try objectType(name, in: session)
+        let (query, arguments) = try withParameters(text)
+        return try session.query(try session.tableKey(name), query, arguments)
+    }
+
+    /// With the values that `.param` has given.
+    private func withParameters(_ text: String) throws(DatabaseError) -> (query: String, arguments: Arguments) {
         var named = NamedParameters(first: 0)
         let query = named.rewrite(text, known: Set(parameters.keys))
         var values: [Value] = []
         for name in named.names { values.append(try TypedText.value(parameters[name] ?? "", in: session)) }
-        return try session.query(try session.tableKey(name), query, Arguments(values))
+        return (query, Arguments(values))
+    }
+
+    /// The plan in one line and as a tree; of groups the tree.
+    private func explain(_ name: String, _ text: String, _ isAnalyzed: Bool) throws(DatabaseError) {
+        _ = try objectType(name, in: session)
+        let (query, arguments) = try withParameters(text)
+        if try ParsedQuery.parse(query).grouping != nil {
+            let groups = try session.objects(name).groups(query, arguments)
+            return printLine(try groups.explain(isAnalyzed: isAnalyzed).text)
+        }
+        let prepared = try prepared(name, text)
+        printLine(try prepared.explain())
+        printLine(try prepared.results().explain(isAnalyzed: isAnalyzed).text)
     }
 
     private func select(_ name: String, _ columns: String?, _ query: String) throws(DatabaseError) {

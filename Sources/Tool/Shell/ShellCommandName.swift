@@ -18,7 +18,8 @@ enum ShellCommandName: String, CaseIterable {
           select name, friend.city from Person where age > 30 SORT(name ASC) LIMIT(10);
           select count(*) from Person;     also sum, avg, min and max of a property
           Person age > 30;                 the same as select * from Person where age > 30
-          count Person age > 30;           explain Person age > 30;
+          count Person age > 30;
+          explain Person age > 30;         how it would be found; explain analyze Person ... runs it
           insert into Person {"name": "Ada", "age": 36};
           update Person set age = 37, name = "Ada L." where id == 7;
           delete from Person where age < 0;

@@ -1,7 +1,8 @@
 /// A statement of the shell: what is to be done with which class, and the query that says with which objects.
 ///
 ///     select name, friend.city from Person where age > 30 SORT(name ASC) LIMIT(10);
-///     select avg(age) from Person;      count Person age > 30;      explain Person age > 30;      Person;
+///     select avg(age) from Person;      count Person age > 30;      Person;
+///     explain Person age > 30;          explain analyze Person age > 30 GROUP(city) COUNT;
 ///     insert into Person {"name": "Ada"};
 ///     update Person set age = 37, name = "Ada L." where id == 7;      delete from Person where age < 0;
 ///     begin;  commit;  rollback;
@@ -12,7 +13,7 @@ import MotteValues
 enum Statement {
     case select(className: String, columns: String?, query: String)
     case total(className: String, operation: AggregateOperation, property: String?, query: String)
-    case explain(className: String, query: String)
+    case explain(className: String, query: String, isAnalyzed: Bool)
     case insert(className: String, json: String)
     case update(className: String, values: [(name: String, text: String)], query: String)
     case delete(className: String, query: String)
@@ -39,7 +40,10 @@ enum Statement {
         case "count":
             let name = try className(&words)
             return .total(className: name, operation: .count, property: nil, query: query(&words))
-        case "explain": return .explain(className: try className(&words), query: query(&words))
+        case "explain":
+            // A class may be called so.
+            let isAnalyzed = try !isClass("analyze") && words.skip("analyze")
+            return .explain(className: try className(&words), query: query(&words), isAnalyzed: isAnalyzed)
         case "insert":
             _ = words.skip("into")
             let name = try className(&words)

@@ -1152,6 +1152,34 @@ static motte_status need_groups(cursor *in, motte_groups **groups) {
     return MOTTE_OK;
 }
 
+/* A part of how a collection, or groups of it, would be found, with single spaces between the words of the table. */
+static motte_status expect_steps(cursor *in) {
+    uint32_t flags = 0;
+    motte_coll *coll;
+    motte_groups *groups;
+    motte_buf text;
+    if (accept(in, "analyzed")) flags |= MOTTE_EXPLAIN_ANALYZE;
+    if (accept(in, "json")) flags |= MOTTE_EXPLAIN_JSON;
+    if (accept(in, "groups")) {
+        TRY(need_groups(in, &groups));
+        TRY(motte_groups_explain(groups, flags, &text));
+    } else {
+        need(in, "of");
+        TRY(need_collection(in, &coll));
+        TRY(motte_coll_explain(coll, flags, &text));
+    }
+    char *actual = case_format("%s", text.data), *end = actual;
+    motte_buf_dispose(&text);
+    for (const char *at = actual; *at != 0; at++) {
+        int is_space = *at == ' ' || *at == '\n';
+        if (!is_space || (end > actual && end[-1] != ' ')) *end++ = is_space ? ' ' : *at;
+    }
+    *end = 0;
+    need(in, "has");
+    if (!strstr(actual, need_text(in))) case_fail("is `%s`", actual);
+    return MOTTE_OK;
+}
+
 /* The values of all groups, one group after another, by rows; whole columns and finding by keys agree. */
 static motte_status expect_groups(cursor *in) {
     motte_groups *groups;
@@ -1574,6 +1602,7 @@ static motte_status expect(cursor *in) {
     if (accept(in, "section-keys")) return expect_section_keys(in);
     if (accept(in, "groups")) return expect_groups(in);
     if (accept(in, "group-columns")) return expect_group_columns(in);
+    if (accept(in, "steps")) return expect_steps(in);
     if (accept(in, "section-of")) return expect_section_of(in);
     if (accept(in, "place")) return expect_place(in);
     if (accept(in, "counter")) return expect_counter(in);

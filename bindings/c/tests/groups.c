@@ -19,6 +19,7 @@ int main(void) {
     struct ArrowArrayStream stream;
     motte_value value, values[4];
     motte_key row = 0;
+    motte_buf shown;
     motte_str name;
     motte_type type;
     uint32_t flags;
@@ -49,6 +50,16 @@ int main(void) {
     STATUS(MOTTE_E_WRONG_TYPE, group(tags, "GROUP() COUNT", &groups));
 
     MUST(group(all, "GROUP(name) COUNT, MIN(n) AS least", &groups));
+    MUST(motte_groups_explain(groups, MOTTE_EXPLAIN_ANALYZE, &shown));
+    CHECK(strstr(shown.data, "group GROUP(name) COUNT, MIN(n) AS least") != NULL &&
+          strstr(shown.data, "in all") != NULL);
+    motte_buf_dispose(&shown);
+    MUST(motte_coll_explain(all, MOTTE_EXPLAIN_JSON, &shown));
+    CHECK(strstr(shown.data, "\"analyzed\": false") != NULL && strstr(shown.data, "\"nanoseconds\"") == NULL);
+    motte_buf_dispose(&shown);
+    STATUS(MOTTE_E_UNKNOWN_FLAG, motte_coll_explain(all, 0x4, &shown));
+    STATUS(MOTTE_E_UNKNOWN_FLAG, motte_groups_explain(groups, 0x8, &shown));
+    CHECK(shown.data == NULL && shown.size == 0);
     CHECK(motte_handle_kind(groups) == MOTTE_HANDLE_GROUPS);
     MUST(motte_groups_column(groups, 2, &name, &type, &flags, &target));
     CHECK(name.size == 5 && memcmp(name.data, "least", 5) == 0 && type == MOTTE_TYPE_INT && target == 0);
@@ -76,6 +87,7 @@ int main(void) {
     /* A sum that does not fit is an error of every look. */
     MUST(group(all, "GROUP(name) SUM(n)", &large));
     STATUS(MOTTE_E_OVERFLOW, motte_groups_count(large, &count));
+    STATUS(MOTTE_E_OVERFLOW, motte_groups_explain(large, MOTTE_EXPLAIN_ANALYZE, &shown));
     MUST(motte_observe_groups(large, 0, NULL, NULL, NULL, &token));
     STATUS(MOTTE_E_OVERFLOW, motte_realm_refresh(realm, NULL));
     motte_release(token);

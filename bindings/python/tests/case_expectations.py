@@ -1,6 +1,7 @@
 """What conformance cases expect."""
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -85,6 +86,18 @@ class Expectations(CaseState):
             if groups.find(*keys) is None:
                 raise CaseFailure(f"find() does not find {keys}")
         self.equal(cursor, rows)
+
+    def _steps(self, cursor: Cursor) -> None:
+        analyze, as_json = cursor.accept("analyzed"), cursor.accept("json")
+        if cursor.accept("groups"):
+            plan = self._grouped(cursor).explain(analyze=analyze)
+        else:
+            cursor.need("of")
+            plan = self.collection(cursor).explain(analyze=analyze)
+        cursor.need("has")
+        actual = " ".join((json.dumps(plan.to_dict()) if as_json else str(plan)).split())
+        if cursor.in_backquotes() not in actual:
+            raise CaseFailure(f"is `{actual}`")
 
     def _group_columns(self, cursor: Cursor) -> None:
         self.equal(cursor, list(self._grouped(cursor).columns))

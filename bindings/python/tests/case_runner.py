@@ -299,6 +299,7 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
         ("parent", ObjectSteps._parent), ("section-keys", ObservingSteps._section_keys),
         ("section-of", ObservingSteps._section_of), ("place", ObservingSteps._place),
         ("groups", Expectations._groups), ("group-columns", Expectations._group_columns),
+        ("steps", Expectations._steps),
         ("changes", ObservingSteps._changes), ("query", Expectations._query), ("queued", ObservingSteps._queued),
         ("counter", Expectations._counter), ("schema", Expectations._schema), ("in-write", Expectations._in_write),
         ("same", Expectations._same),

@@ -105,10 +105,16 @@ extension Executor {
         if !onlySorts { return try groups(grouping, of: try keys()) }
         let maker = GroupBatchMaker(try context.reader(query.table))
         let run = try GroupRun(context, grouping, capacity: maker.capacity)
+        var groupNanoseconds: Int64 = 0
+        let isMeasured = measured != nil
+        let start = isMeasured ? MonotonicClock.nanoseconds : 0
         try self.run(try plan()).forEachRowGroup { rows, words throws(DatabaseError) in
+            let before = isMeasured ? MonotonicClock.nanoseconds : 0
+            defer { if isMeasured { groupNanoseconds += MonotonicClock.nanoseconds &- before } }
             if let batch = maker.batch(rows, words) { try run.add(batch) }
             return true
         }
+        measured?.noteSelection(since: start &+ groupNanoseconds)
         return try run.finish()
     }
 

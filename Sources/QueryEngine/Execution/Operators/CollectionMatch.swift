@@ -142,14 +142,16 @@ final class InverseOperator: Operator {
     private var keys: [Int64] = []
 
     init(
-        _ context: RunContext, _ step: PathStep, isList: Bool, _ inner: BoundPredicate, visits: Int
+        _ context: RunContext, _ step: PathStep, isList: Bool, _ inner: BoundPredicate, visits: Int,
+        measured: PlanStep? = nil
     ) throws(DatabaseError) {
         self.context = context
         self.step = step
         self.isList = isList
         let origin = try context.reader(step.target)
         looksUp = InverseLookup.pays(visits: visits, linking: origin)
-        linking = try KeySelection(context, inner, step.target, visits: looksUp ? visits &* 4 : Int(origin.nextKey))
+        linking = try KeySelection(
+            context, inner, step.target, visits: looksUp ? visits &* 4 : Int(origin.nextKey), measured: measured)
         targetCount = try context.reader(step.origin).nextKey
     }
 
@@ -201,8 +203,10 @@ enum InverseLookup {
     private static let rowsPerLookup = 100
 
     static func pays(visits: Int, linking: TableReader) -> Bool {
-        visits < Int(linking.nextKey) / rowsPerLookup
+        pays(visits: visits, nextKey: linking.nextKey)
     }
+
+    static func pays(visits: Int, nextKey: Int64) -> Bool { visits < Int(nextKey) / rowsPerLookup }
 
     /// Every link of the step's column: its target, and the object it belongs to. `among` nil takes all live objects.
     static func forEachLink(

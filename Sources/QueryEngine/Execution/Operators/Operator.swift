@@ -49,6 +49,8 @@ package final class RunContext {
 /// Predicates to operators.
 struct OperatorBuilder {
     let context: RunContext
+    /// Where the query is measured: the steps of what is looked up beside the rows.
+    var lookups: MeasuredLookups?
 
     /// `visits` is about how many rows of the table will be asked for: whether it pays to look at whole tables first.
     func make(_ predicate: BoundPredicate, _ table: TableKey, visits: Int) throws(DatabaseError) -> Operator {
@@ -73,7 +75,8 @@ struct OperatorBuilder {
                 return ObjectListOperator(
                     reader, step.column, try selection(inner, step.target, visits: visits &* 4))
             }
-            return try InverseOperator(context, step, isList: isList, inner, visits: visits)
+            return try InverseOperator(
+                context, step, isList: isList, inner, visits: visits, measured: lookups?.next())
         case .aggregate(let aggregate): return try AggregateOperator(context, reader, aggregate, visits: visits)
         case .geo(let test): return try GeoOperator(reader, test)
         case .arithmetic(let left, let test, let right):
@@ -91,6 +94,6 @@ struct OperatorBuilder {
     }
 
     func selection(_ predicate: BoundPredicate, _ table: TableKey, visits: Int) throws(DatabaseError) -> KeySelection {
-        try KeySelection(context, predicate, table, visits: visits)
+        try KeySelection(context, predicate, table, visits: visits, measured: lookups?.next())
     }
 }

@@ -24,6 +24,7 @@ from .exchange import ImportCounts, csv_schema, dump_schema, sqlite_notes, sqlit
 from .fields import Float32, Index, Int8, Int16, Int32, Mixed, backlinks, field, index
 from .geo import GeoBox, GeoCircle, GeoPolygon
 from .handover import Reference
+from .explain import QueryPlan, QueryPlanStep
 from .groups import (
     Aggregate, Group, GroupBy, Groups, avg, by, count, max, median, min, percentile, stddev, sum, var,
 )
@@ -58,7 +59,8 @@ __all__ = [
     "Error", "Float32", "GeoBox", "GeoCircle", "GeoPolygon", "Group", "GroupBy", "Groups", "ImportCounts", "Index",
     "Int16",
     "Int32", "Int8", "List", "Map", "Migration", "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Page",
-    "Plan", "Predicate", "PreparedQuery", "ProjectedCollection", "Projection", "PropertyChange", "Reader",
+    "Plan", "Predicate", "PreparedQuery", "ProjectedCollection", "Projection", "PropertyChange", "QueryPlan",
+    "QueryPlanStep", "Reader",
     "RealmFileSchema", "Reference", "Report", "Results", "Section", "SectionChanges", "Sections", "Set", "Space",
     "Write", "avg", "backlinks", "by", "compact", "convert", "converter", "count", "csv_schema", "delete",
     "dump_schema", "errors", "exists", "field", "index", "library_version", "max", "median", "min", "open",

@@ -113,6 +113,9 @@ class Coll:
         errors.check(lib.motte_coll_to_results(self.handle, place))
         return Coll(own(place))
 
+    def explain(self, flags: int) -> str:
+        return explained(lib.motte_coll_explain, self.handle, flags)
+
     def filter(self, text: str, arguments: Values) -> Coll:
         place, content = out("motte_coll"), utf8(text)
         errors.check(lib.motte_coll_filter(
@@ -320,6 +323,12 @@ class Coll:
 
 
 # ------------------------------------------------------------------------------------------------ query
+
+
+def explained(function: Any, handle: Any, flags: int) -> str:
+    buffer = ffi.new("motte_buf *")
+    errors.check(function(handle, flags, buffer))
+    return take_text(buffer)
 
 
 class Query:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional
 
 from . import errors
-from ._coll import Coll
+from ._coll import Coll, explained
 from ._convert import Cells, Maker, Values, utf8
 from ._ffi import NULL, ffi, lib
 from ._handles import out, own
@@ -53,6 +53,9 @@ class NativeGroups:
         place = ffi.new("size_t *")
         errors.check(lib.motte_groups_count(self.handle, place))
         return int(place[0])
+
+    def explain(self, flags: int) -> str:
+        return explained(lib.motte_groups_explain, self.handle, flags)
 
     def find_column(self, name: str) -> Optional[int]:
         place, content = ffi.new("size_t *"), utf8(name)

@@ -16,6 +16,7 @@ from ._ffi import ffi
 from ._groups import Column, NativeGroups
 from ._protocols import AnyObjects
 from ._querytext import name_text
+from .explain import QueryPlan
 from .notifications import Changes, ChangeStream, Observation, collection_changes, observe_collection
 
 if TYPE_CHECKING:
@@ -293,6 +294,10 @@ class Groups(Sequence[Group]):
     def column(self, name: str) -> list[Any]:
         """One column of all groups."""
         return self._native.values(self._column(name), 0, len(self), self._collection._database._object)
+
+    def explain(self, *, analyze: bool = False) -> QueryPlan:
+        """How the groups would be made now; with `analyze` they are made, to see what each step takes."""
+        return QueryPlan(self._native.explain, analyze)
 
     def freeze(self) -> Groups:
         """As they are now, for ever and for every thread; within a write as they were before that."""

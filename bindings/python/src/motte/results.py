@@ -21,6 +21,7 @@ from .converters import Converter
 from .elements import Elements
 from .frames import Frames
 from .groups import GroupBy, Groups
+from .explain import QueryPlan
 from .notifications import (
     Changes, ChangeStream, Observation, SectionChanges, collection_changes, observe_collection,
 )
@@ -143,6 +144,11 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
         """The objects put together by keys: `group_by("city").count()`, `group_by("origin.name",
         month=motte.by("time", "month")).agg(delay=motte.avg("arr_delay"))`. Without keys all are one group."""
         return GroupBy(self, keys, named)
+
+    def explain(self, *, analyze: bool = False) -> QueryPlan:
+        """How the elements would be found now: a tree of steps with the rows that are expected behind each. With
+        `analyze` the query is run, to see how many there are and how long each step takes. See docs/explain.md."""
+        return QueryPlan(self._coll.explain, analyze)
 
     # -------------------------------------------------------------------------------------------- observing
 
