@@ -1,6 +1,6 @@
-/// Small commits, durable or relaxed, of Motte and of SQLite in turns of a few, so that both meet the same machine: W3, W3i
-/// and W3t after loading and building the index, then W3 again after W13 and W14. Prints medians, their ratio, and what
-/// of each commit was the processor's time.
+/// Small commits, durable or relaxed, of Motte and of SQLite in turns of a few, so that both meet the same machine:
+/// W3, W3i and W3t after loading and building the index, then W3 again after W13 and W14. Prints medians, their
+/// ratio, and what of each commit was the processor's time.
 import Glibc
 
 struct CommitPairs {

@@ -1,5 +1,5 @@
-/// Queries of issue-sized tables: Motte, SQLite with one thread, and loops over plain columns in memory (`PlainColumns`),
-/// in turns; the best of many rounds of each, because other work on the machine only ever adds.
+/// Queries of issue-sized tables: Motte, SQLite with one thread, and loops over plain columns in memory
+/// (`PlainColumns`), in turns; the best of many rounds of each, because other work on the machine only ever adds.
 ///
 /// All three have to give the same answer, or the run is void.
 import Glibc

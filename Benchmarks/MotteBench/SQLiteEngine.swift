@@ -1,5 +1,5 @@
-/// SQLite in WAL mode, prepared statements throughout; with full synchronisation, or beside commits that are not flushed
-/// with `synchronous=NORMAL`.
+/// SQLite in WAL mode, prepared statements throughout; with full synchronisation, or beside commits that are not
+/// flushed with `synchronous=NORMAL`.
 import CSQLite
 import Glibc
 

@@ -1,5 +1,5 @@
-// What applying a batch makes of two values of a mixed property: the edits that lead from one to the other, also of maps
-// with very many keys, and of keys that Swift takes for the same text.
+// What applying a batch makes of two values of a mixed property: the edits that lead from one to the other, also of
+// maps with very many keys, and of keys that Swift takes for the same text.
 import MotteSchemaModel
 import MotteValues
 import TestSupport

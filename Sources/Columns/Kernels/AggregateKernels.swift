@@ -54,8 +54,8 @@ package enum AggregateKernels {
         summary.highest = max(summary.highest, chunk.reference &+ Int64(highest))
     }
 
-    /// Float and double columns. Without `bounds` only the sum and the count are right. Rows that are all there are added
-    /// in eight sums side by side, each of which waits for none of the others.
+    /// Float and double columns. Without `bounds` only the sum and the count are right. Rows that are all there are
+    /// added in eight sums side by side, each of which waits for none of the others.
     package static func addDoubles(
         _ chunk: ColumnChunk, _ selection: UnsafePointer<UInt64>?, bounds: Bool, to summary: inout DoubleSummary
     ) {

@@ -3,8 +3,8 @@
 /// One loop per width serves every operator: `a < c` is the range below c, `a == c` a range of one value, `a != c` its
 /// complement. An unsigned value lies in [low, high] just when `value - low <= high - low`, one comparison. Comparison
 /// results are all-ones lanes: each step keeps the bit of its rows (`mask & weights`), and a word is gathered by oring
-/// lanes together, since the portable instruction set of SwiftPM builds has no better way that Swift can name. Bytes, which most numbers
-/// are kept as and the hashes of all texts are, go through C, which has one.
+/// lanes together, since the portable instruction set of SwiftPM builds has no better way that Swift can name. Bytes,
+/// which most numbers are kept as and the hashes of all texts are, go through C, which has one.
 ///
 /// Concrete on purpose: SIMD operators in generic code are not turned into instructions.
 import CMotteShim

@@ -1,7 +1,7 @@
-/// What a query may compute of a text before it compares: `length(trim(name)) > 3`, `lower(substr(name, 1, 2)) == 'ab'`.
+/// What a query may compute of a text before it compares: `length(trim(name)) > 3`, `lower(substr(name, 1, 2)) == 'a'`
 ///
-/// Characters are Unicode scalars, as in SQLite, so that nothing depends on tables of graphemes. Cases are those of each
-/// scalar by itself, as `[c]` has them, without a language. Of null and of what is no text a function is null.
+/// Characters are Unicode scalars, as in SQLite, so that nothing depends on tables of graphemes. Cases are those of
+/// each scalar by itself, as `[c]` has them, without a language. Of null and of what is no text a function is null.
 import MotteValues
 
 package enum TextFunction: Sendable, Equatable {

@@ -60,8 +60,8 @@ final class KeySelection {
         return bits[Int(key >> 6)] & (1 << UInt64(key & 63)) != 0
     }
 
-    /// Which of some links lead to passing keys, a bit for each; those that lead nowhere, -1, as `nullPasses` says. Of a
-    /// whole selection only.
+    /// Which of some links lead to passing keys, a bit for each; those that lead nowhere, -1, as `nullPasses` says.
+    /// Of a whole selection only.
     func select(
         _ links: UnsafePointer<Int64>, _ count: Int, nullPasses: Bool, into words: SelectionWords
     ) {

@@ -1,6 +1,7 @@
 /// `GROUP(...)` and what follows it.
 ///
-///     groups     := GROUP([key {, key}]) [aggregate {, aggregate}] [HAVING condition] {SORT(...) | LIMIT(...) | OFFSET(...)}
+///     groups     := GROUP([key {, key}]) [aggregate {, aggregate}] [HAVING condition] {clause}
+///     clause     := SORT(...) | LIMIT(...) | OFFSET(...)
 ///     key        := path [BY unit [IN zone]] [AS name]  unit: second minute hour day week month quarter year
 ///     aggregate  := (COUNT | function(path) | COUNT(DISTINCT path) | PERCENTILE(path, number)) [AS name]
 ///     function   := COUNT SUM AVG MIN MAX STDDEV VAR MEDIAN

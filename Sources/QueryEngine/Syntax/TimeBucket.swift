@@ -1,5 +1,5 @@
-/// Spans of the calendar that times are grouped by, in UTC or as the clocks of a zone show it. Weeks begin on Monday, quarters in January, April, July and
-/// October.
+/// Spans of the calendar that times are grouped by, in UTC or as the clocks of a zone show it. Weeks begin on Monday,
+/// quarters in January, April, July and October.
 import MotteValues
 
 package enum TimeBucket: String, Sendable, CaseIterable {

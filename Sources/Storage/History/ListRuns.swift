@@ -1,7 +1,7 @@
 /// A list as runs: neighbouring elements that were neighbours before, or that are all new. Follows edits, one after the
 /// other, without looking at any element; an edit costs as many steps as there are runs.
 ///
-/// Change sets make positions of it (`ListRuns+Difference`), change batches the few edits that lead there (`ListEdits`).
+/// Change sets make positions of it (`ListRuns+Difference`), change batches the edits that lead there (`ListEdits`).
 package struct ListRuns {
     package struct Run {
         /// Old position of the first; -1: new elements.

@@ -1,5 +1,5 @@
-/// What a zone's clocks show: the changes that its file in the system's time zone database names (RFC 8536), and the rule
-/// by which they go on. Also of a fixed offset such as `+05:30`.
+/// What a zone's clocks show: the changes that its file in the system's time zone database names (RFC 8536), and the
+/// rule by which they go on. Also of a fixed offset such as `+05:30`.
 ///
 /// Read here, because libc knows one zone for the whole process only, which is the program's to choose.
 #if canImport(Glibc)
