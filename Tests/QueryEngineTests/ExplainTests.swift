@@ -54,6 +54,25 @@ import Testing
         }
     }
 
+    /// What runs is what the tree shows: no scan, and nothing to sort.
+    @Test func rowsInTheOrderOfAnIndex() throws {
+        let world = try QueryWorld("P { age: int, name: string, indexed(age desc) }")
+        try world.begin()
+        for age in 0 ..< 1_000 { try world.create("P", ["age": .value(.int(Int64(age % 700)))]) }
+        try world.commit()
+        for (text, steps) in [
+            ("SORT(age DESC) LIMIT(3)", "limit 3 [3|3] < sort age DESC, as the index has it [3|3] < index age [3|3]"),
+            (
+                "SORT(age) OFFSET(2) LIMIT(2)",
+                "limit 2 [2|2] < offset 2 [2|2] < sort age ASC, as the index has it [4|4] < index age [4|4]"
+            ),
+            ("SORT(age)", "sort age ASC [1000|1000] < scan P [=1000|1000]"),
+        ] {
+            let executor = Executor(try world.bind("P", text), world.source)
+            #expect(Self.words(try executor.analyze().top) == steps, "\(text)")
+        }
+    }
+
     @Test func eachPartOfAnAndIsAStep() throws {
         let world = try PlanTests.world()
         let executor = Executor(

@@ -65,6 +65,18 @@ import Testing
         }
     }
 
+    /// On 19 September 1997 clocks in Gaza went from one o'clock back to midnight: the day began before that.
+    @Test func midnightsThatComeTwice() throws {
+        let spans = try TimeSpans(.day, zone: "Asia/Gaza")
+        let zone = try ZoneTable.named("Asia/Gaza")
+        let change: Int64 = 874_620_000
+        #expect(zone.offset(at: change - 1).offset == 10_800 && zone.offset(at: change).offset == 7_200)
+        for second in [change - 3_600, change - 1, change, change + 80_000] {
+            #expect(spans.span(second).start == change - 3_600, "\(second)")
+        }
+        #expect(spans.span(change - 3_601).end == change - 3_600)
+    }
+
     @Test(arguments: [
         "", "Europe/Nowhere", "../../etc/passwd", "/etc/passwd", "Europe", "Europe/Berlin\u{0}", "+25:00", "+5:30",
         "+05:60",

@@ -78,13 +78,23 @@ package final class Executor {
 
     /// A sort with a limit behind it, of which an index has the first keys.
     private func keysAlongIndex(_ steps: [BoundQuery.Step]) throws(DatabaseError) -> [Int64]? {
+        let start = measured == nil ? 0 : MonotonicClock.nanoseconds
+        guard let walk = try walkAlongIndex(steps) else { return nil }
+        measured?.noteWalk(rows: walk.keys.count, since: start)
+        return try apply(steps[1...], to: walk.keys)
+    }
+
+    /// The walk itself, and the keys that it gives.
+    func walkAlongIndex(
+        _ steps: [BoundQuery.Step]
+    ) throws(DatabaseError) -> (plan: OrderedWalkPlan, keys: [Int64])? {
         guard case .sort(let sort)? = steps.first, let limit = BoundQuery.enough(for: steps[1...]) else { return nil }
         let view = try source.table(query.table)
         // Going through most of an index is no faster than sorting.
         guard limit <= max(64, view.liveCount / 8), let walk = OrderedWalkPlan.choose(query.predicate, sort, view),
             let keys = try walk.keys(view, limit: limit)
         else { return nil }
-        return try apply(steps[1...], to: keys)
+        return (walk, keys)
     }
 
     /// The clauses, one after another; an order directly before a limit is only worked out as far as that.

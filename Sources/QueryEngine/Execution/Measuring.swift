@@ -90,6 +90,12 @@ extension PlanTree.Tree {
         clauses[index].note(rows: rows, nanoseconds: MonotonicClock.nanoseconds &- start)
     }
 
+    /// Of rows that an index gives in their order, for which the sort has nothing left to do.
+    func noteWalk(rows: Int, since start: Int64) {
+        selection.note(rows: rows, nanoseconds: MonotonicClock.nanoseconds &- start)
+        clauses.first?.note(rows: rows, nanoseconds: 0)
+    }
+
     /// What giving the rows took beside their conditions.
     func noteSelection(since start: Int64) {
         let whole = MonotonicClock.nanoseconds &- start
@@ -128,6 +134,9 @@ extension Executor {
     func tree(over input: PlanStep?) throws(DatabaseError) -> PlanTree.Tree {
         let tree = PlanTree(source)
         if let input { return try tree.tree(query, over: input) }
+        if let walk = try walkAlongIndex(query.steps) {
+            return try tree.tree(query, along: walk.plan.index, rows: walk.keys.count)
+        }
         return try tree.tree(query, try plan())
     }
 

@@ -33,6 +33,17 @@ struct PlanTree {
         return tree
     }
 
+    /// Where an index gives the first rows in their order.
+    func tree(_ query: BoundQuery, along index: TableIndex, rows: Int) throws(DatabaseError) -> Tree {
+        let view = try source.table(query.table)
+        let names = index.columns.map { column in
+            view.type.properties.first { $0.columnKey == column.key }?.name ?? "?"
+        }
+        var tree = Tree(PlanStep(.index, names.joined(separator: ", "), rows: Double(rows)))
+        add(query, to: &tree, isInOrder: true)
+        return tree
+    }
+
     /// Over rows that something else gives.
     func tree(_ query: BoundQuery, over input: PlanStep) throws(DatabaseError) -> Tree {
         let rows = input.estimatedRows
@@ -136,7 +147,7 @@ struct PlanTree {
 
     // MARK: Clauses
 
-    private func add(_ query: BoundQuery, to tree: inout Tree) {
+    private func add(_ query: BoundQuery, to tree: inout Tree, isInOrder: Bool = false) {
         // Clauses that were joined have one step for all of them.
         let names = Self.names(query)
         for (number, step) in query.steps.enumerated() {
@@ -147,8 +158,11 @@ struct PlanTree {
             case .sort:
                 // As far as the clauses behind it need it.
                 let most = BoundQuery.enough(for: query.steps[(number + 1)...])
+                let isGiven = isInOrder && number == 0
                 made = PlanStep(
-                    .sort, most.map { "\(detail), the first \($0)" } ?? detail,
+                    .sort,
+                    isGiven
+                        ? "\(detail), as the index has it" : most.map { "\(detail), the first \($0)" } ?? detail,
                     rows: rows.map { min($0, most.map(Double.init) ?? .infinity) }, input: tree.top)
             case .distinct(let paths):
                 made = PlanStep(

@@ -103,7 +103,8 @@ package struct TimeSpans: Sendable {
         let span = bucket.span(local)
         let length = span.end - span.start
         let start = second - (local - span.start)
-        let isWithin = start >= from && (start + length <= end || end == .max)
+        // Midnights next to a change of clocks may come twice, or not at all.
+        let isWithin = (from == .min || start - from >= 86_400) && (end == .max || start + length < end)
         switch bucket {
         case .second, .minute, .hour: return (start, max(start, from), min(start + length, end))
         case .day, .week, .month, .quarter, .year:
