@@ -156,10 +156,10 @@ def test_the_limit_of_a_query_of_the_document(tmp_path: pathlib.Path, monkeypatc
 
 
 def test_all_blocks_in_python_are_run() -> None:
-    # Eight are run above, three below, one by test_sqlite.py, two by test_python_readme.py and those of the tutorial by
+    # Nine are run above, three below, one by test_sqlite.py, two by test_python_readme.py and those of the tutorial by
     # test_tutorials.py; the first of the Python README is run by its own test.
     rest = [block for block in all_blocks("python") if block.document != "docs/tutorial-python.md"]
-    assert len(rest) == 15
+    assert len(rest) == 16
     assert "test_the_example_runs" in (ROOT / "bindings/python/tests/test_package.py").read_text()
 
 

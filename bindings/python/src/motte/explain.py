@@ -1,12 +1,18 @@
 """How queries are run: what `results.explain()` and `groups.explain()` tell. See docs/explain.md."""
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Optional
 
 from ._ffi import lib
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    # Not at the import of the package, which is to be quick.
+    import json
+
+    return dict(json.loads(text))
 
 
 class QueryPlanStep:
@@ -71,11 +77,11 @@ class QueryPlan:
 
     @cached_property
     def _content(self) -> dict[str, Any]:
-        return dict(json.loads(self._json))
+        return _parsed(self._json)
 
     def to_dict(self) -> dict[str, Any]:
         """As the JSON that the other languages have."""
-        return dict(json.loads(self._json))
+        return _parsed(self._json)
 
     def __str__(self) -> str:
         return str(self._content["table"])
