@@ -93,13 +93,15 @@ def edit(path: str) -> None:
     if "Doc {" in db.schema:
         name, number, text = "Doc", "number", "label"
     else:
-        name, number, text = "Flight", "day", "dest"
+        name, number, text = "Flight", "day", "dest_code"
     model = db.model(name)
     for part in range(4):
         with db.write():
-            db.objects(model).where(f"{number} % 4 == $0", part).update({text: f"changed {part}"[:9]})
+            found = db.objects(model).where(f"{number} - {number} / 4 * 4 == $0", part)
+            assert len(found) > 0
+            found.update(**{text: f"changed {part}"})
     with db.write():
-        db.delete(db.objects(model).where(f"{number} % 16 == 3"))
+        db.delete(db.objects(model).where(f"{number} - {number} / 16 * 16 == 3"))
     db.close()
 
 
