@@ -73,10 +73,12 @@ enum ChangeBatchFuzz {
         var batch = Array(input.rest)
         if choice & 0x80 == 0 { seal(&batch) }
         guard let decoded = try politely(refusals, { try ChangeBatch(batch) }) else { return }
-        if let inverse = try politely(refusals, { try decoded.inverse() }) {
-            // Twice is the batch again, but for the mark of a patch.
-            try Finding.require(
-                try inverse.inverse().inverse() == inverse, "an inverse turned round twice is another one")
+        // Twice is the batch again, but for the mark of a patch. What leads back may be damaged by itself.
+        if let inverse = try politely(refusals, { try decoded.inverse() }),
+            let again = try politely(refusals, { try inverse.inverse() }),
+            let third = try politely(refusals, { try again.inverse() })
+        {
+            try Finding.require(third == inverse, "an inverse turned round twice is another one")
         }
         let session = try open()
         defer { _ = try? session.close() }
