@@ -1,4 +1,4 @@
-/// Following a leader by the folder that it ships to: a new file begins with the newest snapshot, and goes on batch by
+/// Following a leader by the log that it ships to: a new file begins with the newest snapshot, and goes on batch by
 /// batch, each one write in which the file also keeps how far it got. So it may be killed anywhere, and what is
 /// delivered again does nothing. Whoever writes to the file otherwise is refused, with the leader's name.
 import MotteLiveObjects
@@ -13,27 +13,21 @@ package enum FollowingStep: Equatable, Sendable {
 package final class Following {
     package let session: Session
     package let leader: LeaderRecord
-    private let root: LogFolder
-    private let folder: LogFolder
+    package let log: ReplicationLog
     package private(set) var position: ReplicaPosition
-    /// Where nothing came, the folder is looked through for what came after a gap.
+    /// Where nothing came, the log is looked through for what came after a gap.
     private var waits = 0
     private static let waitsBetweenLooks = 64
 
-    package init(_ options: SessionOptions, from path: String, fault: LogFault? = nil) throws(DatabaseError) {
-        root = try LogFolder(path, making: false, fault: fault)
-        guard let leader = try LeaderRecord(in: root) else {
-            throw DatabaseError(
-                .fileNotFound, "nobody has shipped to '\(path)' yet: there is no file '\(LogName.leader)'", path: path)
-        }
-        self.leader = leader
-        folder = try LogFolder(root.file(leader.origin.text), making: false, fault: fault)
-        if try !Session.exists(options) { try Self.begin(options, folder) }
+    package init(_ options: SessionOptions, from log: ReplicationLog) throws(DatabaseError) {
+        self.log = log
+        leader = try log.knownLeader()
+        if try !Session.exists(options) { try Self.begin(options, log, leader.origin) }
         var existing = options
         existing.noCreate = true
         session = try Session.open(existing)
         let known = try session.leader()
-        if let known, known.origin != leader.origin { throw Self.otherLeader(known, leader, path) }
+        if let known, known.origin != leader.origin { throw Self.otherLeader(known, leader, log.place) }
         guard let position = try session.replicaPosition(leader.origin) else {
             throw DatabaseError(
                 .invalidArgument,
@@ -47,7 +41,7 @@ package final class Following {
                     + "file, which begins with a snapshot", path: session.path)
         }
         self.position = position
-        let mark = FollowedLeader(origin: leader.origin, name: leader.name, source: path)
+        let mark = FollowedLeader(origin: leader.origin, name: leader.name, source: log.place)
         if known != mark { try session.follow(mark) }
     }
 
@@ -61,18 +55,19 @@ package final class Following {
     }
 
     /// A new file from the newest snapshot.
-    private static func begin(_ options: SessionOptions, _ folder: LogFolder) throws(DatabaseError) {
+    private static func begin(
+        _ options: SessionOptions, _ log: ReplicationLog, _ origin: ChangeOrigin
+    ) throws(DatabaseError) {
         guard case .file(let path) = options.location else {
             throw DatabaseError(.invalidArgument, "a follower is a file")
         }
-        guard let newest = try LogContents(of: folder).snapshots.last else {
+        guard let newest = try log.snapshots(of: origin).last else {
             throw DatabaseError(
-                .fileNotFound, "there is no snapshot in '\(folder.path)' yet to begin with", path: folder.path)
+                .fileNotFound, "there is no snapshot in '\(log.place)' yet to begin with", path: log.place)
         }
-        try folder.step(.make)
-        try Database.copySeed(
-            folder.file(LogName.snapshot(newest)), to: path, encryptionKey: options.encryptionKey)
-        try folder.step(.name)
+        try log.step(.make)
+        try log.copySnapshot(newest, of: origin, to: path, encryptionKey: options.encryptionKey)
+        try log.step(.name)
     }
 
     /// Makes a copy of a leader's file one that is at a position of it.
@@ -88,14 +83,14 @@ package final class Following {
 
     /// Applies the next batch, if it is there.
     package func step() throws(DatabaseError) -> FollowingStep {
-        guard let batch = try folder.changes(after: position.version) else {
+        guard let batch = try log.changes(after: position.version, of: leader.origin) else {
             try lookForGap()
             return .nothing
         }
         waits = 0
-        try folder.step(.make)
+        try log.step(.make)
         _ = try session.apply(batch)
-        try folder.step(.name)
+        try log.step(.name)
         guard let now = try session.replicaPosition(leader.origin), now.version >= batch.to else {
             throw DatabaseError(.internal, "a batch was applied and the position stayed")
         }
@@ -107,23 +102,20 @@ package final class Following {
     private func lookForGap() throws(DatabaseError) {
         waits += 1
         guard waits % Self.waitsBetweenLooks == 1 else { return }
-        guard let now = try LeaderRecord(in: root) else {
-            throw DatabaseError(.fileNotFound, "'\(root.path)' is no longer a folder of changes", path: root.path)
-        }
+        let now = try log.knownLeader()
         guard now.origin == leader.origin else {
             throw DatabaseError(
                 .historyForked,
-                "\(now.name) has taken over '\(root.path)' from \(leader.name): begin a new file to follow that",
-                path: root.path)
+                "\(now.name) has taken over '\(log.place)' from \(leader.name): begin a new file to follow that",
+                path: log.place)
         }
-        let contents = try LogContents(of: folder)
-        let end = max(contents.changes.last ?? Version(0), contents.snapshots.last ?? Version(0))
-        guard end > position.version else { return }
+        guard let end = try log.end(of: leader.origin), end.version > position.version else { return }
         // It may have come just now.
-        if contents.changes.contains(position.version) { return waits = 0 }
+        guard try log.changes(after: position.version, of: leader.origin) == nil else { return waits = 0 }
         throw DatabaseError(
             .outOfSequence,
-            "the changes after version \(position.version.rawValue) are no longer in '\(root.path)', which begins at "
-                + "\(contents.snapshots.first?.rawValue ?? 0): begin a new file", path: root.path)
+            "the changes after version \(position.version.rawValue) are no longer in '\(log.place)', which begins at "
+                + "\(try log.snapshots(of: leader.origin).first?.version.rawValue ?? 0): begin a new file",
+            path: log.place)
     }
 }

@@ -103,13 +103,17 @@ package struct LeaderRecord: Equatable, Sendable {
     package init?(in folder: LogFolder) throws(DatabaseError) {
         guard let bytes = try folder.read(LogName.leader) else { return nil }
         let path = folder.file(LogName.leader)
-        let text = try LogText(bytes, path)
+        try self.init(try LogText(bytes, path), path)
+    }
+
+    init(_ text: LogText, _ path: String) throws(DatabaseError) {
         name = try text.text("leader", path)
         guard let origin = ChangeOrigin(text: try text.text("origin", path)) else { throw LogText.damaged(path) }
         self.origin = origin
     }
 
-    var bytes: [UInt8] { LogText(["leader": name, "origin": origin.text]).bytes }
+    var values: [String: String] { ["leader": name, "origin": origin.text] }
+    var bytes: [UInt8] { LogText(values).bytes }
 }
 
 /// What is said of a snapshot that is whole.
@@ -129,20 +133,24 @@ package struct SnapshotInfo: Equatable, Sendable {
     init?(_ version: Version, in folder: LogFolder) throws(DatabaseError) {
         guard let bytes = try folder.read(LogName.info(version)) else { return nil }
         let path = folder.file(LogName.info(version))
-        let text = try LogText(bytes, path)
-        self.version = version
+        try self.init(try LogText(bytes, path), path)
+        guard version == self.version else { throw LogText.damaged(path) }
+    }
+
+    init(_ text: LogText, _ path: String) throws(DatabaseError) {
+        version = Version(try text.number("version", path))
         wallTimeNanoseconds = try text.number("time", path)
         checksum = try text.number("checksum", path)
         byteCount = try text.number("bytes", path)
-        guard try text.number("version", path) as UInt64 == version.rawValue else { throw LogText.damaged(path) }
     }
 
-    var bytes: [UInt8] {
-        LogText([
+    var values: [String: String] {
+        [
             "version": "\(version.rawValue)", "time": "\(wallTimeNanoseconds)", "checksum": "\(checksum)",
             "bytes": "\(byteCount)",
-        ]).bytes
+        ]
     }
+    var bytes: [UInt8] { LogText(values).bytes }
 }
 
 /// What a folder has of one origin.

@@ -1,4 +1,4 @@
-/// What a file is to others, and how far behind: from the file itself, and from the folder, if it is there.
+/// What a file is to others, and how far behind: from the file itself, and from the log that it follows or ships to.
 import MotteLiveObjects
 import MotteStorage
 import MotteValues
@@ -16,55 +16,34 @@ package struct ReplicationStatus: Sendable {
     package let positions: [ReplicaPosition]
     /// Since when its changes are kept.
     package let kept: Version?
-    /// Of the leader's folder, or of the one that the file ships to; nil where nothing is known of it.
+    /// Of the leader's log, or of the one that the file ships to; nil where nothing is known of it.
     package let end: LogEnd?
-    /// Why nothing is known of the folder.
+    /// Who leads there.
+    package let leads: LeaderRecord?
+    /// Why nothing is known of the log.
     package let problem: String?
 
-    package struct LogEnd: Equatable, Sendable {
-        package let leader: LeaderRecord
-        package let version: Version
-        package let wallTimeNanoseconds: Int64
-        package let snapshot: Version?
-    }
-
-    /// `path` is the folder; without it that of the leader.
-    package init(_ session: Session, folder path: String?) throws(DatabaseError) {
+    /// `open` gives the log at a place; `place` is that of the leader if it is not said.
+    package init(
+        _ session: Session, at place: String?, open: (String) throws(DatabaseError) -> ReplicationLog
+    ) throws(DatabaseError) {
         version = try session.version
         leader = try session.leader()
         positions = try session.replicaPositions()
         kept = try session.keptChanges()
-        guard let path = path ?? leader?.source else {
-            (end, problem) = (nil, nil)
+        guard let place = place ?? leader?.source else {
+            (end, leads, problem) = (nil, nil, nil)
             return
         }
         do throws(DatabaseError) {
-            end = try Self.end(of: path)
-            problem = end == nil ? "nobody has shipped to '\(path)' yet" : nil
+            let log = try open(place)
+            let found = try log.leader()
+            let known = try found.flatMap { leader throws(DatabaseError) in try log.end(of: leader.origin) }
+            (end, leads) = (known, found)
+            problem = known == nil ? "nobody has shipped to '\(place)' yet" : nil
         } catch {
-            end = nil
+            (end, leads) = (nil, nil)
             problem = error.message
-        }
-    }
-
-    package static func end(of path: String) throws(DatabaseError) -> LogEnd? {
-        let root = try LogFolder(path, making: false)
-        guard let leader = try LeaderRecord(in: root) else { return nil }
-        let folder = try LogFolder(root.file(leader.origin.text), making: false)
-        let contents = try LogContents(of: folder)
-        let snapshot = try contents.snapshots.last.flatMap { version throws(DatabaseError) in
-            try SnapshotInfo(version, in: folder)
-        }
-        if let last = contents.changes.last, let batch = try folder.changes(after: last),
-            batch.to >= snapshot?.version ?? Version(0)
-        {
-            return LogEnd(
-                leader: leader, version: batch.to, wallTimeNanoseconds: batch.wallTimeNanoseconds,
-                snapshot: snapshot?.version)
-        }
-        return snapshot.map {
-            LogEnd(
-                leader: leader, version: $0.version, wallTimeNanoseconds: $0.wallTimeNanoseconds, snapshot: $0.version)
         }
     }
 
@@ -74,13 +53,13 @@ package struct ReplicationStatus: Sendable {
         return positions.first { $0.origin == leader.origin }
     }
 
-    /// Versions that are in the folder and not in the file; nil where that is not known.
+    /// Versions that are in the log and not in the file; nil where that is not known.
     package var lagVersions: UInt64? {
-        guard let end, let position, end.leader.origin == position.origin else { return nil }
+        guard let end, let position, leads?.origin == position.origin else { return nil }
         return end.version > position.version ? end.version.rawValue - position.version.rawValue : 0
     }
 
-    /// How much later the folder's last commit was than the file's.
+    /// How much later the log's last commit was than the file's.
     package var lagNanoseconds: Int64? {
         guard let end, let position, let lagVersions else { return nil }
         return lagVersions == 0 ? 0 : max(0, end.wallTimeNanoseconds - position.wallTimeNanoseconds)
@@ -89,8 +68,8 @@ package struct ReplicationStatus: Sendable {
     /// Whether all that is to be known of it is known and well.
     package var isHealthy: Bool {
         guard problem == nil else { return false }
-        guard let leader, let end else { return true }
-        return end.leader.origin == leader.origin && position != nil
+        guard let leader, let leads else { return true }
+        return leads.origin == leader.origin && position != nil
     }
 }
 

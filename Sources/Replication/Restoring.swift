@@ -17,26 +17,20 @@ package struct Restored: Equatable, Sendable {
 package enum Restoring {
     /// Without a time, as of the last batch. The file gets its name when it is complete.
     package static func run(
-        _ options: SessionOptions, from path: String, at time: Int64?, fault: LogFault? = nil
+        _ options: SessionOptions, from log: ReplicationLog, at time: Int64?
     ) throws(DatabaseError) -> Restored {
-        let root = try LogFolder(path, making: false, fault: fault)
-        guard let leader = try LeaderRecord(in: root) else {
-            throw DatabaseError(
-                .fileNotFound, "nobody has shipped to '\(path)' yet: there is no file '\(LogName.leader)'", path: path)
-        }
+        let leader = try log.knownLeader()
         guard case .file(let target) = options.location else {
             throw DatabaseError(.invalidArgument, "what is restored is a file")
         }
         guard try !Session.exists(options) else {
             throw DatabaseError(.invalidArgument, "there is a file '\(target)' already; name a new one", path: target)
         }
-        let folder = try LogFolder(root.file(leader.origin.text), making: false, fault: fault)
-        let start = try snapshot(in: folder, at: time)
+        let start = try snapshot(in: log, of: leader.origin, at: time)
         let temporary = try Session.temporaryName(beside: target, "copying")
         do throws(DatabaseError) {
-            try Database.copySeed(
-                folder.file(LogName.snapshot(start.version)), to: temporary, encryptionKey: options.encryptionKey)
-            let restored = try fill(temporary, options, folder, leader, start, time)
+            try log.copySnapshot(start, of: leader.origin, to: temporary, encryptionKey: options.encryptionKey)
+            let restored = try fill(temporary, options, log, leader, start, time)
             try Session.rename(temporary, to: target)
             return restored
         } catch {
@@ -46,24 +40,25 @@ package enum Restoring {
         }
     }
 
-    private static func snapshot(in folder: LogFolder, at time: Int64?) throws(DatabaseError) -> SnapshotInfo {
+    private static func snapshot(
+        in log: ReplicationLog, of origin: ChangeOrigin, at time: Int64?
+    ) throws(DatabaseError) -> SnapshotInfo {
         var oldest: SnapshotInfo?
-        for version in try LogContents(of: folder).snapshots.reversed() {
-            guard let info = try SnapshotInfo(version, in: folder) else { continue }
+        for info in try log.snapshots(of: origin).reversed() {
             guard let time, info.wallTimeNanoseconds > time else { return info }
             oldest = info
         }
         guard let oldest else {
-            throw DatabaseError(.fileNotFound, "there is no snapshot in '\(folder.path)'", path: folder.path)
+            throw DatabaseError(.fileNotFound, "there is no snapshot in '\(log.place)'", path: log.place)
         }
         throw DatabaseError(
             .historyUnavailable,
-            "'\(folder.path)' begins with version \(oldest.version.rawValue), which is later than that time; what was "
-                + "before is not there", path: folder.path)
+            "'\(log.place)' begins with version \(oldest.version.rawValue), which is later than that time; what was "
+                + "before is not there", path: log.place)
     }
 
     private static func fill(
-        _ path: String, _ options: SessionOptions, _ folder: LogFolder, _ leader: LeaderRecord, _ start: SnapshotInfo,
+        _ path: String, _ options: SessionOptions, _ log: ReplicationLog, _ leader: LeaderRecord, _ start: SnapshotInfo,
         _ time: Int64?
     ) throws(DatabaseError) -> Restored {
         var own = options
@@ -76,7 +71,7 @@ package enum Restoring {
         var wallTime = start.wallTimeNanoseconds
         var batches = 0
         var next: Int64?
-        while let batch = try folder.changes(after: position) {
+        while let batch = try log.changes(after: position, of: leader.origin) {
             if let time, batch.wallTimeNanoseconds > time {
                 // One commit is one version; what changed nothing had no batch of its own.
                 next = batch.to.rawValue - batch.from.rawValue > 1 ? batch.wallTimeNanoseconds : nil

@@ -1,11 +1,10 @@
-/// Shipping a file's changes to a folder, step by step: what is new since the last step becomes a batch there, and from
+/// Shipping a file's changes to a log, step by step: what is new since the last step becomes a batch there, and from
 /// time to time the whole file a snapshot, from which new followers start and before which the batches may go.
 ///
-///     S1  what has a name in the folder is whole, and was read back before
+///     S1  what others find in the log is whole
 ///     S2  batches make a chain without gaps, from the oldest snapshot on; each begins where the one before ends
-///     S3  the leader's change log keeps what is not in the folder yet
-///     S4  nobody but the one leader adds to the chain: names are given once, and a leader that finds another's batch,
-///         or another leader, stops
+///     S3  the leader's change log keeps what is not there yet
+///     S4  nobody but the one leader adds to the chain: a leader that finds another's batch, or another leader, stops
 ///
 /// It may be killed between any two of its steps, and goes on with what it finds.
 import MotteLiveObjects
@@ -19,7 +18,7 @@ package struct ShippingOptions: Sendable {
     package var snapshotBytes: Int?
     /// What is older than the newest snapshot before so many seconds ago is removed; nil: nothing is.
     package var keepSeconds: Int64?
-    /// The folder may be that of another leader, whose changes this file has all.
+    /// The log may be that of another leader, whose changes this file has all.
     package var takesOver = false
     /// The file is encrypted, and may be shipped as it is.
     package var isPlain = false
@@ -37,12 +36,10 @@ package enum ShippingStep: Equatable, Sendable {
 package final class Shipping {
     package let session: Session
     package let origin: ChangeOrigin
-    private let root: LogFolder
-    private let folder: LogFolder
-    private let lock: LogFolderLock
+    package let log: ReplicationLog
     private let record: LeaderRecord
     private let options: ShippingOptions
-    /// Up to where the folder has everything; nil: it has nothing.
+    /// Up to where the log has everything; nil: it has nothing.
     package private(set) var shipped: Version?
     /// The log is kept from here on.
     private var kept: Version?
@@ -52,16 +49,15 @@ package final class Shipping {
     private static let versionsBetweenKeeping: UInt64 = 1_024
     private static let fewestSnapshotBytes = 1 << 20
 
-    package init(
-        _ session: Session, to path: String, _ options: ShippingOptions, fault: LogFault? = nil
-    ) throws(DatabaseError) {
+    package init(_ session: Session, to log: ReplicationLog, _ options: ShippingOptions) throws(DatabaseError) {
         self.session = session
         self.options = options
+        self.log = log
         origin = try session.changeOrigin()
         guard options.isPlain || session.encryptionKey == nil else {
             throw DatabaseError(
                 .invalidArgument,
-                "the file is encrypted, and its changes would not be in '\(path)'; ship them with --plain, or not",
+                "the file is encrypted, and its changes would not be in '\(log.place)'; ship them with --plain, or not",
                 path: session.path)
         }
         if let leader = try session.leader(), leader.origin != origin {
@@ -70,11 +66,6 @@ package final class Shipping {
                 path: session.path)
         }
         record = LeaderRecord(name: options.name, origin: origin)
-        root = try LogFolder(path, making: true, fault: fault)
-        lock = try LogFolderLock(root)
-        try root.removeUnfinished()
-        folder = try LogFolder(root.file(origin.text), making: true, fault: fault)
-        try folder.removeUnfinished()
         try takeLead()
         try findShipped()
         try keep()
@@ -83,106 +74,54 @@ package final class Shipping {
     // MARK: The lead
 
     private func takeLead() throws(DatabaseError) {
-        guard let found = try LeaderRecord(in: root) else {
-            _ = try root.create(LogName.leader, record.bytes)
-            return try checkLead()
+        let found = try log.leader()
+        if let found, found.origin != origin {
+            guard options.takesOver else { throw otherLeader(found) }
+            // What the other one has shipped must be here.
+            let end = try log.end(of: found.origin)
+            let position = try session.replicaPosition(found.origin)
+            if let end, (position?.version ?? Version(0)) < end.version {
+                throw DatabaseError(
+                    .outOfSequence,
+                    "\(found.name) has shipped up to version \(end.version.rawValue), and this file has its changes up "
+                        + "to \(position?.version.rawValue ?? 0): follow until it has all, then take over",
+                    path: log.place)
+            }
         }
-        guard found.origin != origin else {
-            if found != record { try root.replace(LogName.leader, record.bytes) }
-            return
-        }
-        guard options.takesOver else { throw otherLeader(found) }
-        // What the other one has shipped must be here.
-        let theirs = try LogFolder(root.file(found.origin.text), making: false)
-        let end = try Self.end(of: theirs)
-        let position = try session.replicaPosition(found.origin)
-        if let end, (position?.version ?? Version(0)) < end.version {
-            throw DatabaseError(
-                .outOfSequence,
-                "\(found.name) has shipped up to version \(end.version.rawValue), and this file has its changes up to "
-                    + "\(position?.version.rawValue ?? 0): follow until it has all, then take over", path: root.path)
-        }
-        try root.replace(LogName.leader, record.bytes)
+        try log.lead(record, inPlaceOf: found)
     }
 
     private func otherLeader(_ found: LeaderRecord) -> DatabaseError {
         DatabaseError(
             .historyForked,
-            "'\(root.path)' has the changes of \(found.name), which is another file (\(found.origin.text)); ship to "
-                + "another folder, or take over with --take-over once this file has all of its changes", path: root.path
-        )
-    }
-
-    /// S4: somebody else may have taken over.
-    private func checkLead() throws(DatabaseError) {
-        guard let found = try LeaderRecord(in: root) else {
-            throw DatabaseError(
-                .fileNotFound, "'\(root.file(LogName.leader))' is gone: the folder is no longer one of changes",
-                path: root.path)
-        }
-        guard found.origin == origin else {
-            throw DatabaseError(
-                .historyForked,
-                "\(found.name) has taken over '\(root.path)': this file leads no longer, and what it has committed "
-                    + "after version \(shipped?.rawValue ?? 0) is not there; make it a follower, as a new file",
-                path: root.path)
-        }
+            "'\(log.place)' has the changes of \(found.name), which is another file (\(found.origin.text)); ship "
+                + "elsewhere, or take over with --take-over once this file has all of its changes", path: log.place)
     }
 
     // MARK: Where it goes on
 
-    struct End {
-        var version: Version
-        var checksum: UInt32
-        /// Of the batches after the newest snapshot.
-        var bytes: Int
-        var snapshot: SnapshotInfo?
-    }
-
-    /// nil where there is nothing.
-    static func end(of folder: LogFolder) throws(DatabaseError) -> End? {
-        let contents = try LogContents(of: folder)
-        let snapshot = try contents.snapshots.last.flatMap { version throws(DatabaseError) in
-            try SnapshotInfo(version, in: folder)
-        }
-        guard let last = contents.changes.last else {
-            return snapshot.map { End(version: $0.version, checksum: $0.checksum, bytes: 0, snapshot: $0) }
-        }
-        guard let batch = try folder.changes(after: last) else {
-            throw DatabaseError(.busy, "'\(folder.path)' is being changed by somebody else", path: folder.path)
-        }
-        if let snapshot, batch.to < snapshot.version {
-            return End(version: snapshot.version, checksum: snapshot.checksum, bytes: 0, snapshot: snapshot)
-        }
-        var bytes = 0
-        for version in contents.changes where version >= snapshot?.version ?? Version(0) {
-            bytes += fileBytes(folder.file(LogName.changes(after: version)))
-        }
-        return End(version: batch.to, checksum: batch.toChecksum, bytes: bytes, snapshot: snapshot)
-    }
-
     private func findShipped() throws(DatabaseError) {
-        guard let end = try Self.end(of: folder) else { return }
+        guard let end = try log.end(of: origin) else { return }
         try session.refresh()
         let now = try session.version
         let reason: String
         if end.version > now {
-            reason = "it ends at version \(now.rawValue), and the folder has one \(end.version.rawValue)"
+            reason = "it ends at version \(now.rawValue), and the log has one \(end.version.rawValue)"
         } else if let own = try session.changeChecksum(of: end.version), own != 0, end.checksum != 0,
             own != end.checksum
         {
-            reason = "its version \(end.version.rawValue) is another one than the folder has"
+            reason = "its version \(end.version.rawValue) is another one than the log has"
         } else {
             (shipped, bytesSinceSnapshot, newestSnapshot) = (end.version, end.bytes, end.snapshot)
             return
         }
         throw DatabaseError(
             .historyForked,
-            "this file was replaced by an older copy, and has gone another way than '\(folder.path)': \(reason). "
-                + "Restore it from there, or ship it to another folder", path: root.path)
+            "this file was replaced by an older copy, and has gone another way than '\(log.place)': \(reason). "
+                + "Restore it from there, or ship it elsewhere", path: log.place)
     }
 
-    /// S3. The log is kept from the end of the folder's changes on, or from a little before.
+    /// S3. The log is kept from the end of the log's changes on, or from a little before.
     private func keep() throws(DatabaseError) {
         var wanted = shipped
         if wanted == nil { wanted = try session.version }
@@ -219,8 +158,7 @@ package final class Shipping {
     }
 
     private func ship(_ batch: ChangeBatch) throws(DatabaseError) -> ShippingStep {
-        try checkLead()
-        if try !folder.create(LogName.changes(after: batch.from), batch.bytes) {
+        if try !log.append(batch) {
             try takeUp(batch)
         } else {
             shipped = batch.to
@@ -230,18 +168,18 @@ package final class Shipping {
         return .changes(from: batch.from, to: shipped ?? batch.to, byteCount: batch.bytes.count)
     }
 
-    /// There is a batch of that name: our own, if we were killed after it was named, or that of another leader (S4).
+    /// There is a batch from there on: our own, if we were killed after it was added, or that of another leader (S4).
     private func takeUp(_ batch: ChangeBatch) throws(DatabaseError) {
-        guard let found = try folder.changes(after: batch.from) else {
-            throw DatabaseError(.busy, "'\(folder.path)' is being changed by somebody else", path: folder.path)
+        guard let found = try log.changes(after: batch.from, of: origin) else {
+            throw DatabaseError(.busy, "'\(log.place)' is being changed by somebody else", path: log.place)
         }
         let own = try session.changeChecksum(of: found.to)
         guard found.origin == origin, found.to <= batch.to, let own, own == found.toChecksum || own == 0 else {
             throw DatabaseError(
                 .historyForked,
-                "'\(folder.file(LogName.changes(after: batch.from)))' is not of this file: another copy of it has "
-                    + "shipped there, and only one can lead. Restore this one from there, or ship it to another folder",
-                path: folder.path)
+                "what is in '\(log.place)' after version \(batch.from.rawValue) is not of this file: another copy of "
+                    + "it has shipped there, and only one can lead. Restore this one from there, or ship it elsewhere",
+                path: log.place)
         }
         shipped = found.to
         bytesSinceSnapshot += found.bytes.count
@@ -252,7 +190,7 @@ package final class Shipping {
         try session.refresh()
         let shown = try session.freeze()
         let version = try shown.version
-        try checkLead()
+        try log.checkLead(shipped: shipped)
         if let shipped, version > shipped, newestSnapshot != nil {
             // S2: whoever is at the end of the chain goes on to the snapshot.
             do throws(DatabaseError) {
@@ -265,14 +203,11 @@ package final class Shipping {
                 return .changes(from: shipped, to: end, byteCount: 0)
             }
         }
-        let name = LogName.snapshot(version)
         let position = try shown.ownPosition()
-        // One that was not finished has no information, and does not count.
-        try folder.remove(name)
-        let temporary = folder.temporaryName()
-        try folder.step(.make)
+        let temporary = try log.placeForSnapshot(version)
+        try log.step(.make)
         try shown.copy(to: temporary)
-        try folder.step(.write)
+        try log.step(.write)
         do throws(DatabaseError) {
             try Following.adopt(temporary, position, session)
         } catch {
@@ -280,19 +215,15 @@ package final class Shipping {
             _ = try? Session.deleteFile(SessionOptions(path: temporary))
             throw error
         }
-        try folder.step(.name)
-        try Session.rename(temporary, to: folder.file(name))
-        try folder.flushFolder()
+        try log.step(.name)
         let info = SnapshotInfo(
             version: version,
             // A copy does not say when its version was committed.
             wallTimeNanoseconds: position.wallTimeNanoseconds == 0
                 ? wallTimeNanoseconds() : position.wallTimeNanoseconds,
             checksum: position.checksum,
-            byteCount: fileBytes(folder.file(name)))
-        if try !folder.create(LogName.info(version), info.bytes) {
-            try folder.replace(LogName.info(version), info.bytes)
-        }
+            byteCount: fileBytes(temporary))
+        try log.addSnapshot(info, from: temporary)
         (shipped, newestSnapshot, bytesSinceSnapshot) = (version, info, 0)
         try trim()
         try keep()
@@ -303,19 +234,11 @@ package final class Shipping {
     private func trim() throws(DatabaseError) {
         guard let seconds = options.keepSeconds else { return }
         let limit = wallTimeNanoseconds() - seconds * 1_000_000_000
-        let contents = try LogContents(of: folder)
         var first: Version?
-        for version in contents.snapshots.reversed() {
-            guard let info = try SnapshotInfo(version, in: folder) else { continue }
-            first = version
+        for info in try log.snapshots(of: origin).reversed() {
+            first = info.version
             if info.wallTimeNanoseconds <= limit { break }
         }
-        guard let first else { return }
-        for version in contents.snapshots where version < first {
-            try folder.remove(LogName.info(version))
-            try folder.remove(LogName.snapshot(version))
-        }
-        // From the front, so that what is left is a chain whenever this ends.
-        for version in contents.changes where version < first { try folder.remove(LogName.changes(after: version)) }
+        if let first { try log.trim(before: first) }
     }
 }

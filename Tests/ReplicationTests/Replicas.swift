@@ -34,6 +34,20 @@ final class Faults {
     }
 }
 
+extension Shipping {
+    convenience init(
+        _ session: Session, to folder: String, _ options: ShippingOptions, fault: LogFault? = nil
+    ) throws(DatabaseError) {
+        try self.init(session, to: try FolderLog(folder, making: true, fault: fault), options)
+    }
+}
+
+extension Following {
+    convenience init(_ options: SessionOptions, from folder: String, fault: LogFault? = nil) throws(DatabaseError) {
+        try self.init(options, from: try FolderLog(folder, fault: fault))
+    }
+}
+
 /// Objects by their primary key, as text.
 typealias Content = [Int64: String]
 

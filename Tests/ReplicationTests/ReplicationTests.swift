@@ -18,6 +18,8 @@ import Testing
         return world
     }
 
+    private func open(_ place: String) throws(DatabaseError) -> ReplicationLog { try FolderLog(place) }
+
     private func code(_ body: () throws -> Void) -> ErrorCode? {
         do { try body() } catch { return (error as? DatabaseError)?.code }
         return nil
@@ -56,7 +58,8 @@ import Testing
         let world = try World()
         #expect(code { _ = try Following(world.followerOptions("a.motte"), from: world.log) } == .fileNotFound)
         #expect(
-            code { _ = try Restoring.run(world.followerOptions("b.motte"), from: world.log, at: nil) } == .fileNotFound)
+            code { _ = try Restoring.run(world.followerOptions("b.motte"), from: FolderLog(world.log), at: nil) }
+                == .fileNotFound)
         let shipped = try self.world()
         var options = shipped.followerOptions("own.motte")
         options.schema = nil
@@ -187,7 +190,7 @@ import Testing
         #expect(commits.count > 8)
         for (number, commit) in commits.enumerated() {
             let options = world.followerOptions("restored-\(number).motte")
-            let restored = try Restoring.run(options, from: world.log, at: commit.time)
+            let restored = try Restoring.run(options, from: FolderLog(world.log), at: commit.time)
             #expect(restored.version == commit.version && restored.wallTimeNanoseconds == commit.time)
             let session = try Session.open(options)
             #expect(try World.content(session) == commit.content)
@@ -198,10 +201,13 @@ import Testing
             #expect(code { _ = try Following(options, from: world.log) } == .invalidArgument)
         }
         #expect(
-            code { _ = try Restoring.run(world.followerOptions("never.motte"), from: world.log, at: 1) }
+            code { _ = try Restoring.run(world.followerOptions("never.motte"), from: FolderLog(world.log), at: 1) }
                 == .historyUnavailable)
         #expect(
-            code { _ = try Restoring.run(world.followerOptions("restored-0.motte"), from: world.log, at: nil) }
+            code {
+                _ = try Restoring.run(
+                    world.followerOptions("restored-0.motte"), from: FolderLog(world.log), at: nil)
+            }
                 == .invalidArgument)
         let names = world.folder.names.filter { $0.contains("copying") }
         #expect(names.isEmpty, "\(names)")
@@ -211,7 +217,7 @@ import Testing
         let world = try world()
         let following = try Following(world.followerOptions("a.motte"), from: world.log)
         while try following.step() != .nothing {}
-        var status = try ReplicationStatus(following.session, folder: nil)
+        var status = try ReplicationStatus(following.session, at: nil, open: open)
         #expect(status.isHealthy && status.lagVersions == 0 && status.lagNanoseconds == 0)
         #expect(status.leader?.name == "the leader" && status.end?.version == following.position.version)
         var random = SeededRandom(seed: 8)
@@ -219,12 +225,12 @@ import Testing
             try world.write(&random)
             #expect(try world.ship())
         }
-        status = try ReplicationStatus(following.session, folder: nil)
+        status = try ReplicationStatus(following.session, at: nil, open: open)
         #expect(status.isHealthy && (status.lagVersions ?? 0) >= 2 && (status.lagNanoseconds ?? 0) > 0)
-        let own = try ReplicationStatus(world.leader, folder: world.log)
+        let own = try ReplicationStatus(world.leader, at: world.log, open: open)
         #expect(own.isHealthy && own.leader == nil && own.kept != nil && own.lagVersions == nil)
         World.removeAll(world.log)
-        status = try ReplicationStatus(following.session, folder: nil)
+        status = try ReplicationStatus(following.session, at: nil, open: open)
         #expect(!status.isHealthy && status.problem != nil)
         _ = try following.session.close()
     }

@@ -24,7 +24,7 @@ struct StatusCommand: ParsableCommand {
 
     func run() throws {
         let isHealthy = try reportingErrors(file) {
-            let status = try ReplicationStatus(try openFile(file, reading), folder: folder)
+            let status = try ReplicationStatus(try openFile(file, reading), at: folder, open: openLog)
             prometheus ? printMetrics(status) : printStatus(status)
             return status.isHealthy
         }
@@ -41,8 +41,9 @@ struct StatusCommand: ParsableCommand {
         if let kept = status.kept { printLine("keeps     changes after version \(kept.rawValue)") }
         if let end = status.end {
             printLine(
-                "folder    \(end.version.rawValue)\(Self.text(end.wallTimeNanoseconds)) of \(end.leader.name), newest "
-                    + "snapshot \(end.snapshot.map { "\($0.rawValue)" } ?? "none")")
+                "folder    \(end.version.rawValue)\(Self.text(end.wallTimeNanoseconds)) of "
+                    + "\(status.leads?.name ?? ""), newest snapshot "
+                    + "\(end.snapshot.map { "\($0.version.rawValue)" } ?? "none")")
         }
         if let versions = status.lagVersions, let time = status.lagNanoseconds {
             printLine("lag       \(versions) versions, \(Self.seconds(time)) s")
@@ -67,7 +68,9 @@ struct StatusCommand: ParsableCommand {
             "applied_version", "Version of the leader that the file has.",
             status.position.map { "\($0.version.rawValue)" })
         metric("shipped_version", "Newest version in the folder.", status.end.map { "\($0.version.rawValue)" })
-        metric("snapshot_version", "Newest snapshot in the folder.", status.end?.snapshot.map { "\($0.rawValue)" })
+        metric(
+            "snapshot_version", "Newest snapshot in the folder.",
+            status.end?.snapshot.map { "\($0.version.rawValue)" })
         metric(
             "lag_versions", "Versions that are in the folder and not in the file.", status.lagVersions.map { "\($0)" })
         metric(
@@ -121,7 +124,7 @@ struct RestoreCommand: ParsableCommand {
     func run() throws {
         try reportingErrors(file) {
             let time = at.flatMap { TimeText.parse($0) }.map { $0.seconds * 1_000_000_000 + Int64($0.nanoseconds) }
-            let restored = try Restoring.run(try opening.options(file), from: from, at: time)
+            let restored = try Restoring.run(try opening.options(file), from: try openLog(from), at: time)
             printLine(
                 "restored version \(restored.version.rawValue) of "
                     + "\(TimeText.text(timestamp(restored.wallTimeNanoseconds))), from a snapshot and "

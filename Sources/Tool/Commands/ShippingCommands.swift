@@ -18,6 +18,9 @@ private func endWithSignals() {
     signal(SIGTERM) { _ in _exit(0) }
 }
 
+/// What is followed from a place.
+func openLog(_ place: String) throws(DatabaseError) -> ReplicationLog { try FolderLog(place) }
+
 /// Folders alone so far.
 private func checkIsFolder(_ place: String) throws {
     guard !place.contains("://") else { throw ValidationError("'\(place)' is no folder; name one") }
@@ -71,7 +74,7 @@ struct ShipCommand: ParsableCommand {
             options.snapshotBytes = snapshotBytes
             options.takesOver = takesOver
             options.isPlain = plain
-            let shipping = try Shipping(session, to: to, options)
+            let shipping = try Shipping(session, to: try FolderLog(to, making: true), options)
             while true {
                 switch try shipping.step() {
                 case .changes(let from, let to, let bytes):
@@ -103,7 +106,7 @@ struct FollowCommand: ParsableCommand {
     @Flag(help: "Apply what there is, and end.") var once = false
     @Flag(help: "Follow nobody any more: others may write.") var stop = false
 
-    private static let pauseMicroseconds: UInt32 = 20_000
+    private static let pauseMilliseconds: Int64 = 500
 
     func validate() throws {
         guard (from == nil) == stop else { throw ValidationError("name a folder with --from, or say --stop") }
@@ -119,7 +122,7 @@ struct FollowCommand: ParsableCommand {
                 try session.follow(nil)
                 return printLine("the file follows \(leader.name) no longer")
             }
-            let following = try Following(try opening.options(file), from: from)
+            let following = try Following(try opening.options(file), from: try openLog(from))
             printLine(
                 "following \(following.leader.name) from version \(following.position.version.rawValue)")
             while true {
@@ -128,7 +131,7 @@ struct FollowCommand: ParsableCommand {
                 } else if once {
                     return
                 } else {
-                    usleep(Self.pauseMicroseconds)
+                    try following.log.wait(milliseconds: Self.pauseMilliseconds)
                 }
             }
         }

@@ -1,0 +1,145 @@
+/// The log as a folder of files, whose names and contents `LogFiles.swift` describes.
+import MotteLiveObjects
+import MotteStorage
+import MotteValues
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+package final class FolderLog: ReplicationLog {
+    package let place: String
+    private let root: LogFolder
+    private let fault: LogFault?
+    /// Of the one that this process leads.
+    private var own: LogFolder?
+    private var record: LeaderRecord?
+    private var lock: LogFolderLock?
+    private static let pauseMilliseconds: Int64 = 20
+
+    /// The folder is made if it is to be shipped to and is not there.
+    package init(_ path: String, making: Bool = false, fault: LogFault? = nil) throws(DatabaseError) {
+        place = path
+        self.fault = fault
+        root = try LogFolder(path, making: making, fault: fault)
+        guard making else { return }
+        lock = try LogFolderLock(root)
+        try root.removeUnfinished()
+    }
+
+    private func folder(_ origin: ChangeOrigin) throws(DatabaseError) -> LogFolder {
+        if let own, record?.origin == origin { return own }
+        return try LogFolder(root.file(origin.text), making: false, fault: fault)
+    }
+
+    // MARK: Reading
+
+    package func leader() throws(DatabaseError) -> LeaderRecord? { try LeaderRecord(in: root) }
+
+    package func end(of origin: ChangeOrigin) throws(DatabaseError) -> LogEnd? {
+        let folder = try folder(origin)
+        let contents = try LogContents(of: folder)
+        let snapshot = try contents.snapshots.last.flatMap { version throws(DatabaseError) in
+            try SnapshotInfo(version, in: folder)
+        }
+        guard let last = contents.changes.last else { return snapshot.map { LogEnd($0) } }
+        guard let batch = try folder.changes(after: last) else {
+            throw DatabaseError(.busy, "'\(folder.path)' is being changed by somebody else", path: folder.path)
+        }
+        if let snapshot, batch.to < snapshot.version { return LogEnd(snapshot) }
+        var bytes = 0
+        for version in contents.changes where version >= snapshot?.version ?? Version(0) {
+            bytes += fileBytes(folder.file(LogName.changes(after: version)))
+        }
+        return LogEnd(batch, bytes: bytes, snapshot: snapshot)
+    }
+
+    package func snapshots(of origin: ChangeOrigin) throws(DatabaseError) -> [SnapshotInfo] {
+        let folder = try folder(origin)
+        var found: [SnapshotInfo] = []
+        for version in try LogContents(of: folder).snapshots {
+            if let info = try SnapshotInfo(version, in: folder) { found.append(info) }
+        }
+        return found
+    }
+
+    package func changes(after version: Version, of origin: ChangeOrigin) throws(DatabaseError) -> ChangeBatch? {
+        try folder(origin).changes(after: version)
+    }
+
+    package func copySnapshot(
+        _ info: SnapshotInfo, of origin: ChangeOrigin, to path: String, encryptionKey: [UInt8]?
+    ) throws(DatabaseError) {
+        try Database.copySeed(
+            try folder(origin).file(LogName.snapshot(info.version)), to: path, encryptionKey: encryptionKey)
+    }
+
+    package func wait(milliseconds: Int64) throws(DatabaseError) {
+        usleep(UInt32(min(milliseconds, Self.pauseMilliseconds)) * 1_000)
+    }
+
+    // MARK: Leading
+
+    package func lead(_ record: LeaderRecord, inPlaceOf former: LeaderRecord?) throws(DatabaseError) {
+        if let former {
+            if former != record { try root.replace(LogName.leader, record.bytes) }
+        } else {
+            _ = try root.create(LogName.leader, record.bytes)
+        }
+        self.record = record
+        let folder = try LogFolder(root.file(record.origin.text), making: true, fault: fault)
+        try folder.removeUnfinished()
+        own = folder
+        try checkLead(shipped: nil)
+    }
+
+    package func checkLead(shipped: Version?) throws(DatabaseError) {
+        guard let found = try LeaderRecord(in: root) else {
+            throw DatabaseError(
+                .fileNotFound, "'\(root.file(LogName.leader))' is gone: the folder is no longer one of changes",
+                path: place)
+        }
+        guard found.origin == record?.origin else { throw deposed(by: found, after: shipped) }
+    }
+
+    private func leading() throws(DatabaseError) -> LogFolder {
+        guard let own else { throw DatabaseError(.internal, "this process does not lead '\(place)'") }
+        return own
+    }
+
+    package func append(_ batch: ChangeBatch) throws(DatabaseError) -> Bool {
+        try checkLead(shipped: batch.from)
+        return try leading().create(LogName.changes(after: batch.from), batch.bytes)
+    }
+
+    package func placeForSnapshot(_ version: Version) throws(DatabaseError) -> String {
+        let folder = try leading()
+        // One that was not finished has no information, and does not count.
+        try folder.remove(LogName.snapshot(version))
+        return folder.temporaryName()
+    }
+
+    package func addSnapshot(_ info: SnapshotInfo, from path: String) throws(DatabaseError) {
+        let folder = try leading()
+        try Session.rename(path, to: folder.file(LogName.snapshot(info.version)))
+        try folder.flushFolder()
+        if try !folder.create(LogName.info(info.version), info.bytes) {
+            try folder.replace(LogName.info(info.version), info.bytes)
+        }
+    }
+
+    package func trim(before version: Version) throws(DatabaseError) {
+        let folder = try leading()
+        let contents = try LogContents(of: folder)
+        for old in contents.snapshots where old < version {
+            try folder.remove(LogName.info(old))
+            try folder.remove(LogName.snapshot(old))
+        }
+        // From the front, so that what is left is a chain whenever this ends.
+        for old in contents.changes where old < version { try folder.remove(LogName.changes(after: old)) }
+    }
+
+    package func step(_ step: LogStep) throws(DatabaseError) { try root.step(step) }
+}

@@ -1,0 +1,88 @@
+/// Where a leader's changes are, in their order, for whoever follows: a folder, or a stream of a server. What ships,
+/// follows and restores is written against this alone.
+///
+/// Everything is of an origin, the leader's file. Batches of one make a chain: each begins at the version where the one
+/// before ends. A snapshot is the whole file at a version of the chain.
+import MotteStorage
+import MotteValues
+
+package protocol ReplicationLog: AnyObject {
+    /// As messages name it and followers keep it: without passwords.
+    var place: String { get }
+
+    /// Who leads; nil where nobody has shipped yet.
+    func leader() throws(DatabaseError) -> LeaderRecord?
+    /// nil where there is nothing of the origin.
+    func end(of origin: ChangeOrigin) throws(DatabaseError) -> LogEnd?
+    /// Those that are whole, the oldest first.
+    func snapshots(of origin: ChangeOrigin) throws(DatabaseError) -> [SnapshotInfo]
+    /// The batch that begins at a version; nil where there is none yet, or none any more.
+    func changes(after version: Version, of origin: ChangeOrigin) throws(DatabaseError) -> ChangeBatch?
+    /// Makes a new file of a snapshot, all or nothing.
+    func copySnapshot(
+        _ info: SnapshotInfo, of origin: ChangeOrigin, to path: String, encryptionKey: [UInt8]?
+    ) throws(DatabaseError)
+    /// Waits until there may be something new, or for that time.
+    func wait(milliseconds: Int64) throws(DatabaseError)
+
+    /// Begins to lead, in place of `former`, which is what `leader` said. Refused where it is not any more.
+    func lead(_ record: LeaderRecord, inPlaceOf former: LeaderRecord?) throws(DatabaseError)
+    /// Refused where somebody else leads by now; `shipped` is up to where the log has what this process leads.
+    func checkLead(shipped: Version?) throws(DatabaseError)
+    /// Adds a batch at the end; false where there is already one from that version on.
+    func append(_ batch: ChangeBatch) throws(DatabaseError) -> Bool
+    /// Where the file of a snapshot is to be made, on which nothing else depends.
+    func placeForSnapshot(_ version: Version) throws(DatabaseError) -> String
+    /// Takes the file that was made there.
+    func addSnapshot(_ info: SnapshotInfo, from path: String) throws(DatabaseError)
+    /// Removes the leader's snapshots and batches from before a version, the oldest first.
+    func trim(before version: Version) throws(DatabaseError)
+
+    /// Steps between which a process may be killed, or a disk be full: tests throw there.
+    func step(_ step: LogStep) throws(DatabaseError)
+}
+
+extension ReplicationLog {
+    package func step(_ step: LogStep) throws(DatabaseError) {}
+
+    /// The leader, who must be there.
+    func knownLeader() throws(DatabaseError) -> LeaderRecord {
+        if let leader = try leader() { return leader }
+        throw DatabaseError(.fileNotFound, "nobody has shipped to '\(place)' yet: it names no leader", path: place)
+    }
+
+    /// Somebody leads who is not `record`.
+    func deposed(by found: LeaderRecord, after version: Version?) -> DatabaseError {
+        DatabaseError(
+            .historyForked,
+            "\(found.name) has taken over '\(place)': this file leads no longer, and what it has committed after "
+                + "version \(version?.rawValue ?? 0) is not there; make it a follower, as a new file", path: place)
+    }
+}
+
+/// How far a log has an origin's changes.
+package struct LogEnd: Equatable, Sendable {
+    package let version: Version
+    package let checksum: UInt32
+    /// Of that version's commit, nanoseconds since 1970.
+    package let wallTimeNanoseconds: Int64
+    /// Of the batches after the newest snapshot.
+    package let bytes: Int
+    package let snapshot: SnapshotInfo?
+
+    init(_ batch: ChangeBatch, bytes: Int, snapshot: SnapshotInfo?) {
+        self.init(batch.to, batch.toChecksum, batch.wallTimeNanoseconds, bytes: bytes, snapshot)
+    }
+
+    init(_ snapshot: SnapshotInfo) {
+        self.init(snapshot.version, snapshot.checksum, snapshot.wallTimeNanoseconds, bytes: 0, snapshot)
+    }
+
+    init(_ version: Version, _ checksum: UInt32, _ wallTime: Int64, bytes: Int, _ snapshot: SnapshotInfo?) {
+        self.version = version
+        self.checksum = checksum
+        wallTimeNanoseconds = wallTime
+        self.bytes = bytes
+        self.snapshot = snapshot
+    }
+}
