@@ -41,6 +41,7 @@ let package = Package(
         // Layer 0: C.
         .systemLibrary(name: "CMotte", path: "include"),
         .target(name: "CMotteShim", path: "Sources/CMotteShim"),
+        .target(name: "CMotteNats", path: "Sources/CMotteNats"),
 
         // Layers 1 to 6: the engine. No Foundation.
         layer("Values", c: ["CMotteShim"]),
@@ -59,7 +60,7 @@ let package = Package(
             on: ["RealmFile", "LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Columns", "Values"],
             c: ["CMotteShim"]),
 
-        layer("Replication", on: ["LiveObjects", "Storage", "Values"], c: ["CMotteShim"]),
+        layer("Replication", on: ["LiveObjects", "Storage", "Values"], c: ["CMotteNats", "CMotteShim"]),
 
         // Layer 7: the language bindings.
         .target(

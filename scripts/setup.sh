@@ -19,7 +19,7 @@ packages=(
     git make gcc g++ binutils cmake pkg-config libssl-dev libffi-dev python3-dev valgrind
     python3-venv libsqlite3-0 zlib1g libpcre2-8-0 tzdata)
 # Checks that need one of these say so and are skipped without it; with CI=true that is a failure.
-tools=(shellcheck abigail-tools zstd libzstd1 libedit2 libglib2.0-dev man-db)
+tools=(shellcheck abigail-tools zstd libzstd1 libedit2 libglib2.0-dev man-db nats-server libnats3.4 iproute2)
 case ${1:-} in
     "") ;;
     benchmarks) packages+=(liblmdb-dev libsqlite3-dev) ;;

@@ -14,6 +14,9 @@ package protocol ReplicationLog: AnyObject {
     func leader() throws(DatabaseError) -> LeaderRecord?
     /// nil where there is nothing of the origin.
     func end(of origin: ChangeOrigin) throws(DatabaseError) -> LogEnd?
+    /// What whoever takes over from that leader must have: up to where the leader has shipped, or if it has shipped
+    /// nothing yet, what it must have had itself. nil: nothing.
+    func needed(of leader: LeaderRecord) throws(DatabaseError) -> LogPosition?
     /// Those that are whole, the oldest first.
     func snapshots(of origin: ChangeOrigin) throws(DatabaseError) -> [SnapshotInfo]
     /// The batch that begins at a version; nil where there is none yet, or none any more.
@@ -45,6 +48,10 @@ package protocol ReplicationLog: AnyObject {
 extension ReplicationLog {
     package func step(_ step: LogStep) throws(DatabaseError) {}
 
+    package func needed(of leader: LeaderRecord) throws(DatabaseError) -> LogPosition? {
+        try end(of: leader.origin).map { LogPosition(origin: leader.origin, version: $0.version) }
+    }
+
     /// The leader, who must be there.
     func knownLeader() throws(DatabaseError) -> LeaderRecord {
         if let leader = try leader() { return leader }
@@ -57,6 +64,17 @@ extension ReplicationLog {
             .historyForked,
             "\(found.name) has taken over '\(place)': this file leads no longer, and what it has committed after "
                 + "version \(version?.rawValue ?? 0) is not there; make it a follower, as a new file", path: place)
+    }
+}
+
+/// A version of an origin.
+package struct LogPosition: Equatable, Sendable {
+    package let origin: ChangeOrigin
+    package let version: Version
+
+    package init(origin: ChangeOrigin, version: Version) {
+        self.origin = origin
+        self.version = version
     }
 }
 

@@ -80,6 +80,11 @@ package func wallTimeNanoseconds() -> Int64 {
     return Int64(now.tv_sec) &* 1_000_000_000 &+ Int64(now.tv_nsec)
 }
 
+func sleepMilliseconds(_ milliseconds: Int64) {
+    var time = timespec(tv_sec: Int(milliseconds / 1_000), tv_nsec: Int(milliseconds % 1_000) * 1_000_000)
+    nanosleep(&time, nil)
+}
+
 /// 0 where there is no such file.
 func fileBytes(_ path: String) -> Int {
     var facts = stat()

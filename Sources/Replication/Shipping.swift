@@ -20,6 +20,10 @@ package struct ShippingOptions: Sendable {
     package var keepSeconds: Int64?
     /// The log may be that of another leader, whose changes this file has all.
     package var takesOver = false
+    /// The file follows that other leader, and leaves it once the lead is taken.
+    package var leavesLeader = false
+    /// Writers ask before they commit, and hold the write lock meanwhile: so it is never waited for.
+    package var isAsked = false
     /// The file is encrypted, and may be shipped as it is.
     package var isPlain = false
 
@@ -41,6 +45,9 @@ package final class Shipping {
     private let options: ShippingOptions
     /// Up to where the log has everything; nil: it has nothing.
     package private(set) var shipped: Version?
+    /// Of that version there, and up to which version it is known to be that of the file too.
+    private var shippedChecksum: UInt32 = 0
+    private var compared: Version?
     /// The log is kept from here on.
     private var kept: Version?
     private var newestSnapshot: SnapshotInfo?
@@ -48,6 +55,7 @@ package final class Shipping {
     /// Keeping the log from later on is a commit of its own, so it is not done at each step.
     private static let versionsBetweenKeeping: UInt64 = 1_024
     private static let fewestSnapshotBytes = 1 << 20
+    private static let looksForACommit = 50
 
     package init(_ session: Session, to log: ReplicationLog, _ options: ShippingOptions) throws(DatabaseError) {
         self.session = session
@@ -60,13 +68,15 @@ package final class Shipping {
                 "the file is encrypted, and its changes would not be in '\(log.place)'; ship them with --plain, or not",
                 path: session.path)
         }
-        if let leader = try session.leader(), leader.origin != origin {
+        let former = try session.leader()
+        if let leader = former, leader.origin != origin, !options.leavesLeader {
             throw DatabaseError(
                 .readOnly, "the file follows \(leader.name) and leads nobody; end that with 'motte follow --stop'",
                 path: session.path)
         }
         record = LeaderRecord(name: options.name, origin: origin)
         try takeLead()
+        if former != nil { try session.follow(nil) }
         try findShipped()
         try keep()
     }
@@ -78,14 +88,15 @@ package final class Shipping {
         if let found, found.origin != origin {
             guard options.takesOver else { throw otherLeader(found) }
             // What the other one has shipped must be here.
-            let end = try log.end(of: found.origin)
-            let position = try session.replicaPosition(found.origin)
-            if let end, (position?.version ?? Version(0)) < end.version {
-                throw DatabaseError(
-                    .outOfSequence,
-                    "\(found.name) has shipped up to version \(end.version.rawValue), and this file has its changes up "
-                        + "to \(position?.version.rawValue ?? 0): follow until it has all, then take over",
-                    path: log.place)
+            if let needed = try log.needed(of: found) {
+                let position = try session.replicaPosition(needed.origin)
+                guard position?.version ?? Version(0) >= needed.version else {
+                    throw DatabaseError(
+                        .outOfSequence,
+                        "\(found.name) has shipped up to version \(needed.version.rawValue), and this file has its "
+                            + "changes up to \(position?.version.rawValue ?? 0): follow until it has all, then take "
+                            + "over", path: log.place)
+                }
             }
         }
         try log.lead(record, inPlaceOf: found)
@@ -103,7 +114,15 @@ package final class Shipping {
     private func findShipped() throws(DatabaseError) {
         guard let end = try log.end(of: origin) else { return }
         try session.refresh()
-        let now = try session.version
+        // Whoever asked last may be about to commit.
+        var looks = options.isAsked ? Self.looksForACommit : 0
+        var now = try session.version
+        while looks > 0, end.version > now {
+            looks -= 1
+            try log.wait(milliseconds: 20)
+            try session.refresh()
+            now = try session.version
+        }
         let reason: String
         if end.version > now {
             reason = "it ends at version \(now.rawValue), and the log has one \(end.version.rawValue)"
@@ -113,12 +132,51 @@ package final class Shipping {
             reason = "its version \(end.version.rawValue) is another one than the log has"
         } else {
             (shipped, bytesSinceSnapshot, newestSnapshot) = (end.version, end.bytes, end.snapshot)
+            shippedChecksum = end.checksum
             return
         }
-        throw DatabaseError(
+        throw forked(reason)
+    }
+
+    private func forked(_ reason: String) -> DatabaseError {
+        DatabaseError(
             .historyForked,
-            "this file was replaced by an older copy, and has gone another way than '\(log.place)': \(reason). "
-                + "Restore it from there, or ship it elsewhere", path: log.place)
+            "this file was replaced by an older copy, or lost a commit that was acknowledged, and has gone another way "
+                + "than '\(log.place)': \(reason). Restore it from there, or ship it elsewhere", path: log.place)
+    }
+
+    /// What was acknowledged before it was committed may have been lost, and something else committed as that version.
+    private func compare() throws(DatabaseError) {
+        guard let shipped, compared != shipped, try session.version >= shipped else { return }
+        if let own = try session.changeChecksum(of: shipped), own != 0, shippedChecksum != 0, own != shippedChecksum {
+            throw forked("its version \(shipped.rawValue) is another one than the log has")
+        }
+        compared = shipped
+    }
+
+    // MARK: Acknowledging
+
+    /// Called by who is about to commit and holds the write lock: returns when the log has the batch.
+    package func acknowledge(_ batch: ChangeBatch) throws(DatabaseError) {
+        try session.refresh()
+        guard batch.origin == origin, try session.version == batch.from else {
+            throw DatabaseError(
+                .invalidArgument,
+                "what is to be acknowledged is no commit that follows version "
+                    + "\(try session.version.rawValue) of the file that is shipped", path: session.path)
+        }
+        if newestSnapshot == nil { _ = try shipSnapshot() }
+        if let shipped, shipped < batch.from {
+            // What was committed by others, who did not ask; also if it changed nothing that is shipped.
+            _ = try ship(try session.freeze().changeBatch(since: shipped))
+        }
+        guard shipped == batch.from else {
+            throw forked("it is at version \(batch.from.rawValue), and the log at \(shipped?.rawValue ?? 0)")
+        }
+        try compare()
+        guard try log.append(batch) else { throw forked("the log has another commit after \(batch.from.rawValue)") }
+        (shipped, shippedChecksum) = (batch.to, batch.toChecksum)
+        bytesSinceSnapshot += batch.bytes.count
     }
 
     /// S3. The log is kept from the end of the log's changes on, or from a little before.
@@ -132,8 +190,13 @@ package final class Shipping {
             kept = known
             return
         }
-        try session.keepChanges(since: wanted)
-        kept = wanted
+        do throws(DatabaseError) {
+            try session.keepChanges(since: wanted, timeoutMilliseconds: options.isAsked ? 0 : -1)
+            kept = wanted
+        } catch {
+            // There will be a better moment.
+            guard options.isAsked, error.code == .timeout || error.code == .busy else { throw error }
+        }
     }
 
     // MARK: Steps
@@ -141,6 +204,7 @@ package final class Shipping {
     /// Ships what has been committed since the last step.
     package func step() throws(DatabaseError) -> ShippingStep {
         try session.refresh()
+        try compare()
         guard let shipped, newestSnapshot != nil else { return try shipSnapshot() }
         guard try session.version > shipped else { return .nothing }
         let shown = try session.freeze()
@@ -161,7 +225,7 @@ package final class Shipping {
         if try !log.append(batch) {
             try takeUp(batch)
         } else {
-            shipped = batch.to
+            (shipped, shippedChecksum) = (batch.to, batch.toChecksum)
             bytesSinceSnapshot += batch.bytes.count
         }
         try keep()
@@ -181,7 +245,7 @@ package final class Shipping {
                     + "it has shipped there, and only one can lead. Restore this one from there, or ship it elsewhere",
                 path: log.place)
         }
-        shipped = found.to
+        (shipped, shippedChecksum) = (found.to, found.toChecksum)
         bytesSinceSnapshot += found.bytes.count
     }
 
@@ -225,6 +289,7 @@ package final class Shipping {
             byteCount: fileBytes(temporary))
         try log.addSnapshot(info, from: temporary)
         (shipped, newestSnapshot, bytesSinceSnapshot) = (version, info, 0)
+        shippedChecksum = info.checksum
         try trim()
         try keep()
         return .snapshot(version, byteCount: info.byteCount)

@@ -62,8 +62,8 @@ extension Session {
     }
 
     /// The change log keeps all changes after `version`, in a commit of its own; nil: only what observers need.
-    package func keepChanges(since version: Version?) throws(DatabaseError) {
-        try writingOfReplication("keep changes") { write throws(DatabaseError) in
+    package func keepChanges(since version: Version?, timeoutMilliseconds: Int64 = -1) throws(DatabaseError) {
+        try writingOfReplication("keep changes", timeoutMilliseconds) { write throws(DatabaseError) in
             try write.keepChanges(since: version)
         }
     }
@@ -100,10 +100,10 @@ extension Session {
 
     /// A commit of its own that changes no object.
     private func writingOfReplication(
-        _ action: String, _ body: (WriteTransaction) throws(DatabaseError) -> Void
+        _ action: String, _ timeoutMilliseconds: Int64 = -1, _ body: (WriteTransaction) throws(DatabaseError) -> Void
     ) throws(DatabaseError) {
         try checkMayApply(action)
-        try beginWrite(asFollower: true)
+        try beginWrite(timeoutMilliseconds: timeoutMilliseconds, asFollower: true)
         do throws(DatabaseError) {
             try body(try requireWrite())
             try commit()

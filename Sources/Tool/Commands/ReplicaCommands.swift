@@ -18,13 +18,18 @@ struct StatusCommand: ParsableCommand {
 
     @Argument(help: "The file.") var file: String
     @OptionGroup var reading: ReadOptions
-    @Option(help: ArgumentHelp("The folder; that of the file's leader without it.", valueName: "folder"))
+    @OptionGroup var login: LoginOptions
+    @Option(
+        help: ArgumentHelp(
+            "The folder, or nats://HOST:PORT/NAME; that of the file's leader without it.", valueName: "place"))
     var folder: String?
     @Flag(help: "As text for Prometheus.") var prometheus = false
 
     func run() throws {
         let isHealthy = try reportingErrors(file) {
-            let status = try ReplicationStatus(try openFile(file, reading), at: folder, open: openLog)
+            let status = try ReplicationStatus(try openFile(file, reading), at: folder) { place throws(DatabaseError) in
+                try openLog(place, login)
+            }
             prometheus ? printMetrics(status) : printStatus(status)
             return status.isHealthy
         }
@@ -99,7 +104,7 @@ private func timestamp(_ nanoseconds: Int64) -> Timestamp {
 
 struct RestoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "restore", abstract: "Make a file as one that is shipped to a folder was at a time.",
+        commandName: "restore", abstract: "Make a file as one that is shipped to a folder or a server was at a time.",
         discussion: """
             The newest commit before the time, or of all, and everything before it. The file follows nobody.
               motte restore people.motte --from /backup/people --at 2026-11-22T10:00:00Z
@@ -107,7 +112,9 @@ struct RestoreCommand: ParsableCommand {
 
     @Argument(help: "The new file; there must not be one.") var file: String
     @OptionGroup var opening: OpenOptions
-    @Option(help: ArgumentHelp("The folder that the leader ships to.", valueName: "folder")) var from: String
+    @OptionGroup var login: LoginOptions
+    @Option(help: ArgumentHelp("The folder, or nats://HOST:PORT/NAME, that the leader ships to.", valueName: "place"))
+    var from: String
     @Option(help: ArgumentHelp("The time, as in RFC 3339; the newest there is without it.", valueName: "time"))
     var at: String?
 
@@ -124,7 +131,7 @@ struct RestoreCommand: ParsableCommand {
     func run() throws {
         try reportingErrors(file) {
             let time = at.flatMap { TimeText.parse($0) }.map { $0.seconds * 1_000_000_000 + Int64($0.nanoseconds) }
-            let restored = try Restoring.run(try opening.options(file), from: try openLog(from), at: time)
+            let restored = try Restoring.run(try opening.options(file), from: openLog(from, login), at: time)
             printLine(
                 "restored version \(restored.version.rawValue) of "
                     + "\(TimeText.text(timestamp(restored.wallTimeNanoseconds))), from a snapshot and "

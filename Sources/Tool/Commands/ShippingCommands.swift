@@ -1,5 +1,5 @@
-/// `motte ship` and `motte follow`: a file's changes to a folder as they are committed, and from there into other
-/// files. Both may be killed at any time, and go on where they were when they are begun again.
+/// `motte ship` and `motte follow`: a file's changes to a folder, or to a server, as they are committed, and from there
+/// into other files. Both may be killed at any time, and go on where they were when they are begun again.
 import ArgumentParser
 import MotteLiveObjects
 import MotteReplication
@@ -18,28 +18,27 @@ private func endWithSignals() {
     signal(SIGTERM) { _ in _exit(0) }
 }
 
-/// What is followed from a place.
-func openLog(_ place: String) throws(DatabaseError) -> ReplicationLog { try FolderLog(place) }
-
-/// Folders alone so far.
-private func checkIsFolder(_ place: String) throws {
-    guard !place.contains("://") else { throw ValidationError("'\(place)' is no folder; name one") }
-}
-
 struct ShipCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ship",
-        abstract: "Write a file's changes to a folder as they are committed, for others to follow.",
+        abstract: "Write a file's changes to a folder or a server as they are committed, for others to follow.",
         discussion: """
             Runs until it is ended, and may be begun again at any time. The folder gets the whole file now and then, and
             what changed after that.
               motte ship people.motte --to /backup/people
               motte ship people.motte --to /backup/people --keep-for 2592000
+              motte ship people.motte --to nats://one:4222,two:4222,three:4222/people
             """)
 
     @Argument(help: "The file.") var file: String
     @OptionGroup var opening: OpenOptions
-    @Option(help: ArgumentHelp("The folder, which is made if there is none.", valueName: "folder")) var to: String
+    @OptionGroup var login: LoginOptions
+    @Option(
+        help: ArgumentHelp(
+            "The folder, which is made if there is none, or nats://HOST:PORT/NAME.", valueName: "place"))
+    var to: String
+    @Option(help: "On how many servers everything is; 3 where so many are named, else 1.")
+    var replicas: Int?
     @Option(help: "How followers call this file; its path, if not said.") var name: String?
     @Flag(help: "Ship what there is, and end.") var once = false
     @Option(
@@ -59,7 +58,8 @@ struct ShipCommand: ParsableCommand {
     @Flag(help: "Ship an encrypted file, though its changes are not encrypted in the folder.") var plain = false
 
     func validate() throws {
-        try checkIsFolder(to)
+        try checkPlace(to)
+        guard (1 ... 5).contains(replicas ?? 1) else { throw ValidationError("--replicas is a number from 1 to 5") }
         guard (keepFor ?? 0) >= 0, (keepFor ?? 0) <= Int64(OpenOptions.longestTimeout), (snapshotBytes ?? 0) >= 0 else {
             throw ValidationError("--keep-for and --snapshot-bytes are numbers from 0 on")
         }
@@ -74,43 +74,63 @@ struct ShipCommand: ParsableCommand {
             options.snapshotBytes = snapshotBytes
             options.takesOver = takesOver
             options.isPlain = plain
-            let shipping = try Shipping(session, to: try FolderLog(to, making: true), options)
+            var log: ReplicationLog?
+            var shipping: Shipping?
+            var trouble = Trouble(isPatient: !once)
             while true {
-                switch try shipping.step() {
-                case .changes(let from, let to, let bytes):
-                    printLine("shipped changes after version \(from.rawValue) up to \(to.rawValue), \(bytes) bytes")
-                case .snapshot(let version, let bytes):
-                    printLine("shipped a snapshot of version \(version.rawValue), \(bytes) bytes")
-                case .nothing:
+                do throws(DatabaseError) {
+                    if log == nil { log = try openLogToShip(to, login, replicas: replicas) }
+                    if let log, shipping == nil { shipping = try Shipping(session, to: log, options) }
+                    guard let step = try shipping?.step() else { continue }
+                    trouble.isOver()
+                    Self.say(step)
+                    guard step == .nothing else { continue }
                     if once { return }
                     _ = try session.waitForChange(timeoutMilliseconds: 1_000)
+                } catch {
+                    // What the place has is asked again by who begins again.
+                    shipping = nil
+                    try trouble.wait(error)
                 }
             }
+        }
+    }
+
+    private static func say(_ step: ShippingStep) {
+        switch step {
+        case .changes(let from, let to, let bytes):
+            printLine("shipped changes after version \(from.rawValue) up to \(to.rawValue), \(bytes) bytes")
+        case .snapshot(let version, let bytes):
+            printLine("shipped a snapshot of version \(version.rawValue), \(bytes) bytes")
+        case .nothing: break
         }
     }
 }
 
 struct FollowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "follow", abstract: "Keep a file the same as one that is shipped to a folder.",
+        commandName: "follow", abstract: "Keep a file the same as one that is shipped to a folder or a server.",
         discussion: """
             The file is made if there is none. Runs until it is ended, and may be begun again at any time. Others may
             have the file open, and observe it; who writes to it is refused, until --stop makes it a file of its own.
               motte follow copy.motte --from /backup/people
+              motte follow copy.motte --from nats://one:4222,two:4222,three:4222/people
               motte follow copy.motte --stop
             """)
 
     @Argument(help: "The file.") var file: String
     @OptionGroup var opening: OpenOptions
-    @Option(help: ArgumentHelp("The folder that the leader ships to.", valueName: "folder")) var from: String?
+    @OptionGroup var login: LoginOptions
+    @Option(help: ArgumentHelp("The folder, or nats://HOST:PORT/NAME, that the leader ships to.", valueName: "place"))
+    var from: String?
     @Flag(help: "Apply what there is, and end.") var once = false
     @Flag(help: "Follow nobody any more: others may write.") var stop = false
 
-    private static let pauseMilliseconds: Int64 = 500
+    private static let pauseMilliseconds: Int64 = 250
 
     func validate() throws {
-        guard (from == nil) == stop else { throw ValidationError("name a folder with --from, or say --stop") }
-        if let from { try checkIsFolder(from) }
+        guard (from == nil) == stop else { throw ValidationError("name a place with --from, or say --stop") }
+        if let from { try checkPlace(from) }
     }
 
     func run() throws {
@@ -122,18 +142,32 @@ struct FollowCommand: ParsableCommand {
                 try session.follow(nil)
                 return printLine("the file follows \(leader.name) no longer")
             }
-            let following = try Following(try opening.options(file), from: try openLog(from))
-            printLine(
-                "following \(following.leader.name) from version \(following.position.version.rawValue)")
+            let settings = try opening.options(file)
+            var following: Following?
+            var trouble = Trouble(isPatient: !once)
             while true {
-                if case .applied(let from, let to, let bytes) = try following.step() {
-                    printLine("applied changes after version \(from.rawValue) up to \(to.rawValue), \(bytes) bytes")
-                } else if once {
-                    return
-                } else {
-                    try following.log.wait(milliseconds: Self.pauseMilliseconds)
+                do throws(DatabaseError) {
+                    if following == nil { following = try begin(from, settings) }
+                    guard let current = following else { continue }
+                    let step = try current.step()
+                    trouble.isOver()
+                    if case .applied(let from, let to, let bytes) = step {
+                        printLine("applied changes after version \(from.rawValue) up to \(to.rawValue), \(bytes) bytes")
+                    } else if once {
+                        return
+                    } else {
+                        try current.log.wait(milliseconds: Self.pauseMilliseconds)
+                    }
+                } catch {
+                    try trouble.wait(error)
                 }
             }
         }
+    }
+
+    private func begin(_ place: String, _ settings: SessionOptions) throws(DatabaseError) -> Following {
+        let following = try Following(settings, from: openLog(place, login))
+        printLine("following \(following.leader.name) from version \(following.position.version.rawValue)")
+        return following
     }
 }

@@ -1,0 +1,92 @@
+/// What a server that keeps ordered messages offers, and all that a log in a stream takes of one: messages in a stream
+/// have numbers without gaps, and one is added only if the stream ends where the sender says. NATS JetStream is one; a
+/// simulation with virtual time is another.
+///
+/// Reading may be behind, as it may ask a replica. What decides is adding alone.
+import MotteValues
+
+/// The two streams of a database.
+package enum LogStream: CaseIterable, Sendable {
+    /// Leaders, batches, and what says that a snapshot is whole.
+    case log
+    /// Files in chunks.
+    case chunks
+}
+
+package enum LogSubject: Equatable, Sendable {
+    case leader, changes, chunk, snapshot
+
+    package var stream: LogStream {
+        switch self {
+        case .leader, .changes, .snapshot: .log
+        case .chunk: .chunks
+        }
+    }
+}
+
+package struct LogMessage: Equatable, Sendable {
+    package let number: UInt64
+    package let subject: LogSubject
+    package let bytes: [UInt8]
+
+    package init(number: UInt64, subject: LogSubject, bytes: [UInt8]) {
+        self.number = number
+        self.subject = subject
+        self.bytes = bytes
+    }
+}
+
+package enum AddOutcome: Equatable, Sendable {
+    case added(number: UInt64)
+    /// A message with that name was there already; the server says where.
+    case known(number: UInt64)
+    /// The stream ends elsewhere.
+    case refused
+    /// No answer came: it may be there, come later, or never.
+    case unknown(String)
+}
+
+/// One holder at a time, for a time that it must renew.
+package struct LogLease: Equatable, Sendable {
+    package let holder: String
+    /// Changes with each renewal.
+    package let revision: UInt64
+
+    package init(holder: String, revision: UInt64) {
+        self.holder = holder
+        self.revision = revision
+    }
+}
+
+package protocol LogServer: AnyObject {
+    /// Without passwords.
+    var place: String { get }
+    /// Bytes of the largest message.
+    var largestMessage: Int { get }
+
+    /// Makes the streams if they are not there.
+    func prepare() throws(DatabaseError)
+    /// Numbers of the first message and of the last; first is last + 1 where there is none. nil: there is no stream.
+    func range(of stream: LogStream) throws(DatabaseError) -> (first: UInt64, last: UInt64)?
+    /// Adds a message as number `last` + 1, once for each name.
+    func add(
+        _ bytes: [UInt8], _ subject: LogSubject, name: String, after last: UInt64
+    ) throws(DatabaseError) -> AddOutcome
+    /// nil where there is none, or none yet.
+    func message(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage?
+    /// The next one from a number on.
+    func next(_ subject: LogSubject, from number: UInt64) throws(DatabaseError) -> LogMessage?
+    func last(_ subject: LogSubject) throws(DatabaseError) -> LogMessage?
+    func remove(before number: UInt64, in stream: LogStream) throws(DatabaseError)
+
+    /// Tells who waits that there is something new.
+    func tell() throws(DatabaseError)
+    func wait(milliseconds: Int64) throws(DatabaseError)
+    /// Before something is tried again.
+    func pause(milliseconds: Int64)
+
+    func lease() throws(DatabaseError) -> LogLease?
+    /// Takes or renews it; nil where the revision is another by now. 0: there was none.
+    func takeLease(_ holder: String, seconds: Int, after revision: UInt64) throws(DatabaseError) -> UInt64?
+    func leaveLease(after revision: UInt64) throws(DatabaseError)
+}

@@ -1,0 +1,183 @@
+/// Snapshots of a log in a stream: the file's bytes in chunks, in a stream of their own, and when all of them are there
+/// a message in the log that says where they are, with a checksum of the whole. It is added as any of the leader's, so
+/// that nobody but the leader gives one out, and what it holds is what the log has up to it.
+import CMotteShim
+import MotteLiveObjects
+import MotteStorage
+import MotteValues
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+struct StreamSnapshot {
+    var info: SnapshotInfo
+    var origin: ChangeOrigin
+    /// Number of the first chunk, and how many there are.
+    var firstChunk: UInt64
+    var chunkCount: UInt64
+    var crc: UInt32
+    /// Number of the leader's message.
+    var term: UInt64
+    /// Of the message in the log that tells of it.
+    var number: UInt64 = 0
+
+    init(_ info: SnapshotInfo, _ origin: ChangeOrigin, term: UInt64, firstChunk: UInt64) {
+        (self.info, self.origin, self.term, self.firstChunk) = (info, origin, term, firstChunk)
+        (chunkCount, crc) = (0, 0)
+    }
+
+    init(_ message: LogMessage, _ place: String) throws(DatabaseError) {
+        let text = try LogText(message.bytes, place)
+        info = try SnapshotInfo(text, place)
+        guard let origin = ChangeOrigin(text: try text.text("origin", place)) else { throw LogText.damaged(place) }
+        self.origin = origin
+        firstChunk = try text.number("chunk", place)
+        chunkCount = try text.number("chunks", place)
+        crc = try text.number("crc", place)
+        term = try text.number("term", place)
+        number = message.number
+    }
+
+    var bytes: [UInt8] {
+        let own = [
+            "origin": origin.text, "term": "\(term)", "chunk": "\(firstChunk)", "chunks": "\(chunkCount)",
+            "crc": "\(crc)",
+        ]
+        return LogText(info.values.merging(own) { $1 }).bytes
+    }
+}
+
+extension StreamLog {
+    func streamSnapshots(of origin: ChangeOrigin) throws(DatabaseError) -> [StreamSnapshot] {
+        var found: [StreamSnapshot] = []
+        var number: UInt64 = 1
+        while let message = try server.next(.snapshot, from: number) {
+            let snapshot = try StreamSnapshot(message, name(message.number))
+            if snapshot.origin == origin { found.append(snapshot) }
+            number = message.number + 1
+        }
+        return found
+    }
+
+    package func snapshots(of origin: ChangeOrigin) throws(DatabaseError) -> [SnapshotInfo] {
+        try streamSnapshots(of: origin).map(\.info)
+    }
+
+    /// Beside the leader's file would be in the way of who looks after that.
+    package func placeForSnapshot(_ version: Version) throws(DatabaseError) -> String {
+        let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var number: UInt64 = 0
+        withUnsafeMutableBytes(of: &number) { motte_shim_random($0.baseAddress, $0.count) }
+        return "\(folder)/motte-snapshot-\(String(number, radix: 16)).motte"
+    }
+
+    package func addSnapshot(_ info: SnapshotInfo, from path: String) throws(DatabaseError) {
+        defer { unlink(path) }
+        guard let leading else { throw DatabaseError(.internal, "this process does not lead '\(place)'") }
+        guard let range = try server.range(of: .chunks) else { throw Self.gone(place) }
+        var snapshot = StreamSnapshot(info, leading.record.origin, term: leading.term, firstChunk: range.last + 1)
+        var last = range.last
+        try Self.forEachBlock(of: path, blockSize: server.largestMessage) { block throws(DatabaseError) in
+            snapshot.crc = block.withUnsafeBytes { motte_shim_crc32c(snapshot.crc, $0.baseAddress, $0.count) }
+            let name = "chunk-\(leading.term)-\(info.version.rawValue)-\(last)"
+            guard let number = try self.add(block, .chunk, name: name, after: last) else {
+                throw DatabaseError(
+                    .busy, "somebody else adds a snapshot to '\(self.place)' at the same time", path: self.place)
+            }
+            last = number
+            snapshot.chunkCount += 1
+        }
+        try addNext(
+            snapshot.bytes, .snapshot, name: "snapshot-\(leading.term)-\(info.version.rawValue)",
+            shipped: info.version)
+        self.leading?.bytesSinceSnapshot = 0
+        try server.tell()
+    }
+
+    private static func forEachBlock(
+        of path: String, blockSize: Int, _ body: ([UInt8]) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw LogFolder.error("read", path) }
+        defer { close(descriptor) }
+        while true {
+            var block = [UInt8](repeating: 0, count: blockSize)
+            var count = 0
+            while count < blockSize {
+                let done = block.withUnsafeMutableBytes { space in
+                    read(descriptor, space.baseAddress.map { $0 + count }, blockSize - count)
+                }
+                if done < 0, errno == EINTR { continue }
+                guard done >= 0 else { throw LogFolder.error("read", path) }
+                if done == 0 { break }
+                count += done
+            }
+            guard count > 0 else { return }
+            block.removeLast(blockSize - count)
+            try body(block)
+        }
+    }
+
+    package func copySnapshot(
+        _ info: SnapshotInfo, of origin: ChangeOrigin, to path: String, encryptionKey: [UInt8]?
+    ) throws(DatabaseError) {
+        guard let snapshot = try streamSnapshots(of: origin).last(where: { $0.info == info }) else {
+            throw DatabaseError(
+                .busy, "the snapshot of version \(info.version.rawValue) is no longer in '\(place)'; try again",
+                path: place)
+        }
+        let temporary = try Session.temporaryName(beside: path, "copying")
+        defer { unlink(temporary) }
+        try fetch(snapshot, to: temporary)
+        try Database.copySeed(temporary, to: path, encryptionKey: encryptionKey)
+    }
+
+    private func fetch(_ snapshot: StreamSnapshot, to path: String) throws(DatabaseError) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw LogFolder.error("write", path) }
+        defer { close(descriptor) }
+        var crc: UInt32 = 0
+        var size = 0
+        for number in snapshot.firstChunk ..< snapshot.firstChunk &+ snapshot.chunkCount {
+            guard let message = try known(number, in: .chunks) else {
+                throw DatabaseError(
+                    .busy,
+                    "the snapshot of version \(snapshot.info.version.rawValue) was removed from '\(place)' "
+                        + "while it was read; try again", path: place)
+            }
+            crc = message.bytes.withUnsafeBytes { motte_shim_crc32c(crc, $0.baseAddress, $0.count) }
+            var done = 0
+            while done < message.bytes.count {
+                let count = message.bytes.withUnsafeBytes { bytes in
+                    write(descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done)
+                }
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { throw LogFolder.error("write", path) }
+                done += count
+            }
+            size += message.bytes.count
+        }
+        guard size == snapshot.info.byteCount, crc == snapshot.crc else {
+            throw DatabaseError(
+                .corrupted,
+                "the snapshot of version \(snapshot.info.version.rawValue) in '\(place)' is damaged: its "
+                    + "checksum is wrong", path: place)
+        }
+    }
+
+    package func trim(before version: Version) throws(DatabaseError) {
+        guard let leading else { throw DatabaseError(.internal, "this process does not lead '\(place)'") }
+        guard let oldest = try streamSnapshots(of: leading.record.origin).first(where: { $0.info.version >= version })
+        else { return }
+        guard try knownRange().first < oldest.number else { return }
+        if leading.term < oldest.number {
+            // Who leads has to be found in what stays.
+            try lead(leading.record, inPlaceOf: leading.record)
+        }
+        try server.remove(before: oldest.number, in: .log)
+        try server.remove(before: oldest.firstChunk, in: .chunks)
+    }
+}

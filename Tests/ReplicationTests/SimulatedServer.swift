@@ -1,0 +1,149 @@
+// A server of streams in memory, with a clock of its own: answers get lost, messages come late or never, replicas are
+// behind when they are read, links are cut, leases run out.
+import MotteValues
+import TestSupport
+
+@testable import MotteReplication
+
+/// What all servers have together. Each process reaches it by a connection of its own.
+final class SimulatedNetwork {
+    struct Late {
+        var at: Int64
+        var body: () -> Void
+    }
+    var milliseconds: Int64 = 0
+    var streams: [LogStream: [LogMessage]] = [:]
+    var removed: [LogStream: UInt64] = [:]
+    var names: [LogStream: [String: UInt64]] = [:]
+    var held: (lease: LogLease, until: Int64)?
+    var revision: UInt64 = 0
+    private var late: [Late] = []
+    var random: SeededRandom
+    /// In percent, of messages: without an answer, and of those that do not come at once.
+    var lossy = 0
+    /// In percent, of readings that do not see the newest message yet.
+    var lagging = 0
+    var largestMessage = 200
+    private(set) var lostAnswers = 0
+
+    init(seed: UInt64) { random = SeededRandom(seed: seed) }
+
+    func pass(_ time: Int64) {
+        milliseconds += time
+        // What comes late comes in an order that nobody knows.
+        while let index = late.indices.first(where: { late[$0].at <= milliseconds }) { late.remove(at: index).body() }
+        if let held, held.until <= milliseconds { self.held = nil }
+    }
+
+    func add(_ bytes: [UInt8], _ subject: LogSubject, _ name: String, after last: UInt64) -> AddOutcome {
+        let stream = subject.stream
+        if let number = names[stream, default: [:]][name] { return .known(number: number) }
+        guard let messages = streams[stream] else { return .unknown("there is no stream") }
+        let end = messages.last?.number ?? removed[stream] ?? 0
+        guard end == last else { return .refused }
+        streams[stream]?.append(LogMessage(number: last + 1, subject: subject, bytes: bytes))
+        names[stream, default: [:]][name] = last + 1
+        return .added(number: last + 1)
+    }
+
+    func addOverTheNetwork(
+        _ bytes: [UInt8], _ subject: LogSubject, _ name: String, after last: UInt64
+    ) -> AddOutcome {
+        guard random.chance(lossy) else { return add(bytes, subject, name, after: last) }
+        lostAnswers += 1
+        switch random.below(3) {
+        case 0: break
+        case 1: _ = add(bytes, subject, name, after: last)
+        default:
+            let at = milliseconds + Int64(random.below(400))
+            late.append(Late(at: at) { [unowned self] in _ = add(bytes, subject, name, after: last) })
+        }
+        return .unknown("lost by the test")
+    }
+}
+
+final class SimulatedServer: LogServer {
+    let network: SimulatedNetwork
+    var isCut = false
+    /// Ends the process before or after a message is added, as the faults say.
+    var step: () throws(DatabaseError) -> Void = {}
+    let place = "nats://simulated/people"
+
+    init(_ network: SimulatedNetwork) { self.network = network }
+
+    private func reach() throws(DatabaseError) {
+        guard !isCut else { throw DatabaseError(.timeout, "the link is cut, says the test", path: place) }
+    }
+
+    var largestMessage: Int { network.largestMessage }
+
+    func prepare() throws(DatabaseError) {
+        try reach()
+        for stream in LogStream.allCases where network.streams[stream] == nil { network.streams[stream] = [] }
+    }
+
+    func range(of stream: LogStream) throws(DatabaseError) -> (first: UInt64, last: UInt64)? {
+        try reach()
+        guard let messages = network.streams[stream] else { return nil }
+        let removed = network.removed[stream] ?? 0
+        return (removed + 1, messages.last?.number ?? removed)
+    }
+
+    func add(
+        _ bytes: [UInt8], _ subject: LogSubject, name: String, after last: UInt64
+    ) throws(DatabaseError) -> AddOutcome {
+        try step()
+        if isCut { return .unknown("the link is cut, says the test") }
+        let outcome = network.addOverTheNetwork(bytes, subject, name, after: last)
+        try step()
+        return outcome
+    }
+
+    private func seen(_ stream: LogStream) throws(DatabaseError) -> ArraySlice<LogMessage> {
+        try reach()
+        let messages = network.streams[stream] ?? []
+        return network.random.chance(network.lagging) ? messages.dropLast(1 + network.random.below(2)) : messages[...]
+    }
+
+    func message(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage? {
+        try seen(stream).first { $0.number == number }
+    }
+
+    func next(_ subject: LogSubject, from number: UInt64) throws(DatabaseError) -> LogMessage? {
+        try seen(subject.stream).first { $0.number >= number && $0.subject == subject }
+    }
+
+    func last(_ subject: LogSubject) throws(DatabaseError) -> LogMessage? {
+        try seen(subject.stream).last { $0.subject == subject }
+    }
+
+    func remove(before number: UInt64, in stream: LogStream) throws(DatabaseError) {
+        try reach()
+        network.removed[stream] = max(network.removed[stream] ?? 0, number - 1)
+        network.streams[stream]?.removeAll { $0.number < number }
+    }
+
+    func tell() throws(DatabaseError) {}
+    func wait(milliseconds: Int64) throws(DatabaseError) { network.pass(milliseconds) }
+    func pause(milliseconds: Int64) { network.pass(milliseconds) }
+
+    func lease() throws(DatabaseError) -> LogLease? {
+        try reach()
+        return network.held?.lease
+    }
+
+    func takeLease(_ holder: String, seconds: Int, after revision: UInt64) throws(DatabaseError) -> UInt64? {
+        try reach()
+        guard network.held?.lease.revision ?? 0 == revision else { return nil }
+        network.revision += 1
+        network.held = (
+            LogLease(holder: holder, revision: network.revision), network.milliseconds + Int64(seconds) * 1_000
+        )
+        return network.revision
+    }
+
+    func leaveLease(after revision: UInt64) throws(DatabaseError) {
+        try reach()
+        if network.held?.lease.revision == revision { network.held = nil }
+    }
+}

@@ -1,0 +1,207 @@
+// The log in a stream: fencing, answers that get lost, batches in parts, trimming, places as users write them.
+import MotteLiveObjects
+import MotteStorage
+import MotteValues
+import TestSupport
+import Testing
+
+@testable import MotteReplication
+
+@Suite(.serialized) struct StreamTests {
+    private let network = SimulatedNetwork(seed: 3)
+
+    private func log() -> StreamLog { StreamLog(SimulatedServer(network), patienceMilliseconds: 500) }
+
+    private func world(commits: Int = 3) throws -> (World, Shipping) {
+        let world = try World()
+        var random = SeededRandom(seed: 5)
+        let shipping = try Shipping(world.leader, to: log(), world.options)
+        for _ in 0 ..< commits {
+            try world.write(&random)
+            while try shipping.step() != .nothing {}
+        }
+        return (world, shipping)
+    }
+
+    private func failure(_ body: () throws -> Void) -> DatabaseError? {
+        do { try body() } catch { return error as? DatabaseError }
+        return nil
+    }
+
+    private func follow(_ world: World, _ name: String) throws -> Content {
+        let following = try Following(world.followerOptions(name), from: log())
+        while try following.step() != .nothing {}
+        defer { _ = try? following.session.close() }
+        return try World.content(following.session)
+    }
+
+    @Test func aFollowerBeginsWithASnapshotAndGoesOn() throws {
+        let (world, shipping) = try world()
+        var random = SeededRandom(seed: 6)
+        #expect(try follow(world, "a.motte") == World.content(world.leader))
+        for _ in 0 ..< 5 {
+            try world.write(&random)
+            while try shipping.step() != .nothing {}
+            #expect(try follow(world, "a.motte") == World.content(world.leader))
+        }
+        // Parts of batches and chunks of snapshots are much smaller than what they are of.
+        #expect(network.streams[.log]?.contains { $0.bytes.count == network.largestMessage } == true)
+        #expect(try #require(network.streams[.chunks]).count > 20)
+    }
+
+    /// L1: whoever began later leads, and what the other one adds is refused by the stream itself.
+    @Test func whoLedBeforeAddsNothingAnyMore() throws {
+        let (world, shipping) = try world()
+        var random = SeededRandom(seed: 7)
+        let end = try #require(shipping.shipped)
+        let following = try Following(world.followerOptions("a.motte"), from: log())
+        while try following.step() != .nothing {}
+        try following.session.follow(nil)
+        var options = ShippingOptions(name: "the second")
+        options.takesOver = true
+        let second = try Shipping(following.session, to: log(), options)
+        while try second.step() != .nothing {}
+        let before = network.streams[.log]
+        try world.write(&random)
+        let refused = failure { _ = try shipping.step() }
+        #expect(refused?.code == .historyForked)
+        #expect(refused?.message.contains("the second") == true && refused?.message.contains("\(end.rawValue)") == true)
+        #expect(network.streams[.log] == before)
+        #expect(try follow(world, "b.motte") == World.content(following.session))
+        _ = try following.session.close()
+    }
+
+    @Test func ofTwoProcessesThatShipOneFileTheLaterOneDoes() throws {
+        let (world, shipping) = try world()
+        var random = SeededRandom(seed: 7)
+        let second = try Shipping(world.leader, to: log(), world.options)
+        try world.write(&random)
+        #expect(failure { _ = try shipping.step() }?.code == .busy)
+        while try second.step() != .nothing {}
+        #expect(try follow(world, "a.motte") == World.content(world.leader))
+    }
+
+    /// L3: what a leader began and did not finish is never seen, and whoever leads next goes on behind it.
+    @Test func partsThatWereNeverFinishedArePassedOver() throws {
+        let (world, shipping) = try world()
+        var random = SeededRandom(seed: 8)
+        let server = SimulatedServer(network)
+        var left = 3
+        server.step = { () throws(DatabaseError) in
+            left -= 1
+            if left < 0 { throw DatabaseError(.internal, Faults.killed) }
+        }
+        let before = try World.content(world.leader)
+        while try shipping.step() != .nothing {}
+        let dying = StreamLog(server)
+        left = 1_000
+        let second = try Shipping(world.leader, to: dying, world.options)
+        for _ in 0 ..< 3 { try world.write(&random) }
+        left = 3
+        #expect(failure { _ = try second.step() }?.message == Faults.killed)
+        #expect(try follow(world, "a.motte") == before)
+        let third = try Shipping(world.leader, to: log(), world.options)
+        while try third.step() != .nothing {}
+        #expect(try follow(world, "a.motte") == World.content(world.leader))
+    }
+
+    /// L2, with answers that get lost and messages that come late.
+    @Test(arguments: [20, 60]) func whatIsUnknownIsAsked(percent: Int) throws {
+        let (world, first) = try world()
+        var random = SeededRandom(seed: 9)
+        network.lossy = percent
+        network.lagging = 30
+        var shipping: Shipping? = first
+        var unknown = 0
+        for _ in 0 ..< 30 {
+            try world.write(&random)
+            do {
+                if shipping == nil { shipping = try Shipping(world.leader, to: log(), world.options) }
+                while let step = try shipping?.step(), step != .nothing {}
+            } catch let error as DatabaseError {
+                #expect(error.code == .timeout, "\(error.message)")
+                unknown += 1
+                shipping = nil
+            }
+        }
+        (network.lossy, network.lagging) = (0, 0)
+        shipping = nil
+        let last = try Shipping(world.leader, to: log(), world.options)
+        while try last.step() != .nothing {}
+        #expect(try follow(world, "a.motte") == World.content(world.leader))
+        #expect(network.lostAnswers > 10)
+    }
+
+    @Test func whatNobodyNeedsIsRemoved() throws {
+        let (world, _) = try world()
+        var random = SeededRandom(seed: 10)
+        var options = world.options
+        options.keepSeconds = 0
+        let shipping = try Shipping(world.leader, to: log(), options)
+        let following = try Following(world.followerOptions("behind.motte"), from: log())
+        for _ in 0 ..< 30 {
+            try world.write(&random)
+            while try shipping.step() != .nothing {}
+        }
+        #expect(try #require(network.removed[.log]) > 10 && #require(network.removed[.chunks]) > 10)
+        #expect(try log().snapshots(of: world.leader.changeOrigin()).count < 3)
+        let late = failure { for _ in 0 ..< 200 { _ = try following.step() } }
+        #expect(late?.code == .outOfSequence)
+        _ = try following.session.close()
+        #expect(try follow(world, "a.motte") == World.content(world.leader))
+        // Who ships next finds the leader in what is left.
+        let next = try Shipping(world.leader, to: log(), options)
+        #expect(try next.step() == .nothing)
+    }
+
+    @Test func aDamagedMessageIsAnErrorThatNamesIt() throws {
+        let (world, _) = try world()
+        let count = try #require(network.streams[.log]).count
+        let before = network.streams
+        for index in 0 ..< count {
+            guard let message = network.streams[.log]?[index] else { continue }
+            var bytes = message.bytes
+            bytes[bytes.count / 2] ^= 4
+            network.streams[.log]?[index] = LogMessage(
+                number: message.number, subject: message.subject, bytes: bytes)
+            if let error = failure({ _ = try follow(world, "damaged-\(index).motte") }) {
+                #expect(error.code == .corrupted && error.message.contains("\(message.number)"), "\(error.message)")
+            }
+            network.streams = before
+        }
+    }
+
+    @Test func aDamagedSnapshotIsRefused() throws {
+        let (world, _) = try world()
+        let index = try #require(network.streams[.chunks]).count - 3
+        let message = try #require(network.streams[.chunks])[index]
+        var bytes = message.bytes
+        bytes[0] ^= 1
+        network.streams[.chunks]?[index] = LogMessage(number: message.number, subject: .chunk, bytes: bytes)
+        #expect(failure { _ = try follow(world, "a.motte") }?.code == .corrupted)
+        #expect(!world.folder.names.contains { $0.contains("a.motte") })
+    }
+
+    @Test func placesAreReadAsUsersWriteThem() throws {
+        let one = try NatsPlace("nats://one:4222/people")
+        #expect(one.servers == ["nats://one:4222"] && one.name == "people" && one.text == "nats://one:4222/people")
+        let three = try NatsPlace("tls://ada:sec@ret@a:1,b:2,c:3/p-1_x")
+        #expect(three.servers == ["tls://ada:sec@ret@a:1", "tls://ada:sec@ret@b:2", "tls://ada:sec@ret@c:3"])
+        #expect(three.text == "tls://a:1,b:2,c:3/p-1_x" && three.needsTLS)
+        for wrong in ["nats://one", "nats:///x", "nats://one/", "nats://one/a.b", "http://one/x", "nats://u:secret@/x"]
+        {
+            let error = failure { _ = try NatsPlace(wrong) }
+            #expect(error?.code == .invalidArgument && error?.message.contains("secret") == false, "\(wrong)")
+        }
+    }
+
+    @Test func numbersAreFoundInAnswers() {
+        let answer = JSONNumbers(
+            Array(
+                #"{"type":"x","state":{"messages":3,"last_seq":12},"error":{"description":"no"},"duplicate":true}"#.utf8
+            ))
+        #expect(answer.number("messages") == 3 && answer.number("last_seq") == 12 && answer.number("first_seq") == nil)
+        #expect(answer.text("description") == "no" && answer.isTrue("duplicate") && !answer.isTrue("type"))
+        #expect(JSONNumbers([]).number("x") == nil && JSONNumbers(Array("\"x\":".utf8)).number("x") == nil)
+    }
+}
