@@ -662,7 +662,8 @@ motte_status motte_config_get_option(const motte_config *config, const char *nam
  * A schema handle is a builder: classes and properties by position. The schema of an open realm is read with class and
  * property ids. The text form:  Person { id: int key, name: string?, age: int8 indexed, mail: string? unique,
  * tags: list<string>, friend: link<Person>, dogs: list<Dog>, langs: set<string>, scores: map<int>, home: link<Address>,
- * extra: mixed, indexed(name, age desc) }  embedded Address { city: string }  Dog { owners: inverse<Person.dogs> } */
+ * extra: mixed, indexed(name, age desc), indexed(mail [c]) }  embedded Address { city: string }
+ * Dog { owners: inverse<Person.dogs> } */
 
 /* What kind of collection a property or a handle is. */
 typedef uint32_t motte_collection;
@@ -757,7 +758,8 @@ motte_status motte_schema_add_prop(motte_schema *schema, size_t class_index, con
                                    size_t *out_index);
 
 /** Adds an ordered index to the class at a position, of one property or several: their names in its order, "desc"
- *  behind those whose values descend, as in "city, age desc". `flags` are MOTTE_INDEX_*.
+ *  behind those whose values descend, "[c]", "[d]" or "[cd]" behind texts that are kept without their case or
+ *  diacritics, as in "city [c], age desc". `flags` are MOTTE_INDEX_*.
  *  Thread: any. Result: -. Errors: OUT_OF_BOUNDS, SCHEMA_INVALID. */
 motte_status motte_schema_add_index(motte_schema *schema, size_t class_index, const char *props, size_t props_size,
                                     uint32_t flags);

@@ -8,10 +8,13 @@ import MotteValues
 package struct IndexPart: Sendable {
     package let name: String
     package let isDescending: Bool
+    /// What it overlooks of texts, which it then keeps folded.
+    package let folding: TextOptions
 
-    package init(_ name: String, isDescending: Bool = false) {
+    package init(_ name: String, isDescending: Bool = false, folding: TextOptions = []) {
         self.name = name
         self.isDescending = isDescending
+        self.folding = folding
     }
 }
 
@@ -36,19 +39,28 @@ package struct IndexDeclaration: Sendable {
 
     /// One that keeps the order of its properties' values: what users declare by hand.
     package static func ordered(_ parts: [IndexPart], isUnique: Bool = false) -> IndexDeclaration {
-        let isPlain = !isUnique && !parts.contains(where: \.isDescending)
+        let isFolded = parts.contains { !$0.folding.isEmpty }
+        let isPlain = !isUnique && !isFolded && !parts.contains(where: \.isDescending)
         return IndexDeclaration(
-            kind: "ordered", properties: parts.map(\.name),
-            parameters: isPlain ? [] : [isUnique ? 1 : 0] + parts.map { $0.isDescending ? 1 : 0 })
+            kind: isFolded ? folded : ordered, properties: parts.map(\.name),
+            parameters: isPlain
+                ? [] : [isUnique ? 1 : 0] + parts.map { ($0.isDescending ? 1 : 0) | $0.folding.rawValue << 1 })
     }
+
+    package static let ordered = "ordered"
+    /// One of ordered values, of which some are texts that are folded.
+    package static let folded = "folded"
 
     /// nil of other kinds, and of parameters that this release does not know.
     package var orderedForm: (parts: [IndexPart], isUnique: Bool)? {
-        guard kind.hasSameBytes(as: "ordered"), parameters.allSatisfy({ $0 <= 1 }),
-            parameters.isEmpty || parameters.count == properties.count + 1
+        let isFolded = kind.hasSameBytes(as: Self.folded)
+        guard isFolded || kind.hasSameBytes(as: Self.ordered), parameters.first ?? 0 <= 1,
+            parameters.dropFirst().allSatisfy({ $0 <= (isFolded ? 7 : 1) }),
+            (parameters.isEmpty && !isFolded) || parameters.count == properties.count + 1
         else { return nil }
         let parts = properties.enumerated().map { place, name in
-            IndexPart(name, isDescending: !parameters.isEmpty && parameters[place + 1] == 1)
+            let bits = parameters.isEmpty ? 0 : parameters[place + 1]
+            return IndexPart(name, isDescending: bits & 1 == 1, folding: TextOptions(rawValue: bits >> 1))
         }
         return (parts, parameters.first == 1)
     }

@@ -7,16 +7,6 @@
 /// parts of folded text are folded parts.
 import MotteValues
 
-package struct TextOptions: OptionSet, Sendable, Hashable {
-    package let rawValue: UInt8
-    package init(rawValue: UInt8) { self.rawValue = rawValue }
-
-    /// `[c]`
-    package static let ignoresCase = TextOptions(rawValue: 1)
-    /// `[d]`
-    package static let ignoresDiacritics = TextOptions(rawValue: 2)
-}
-
 package enum TextFolding {
     package static func folded(_ text: UnsafeRawBufferPointer, _ options: TextOptions) -> [UInt8] {
         let lowers = options.contains(.ignoresCase)
@@ -33,6 +23,31 @@ package enum TextFolding {
         }
         return folded
     }
+
+    /// A number for all of this: a checksum of what every scalar becomes. Cases come from tables of the Swift library
+    /// that a program was built with, or of the system, and these follow Unicode. Where it is another number, some
+    /// texts may be folded in another way.
+    package static let fingerprint: UInt32 = {
+        var sum: UInt32 = 0x811C_9DC5
+        func add(_ bytes: [UInt8]) {
+            for byte in bytes { sum = (sum ^ UInt32(byte)) &* 0x0100_0193 }
+        }
+        // No script with cases lies behind the first two planes.
+        for value in UInt32(0x80) ..< 0x20000 {
+            guard let scalar = Unicode.Scalar(value) else { continue }
+            var folded: [UInt8] = []
+            for lower in scalar.properties.lowercaseMapping.unicodeScalars { append(lower, true, to: &folded) }
+            var stripped: [UInt8] = []
+            append(scalar, true, to: &stripped)
+            let own = UTF8.encode(scalar).map { Array($0) } ?? []
+            guard folded != own || stripped != own else { continue }
+            add(own)
+            add(folded)
+            add([0])
+            add(stripped)
+        }
+        return sum
+    }()
 
     private static func append(_ scalar: Unicode.Scalar, _ strips: Bool, to folded: inout [UInt8]) {
         guard strips, scalar.value >= 0xC0 else { return folded.append(contentsOf: UTF8.encode(scalar) ?? .init()) }
@@ -86,9 +101,9 @@ package enum TextFolding {
         """
 
     @inline(__always)
-    static func lowered(_ byte: UInt8) -> UInt8 { byte &- 65 < 26 ? byte | 0x20 : byte }
+    package static func lowered(_ byte: UInt8) -> UInt8 { byte &- 65 < 26 ? byte | 0x20 : byte }
 
-    static func isASCII(_ text: UnsafeRawBufferPointer) -> Bool {
+    package static func isASCII(_ text: UnsafeRawBufferPointer) -> Bool {
         guard let base = text.baseAddress else { return true }
         var index = 0
         while index &+ 8 <= text.count {

@@ -8,15 +8,18 @@ package struct TextMatcher: Sendable {
     package enum Mode: UInt8, Sendable { case equal, beginsWith, endsWith, contains, like }
 
     private let mode: Mode
-    let options: TextOptions
+    package let options: TextOptions
     /// Folded by `options`.
-    let pattern: [UInt8]
+    package let pattern: [UInt8]
     /// Asked instead of all that.
     private let expression: RegularExpression?
 
     var isContains: Bool { mode == .contains }
     /// What every match begins with, byte by byte; nil where that is not so.
     package var prefix: [UInt8]? { mode == .beginsWith && options.isEmpty ? pattern : nil }
+    /// Whether every match is the pattern once it is folded, or begins with it.
+    package var isEquality: Bool { mode == .equal && expression == nil }
+    package var isBeginning: Bool { mode == .beginsWith }
     var ignoresCase: Bool { options.contains(.ignoresCase) }
 
     package init(_ mode: Mode, _ pattern: UnsafeRawBufferPointer, _ options: TextOptions = []) {

@@ -4,6 +4,7 @@
 ///         [ObjectIndex("city", .descending("age")), .unique("country", "code")]
 ///     }
 import MotteSchemaModel
+import MotteValues
 
 /// An ordered index of one property or several.
 public struct ObjectIndex: Sendable {
@@ -11,10 +12,12 @@ public struct ObjectIndex: Sendable {
     public struct Part: Sendable, ExpressibleByStringLiteral {
         let name: String
         let isDescending: Bool
+        let folding: TextOptions
 
-        private init(name: String, isDescending: Bool) {
+        private init(name: String, isDescending: Bool, folding: TextOptions = []) {
             self.name = name
             self.isDescending = isDescending
+            self.folding = folding
         }
 
         /// The property with this name, its values ascending.
@@ -23,6 +26,13 @@ public struct ObjectIndex: Sendable {
         public static func ascending(_ name: String) -> Part { Part(name: name, isDescending: false) }
         /// The property with this name, its values descending; nil last.
         public static func descending(_ name: String) -> Part { Part(name: name, isDescending: true) }
+        /// The string property with this name, its texts without their case, and without diacritics if asked: for
+        /// comparisons with `[c]`, or with `[cd]`. Such an index is not unique.
+        public static func folded(_ name: String, diacritics: Bool = false) -> Part {
+            Part(
+                name: name, isDescending: false,
+                folding: diacritics ? [.ignoresCase, .ignoresDiacritics] : .ignoresCase)
+        }
     }
 
     let parts: [Part]
@@ -40,6 +50,8 @@ public struct ObjectIndex: Sendable {
 
     func declaration(_ columnName: (String) -> String) -> IndexDeclaration {
         .ordered(
-            parts.map { IndexPart(columnName($0.name), isDescending: $0.isDescending) }, isUnique: isUnique)
+            parts.map {
+                IndexPart(columnName($0.name), isDescending: $0.isDescending, folding: $0.folding)
+            }, isUnique: isUnique)
     }
 }

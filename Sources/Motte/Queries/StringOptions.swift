@@ -1,6 +1,6 @@
 /// How a query compares strings.
 
-import MotteColumns
+import MotteValues
 
 /// How texts are compared.
 public struct StringOptions: OptionSet, Sendable {

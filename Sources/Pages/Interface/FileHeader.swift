@@ -1,11 +1,11 @@
 /// The record under key 0x00: what the file is, and the number of its latest commit. 128 bytes, little-endian:
 ///
 ///       0  "MOTTE\0"                     72  u32 page bytes
-///       6  reserved, 6 bytes             76  reserved, u32
-///      12  u32 rows per row group          80  u32 Unicode version of folded indexes (0: none)
-///      16  reserved, 16 bytes: the       84  reserved, u32
-///          replica's identity            88  u64 version of the latest commit
-///      32  reserved, u64                 96  i64 wall time of that commit, ns since 1970
+///       6  reserved, 6 bytes             76  reserved, 12 bytes
+///      12  u32 rows per row group          88  u64 version of the latest commit
+///      16  reserved, 16 bytes: the       96  i64 wall time of that commit, ns since 1970
+///          replica's identity
+///      32  reserved, u64
 ///      40  file UUID, 16 bytes          104  reserved, 20 bytes
 ///      56  history UUID, 16 bytes       124  u32 CRC-32C of the 124 bytes before
 ///          (new for every copy)
@@ -29,7 +29,6 @@ package struct FileHeader: Sendable, Equatable {
     package var fileUUID: UUID
     package var historyEpoch: UUID
     package var pageBytes: Int
-    package var unicodeVersion: UInt32 = 0
     package var version: Version
     /// When that version was committed, by the committer's clock.
     package var wallTimeNanoseconds: Int64
@@ -45,7 +44,7 @@ package struct FileHeader: Sendable, Equatable {
     package static let fewRowsPerRowGroup = 480
     package static let mostRowGroupSize = 65_536
     private static let magic: [UInt8] = [0x4D, 0x4F, 0x54, 0x54, 0x45, 0x00]
-    private static let reserved = [6 ..< 12, 16 ..< 40, 76 ..< 80, 84 ..< 88, 104 ..< 124]
+    private static let reserved = [6 ..< 12, 16 ..< 40, 76 ..< 88, 104 ..< 124]
 
     /// The header of a new, empty file.
     static func new(rowGroupSize: Int, pageBytes: Int) throws(DatabaseError) -> FileHeader {
@@ -91,13 +90,12 @@ package struct FileHeader: Sendable, Equatable {
         fileUUID = UUID(high: word(40), low: word(48))
         historyEpoch = UUID(high: word(56), low: word(64))
         pageBytes = Int(half(72))
-        unicodeVersion = half(80)
         version = Version(word(88))
         wallTimeNanoseconds = Int64(bitPattern: word(96))
         guard (1 ... FileHeader.mostRowGroupSize).contains(rowGroupSize) else {
             throw .corrupted("the header record says \(rowGroupSize) rows per row group")
         }
-        guard FileHeader.reserved.allSatisfy({ bytes[$0].allSatisfy { $0 == 0 } }), unicodeVersion == 0 else {
+        guard FileHeader.reserved.allSatisfy({ bytes[$0].allSatisfy { $0 == 0 } }) else {
             throw DatabaseError(
                 .unsupportedFormat, "the header record of '\(path)' has something that this library does not know",
                 path: path)
@@ -117,7 +115,6 @@ package struct FileHeader: Sendable, Equatable {
             store(historyEpoch.high, 56)
             store(historyEpoch.low, 64)
             store(UInt32(pageBytes), 72)
-            store(unicodeVersion, 80)
             store(version.rawValue, 88)
             store(wallTimeNanoseconds, 96)
             store(motte_shim_crc32c(0, bytes.baseAddress, 124), 124)

@@ -319,7 +319,9 @@ enum IndexChoice {
     ) throws(DatabaseError) -> Found? {
         var best: Found?
         for index in view.usableDeclaredIndexes
-        where index.columns.first?.key == column && index.collection == nil && index.capabilities.contains(.equality) {
+        where index.columns.first?.key == column && index.collection == nil && index.capabilities.contains(.equality)
+            && index.folding(0).isEmpty
+        {
             let questions = values.map { IndexQuestion.equal([$0]) }
             var found = Found(source: .declared(index, questions), count: 0, countIsExact: true)
             var isAnswered = true

@@ -15,6 +15,8 @@ struct OrderedQuestions {
     let isEquality: Bool
     /// How many of the index's properties have one value in all that is asked for.
     let fixed: Int
+    /// False where folded texts are asked for something that they only come near: rows have to be looked at.
+    let isExact: Bool
 
     /// IN of several properties multiplies; more questions than these are left to the rows.
     private static let most = 256
@@ -36,22 +38,37 @@ struct OrderedQuestions {
             var asked: [Int] = []
             var fixed = 0
             var span = ValueSpan()
-            for column in index.columns {
+            var isExact = true
+            for (place, column) in index.columns.enumerated() {
+                let folding = index.folding(place)
                 let own = tests.filter { $0.column == column.key }
-                let equal = own.lazy.compactMap { one in equalValues(one.test, one.type).map { (one.part, $0) } }.first
-                if let (part, values) = equal, leading.count * values.count <= most {
-                    leading = leading.flatMap { before in values.map { before + [$0] } }
-                    asked.append(part)
-                    if values.count == 1, fixed == asked.count - 1 { fixed += 1 }
+                let equal = own.lazy.compactMap { one in
+                    (folding.isEmpty ? equalValues(one.test, one.type) : FoldedTexts.equal(one.test, folding))
+                        .map { (part: one.part, test: one.test, values: $0) }
+                }.first
+                if let equal, leading.count * equal.values.count <= most {
+                    leading = leading.flatMap { before in equal.values.map { before + [$0] } }
+                    asked.append(equal.part)
+                    isExact = isExact && (folding.isEmpty || FoldedTexts.isJust(equal.test, folding))
+                    if equal.values.count == 1, fixed == asked.count - 1 { fixed += 1 }
                     continue
                 }
-                for one in own where span.take(one.test, one.type) { asked.append(one.part) }
+                if folding.isEmpty {
+                    for one in own where span.take(one.test, one.type) { asked.append(one.part) }
+                } else if let (one, prefix) = own.lazy.compactMap({ one in
+                    FoldedTexts.beginning(one.test, folding).map { (one, $0) }
+                }).first {
+                    span = ValueSpan(prefix: prefix)
+                    asked.append(one.part)
+                    isExact = isExact && FoldedTexts.isJust(one.test, folding)
+                }
                 break
             }
             guard !asked.isEmpty else { return nil }
             let questions = leading.map { span.question(behind: $0) ?? .equal($0) }
             return OrderedQuestions(
-                index: index, questions: questions, parts: asked, isEquality: span.isEmpty, fixed: fixed)
+                index: index, questions: questions, parts: asked, isEquality: span.isEmpty, fixed: fixed,
+                isExact: isExact)
         }
     }
 
@@ -65,7 +82,7 @@ struct OrderedQuestions {
 
     /// Together; nil where the index does not answer one of them. Counting may stop behind `most`.
     func estimate(_ view: TableView, most: Int = .max) throws(DatabaseError) -> IndexEstimate? {
-        var whole = IndexEstimate(rows: 0, isCounted: true, isExact: true)
+        var whole = IndexEstimate(rows: 0, isCounted: true, isExact: isExact)
         for question in questions where whole.rows <= most {
             let left = most == .max ? most : most - whole.rows
             guard let part = try view.estimate(index, question, most: left) else { return nil }
@@ -87,23 +104,29 @@ struct OrderedWalkPlan {
     static func choose(
         _ predicate: BoundPredicate, _ keys: [BoundQuery.SortKey], _ view: TableView
     ) -> OrderedWalkPlan? {
-        var parts = [predicate]
-        if case .and(let inner) = predicate { parts = inner }
-        if case .constant(true) = predicate { parts = [] }
-        var candidates = OrderedQuestions.all(parts, view).filter {
-            $0.questions.count == 1 && Set($0.parts).count == parts.count
-        }.map { ($0.index, $0.questions[0], $0.fixed) }
-        if parts.isEmpty {
-            candidates = view.usableDeclaredIndexes.filter {
-                $0.collection == nil && $0.capabilities.isSuperset(of: [.order, .range])
-            }.map { ($0, .all, 0) }
-        }
-        for (index, question, fixed) in candidates
+        for (index, question, fixed) in candidates(predicate, view)
         where index.capabilities.contains(.order) && !view.hasPendingChanges(of: index) {
             guard let order = order(of: index, behind: fixed, keys) else { continue }
             return OrderedWalkPlan(index: index, question: question, order: order)
         }
         return nil
+    }
+
+    /// The indexes that have just the objects of a predicate, and what they are asked; behind the properties that have
+    /// one value in it.
+    static func candidates(
+        _ predicate: BoundPredicate, _ view: TableView
+    ) -> [(index: TableIndex, question: IndexQuestion, fixed: Int)] {
+        var parts = [predicate]
+        if case .and(let inner) = predicate { parts = inner }
+        if case .constant(true) = predicate {
+            return view.usableDeclaredIndexes.filter {
+                $0.collection == nil && $0.capabilities.isSuperset(of: [.order, .range])
+            }.map { ($0, .all, 0) }
+        }
+        return OrderedQuestions.all(parts, view).filter {
+            $0.isExact && $0.questions.count == 1 && Set($0.parts).count == parts.count
+        }.map { ($0.index, $0.questions[0], $0.fixed) }
     }
 
     /// All properties of the index behind those with one value, all the same way or all the other way. Where the index
@@ -140,7 +163,7 @@ struct OrderedWalkPlan {
             var place = 0
             if !parts.isEmpty {
                 guard let asked = OrderedQuestions.all(parts, view).first(where: { $0.index.key == index.key }),
-                    asked.isEquality, asked.questions.count == 1, Set(asked.parts).count == parts.count,
+                    asked.isEquality, asked.isExact, asked.questions.count == 1, Set(asked.parts).count == parts.count,
                     case .equal(let values) = asked.questions[0]
                 else { continue }
                 question = .range(values, lower: nil, upper: nil)

@@ -11,6 +11,9 @@ struct ValueSpan {
     private var upper: IndexBound?
     private var prefix: [UInt8]?
 
+    init() {}
+    init(prefix: [UInt8]) { self.prefix = prefix }
+
     /// Whether nothing was taken.
     var isEmpty: Bool { prefix == nil && lower == nil && upper == nil }
 

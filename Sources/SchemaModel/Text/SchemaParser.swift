@@ -77,14 +77,26 @@ struct SchemaParser {
         var parts: [IndexPart] = []
         repeat {
             let name = try name("a property name")
+            let folding = try folding()
             var isDescending = false
             if case .word(let word) = token, word == "asc" || word == "desc" {
                 isDescending = word == "desc"
                 try advance()
             }
-            parts.append(IndexPart(name, isDescending: isDescending))
+            parts.append(IndexPart(name, isDescending: isDescending, folding: folding))
         } while try accept(",")
         return parts
+    }
+
+    /// `[c]`, `[d]` or `[cd]`, or nothing.
+    private mutating func folding() throws(DatabaseError) -> TextOptions {
+        guard try accept("[") else { return [] }
+        guard case .word(let word) = token, let folding = TextOptions(letters: word) else {
+            throw unexpected("'c', 'd' or 'cd'")
+        }
+        try advance()
+        try expect("]")
+        return folding
     }
 
     /// What stands between the parentheses of an index, alone.
@@ -92,7 +104,7 @@ struct SchemaParser {
         var parser = SchemaParser(text)
         try parser.advance()
         let parts = try parser.parts()
-        guard case .end = parser.token else { throw parser.unexpected("',', 'asc', 'desc' or the end") }
+        guard case .end = parser.token else { throw parser.unexpected("',', '[c]', 'asc', 'desc' or the end") }
         return parts
     }
 

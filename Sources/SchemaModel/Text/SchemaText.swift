@@ -16,6 +16,7 @@
 ///         friends: list<Person>,
 ///         dogs: inverse<Dog.owner>,
 ///         indexed(name, age desc),
+///         indexed(mail [c]),
 ///         unique(floor, name),
 ///     }
 ///     embedded Address { city: string }
@@ -24,7 +25,8 @@
 /// plain word, or that is the word of a type where a class is expected, stands in backquotes, where `` \` `` and `\\`
 /// escape. A link is nullable without saying so, as are
 /// the objects of a map and mixed values. Keys of maps are strings. An int has 64 bits unless it is an int8, int16 or
-/// int32. Indexes of several properties, or of values that descend, stand among the properties.
+/// int32. Indexes of several properties, of values that descend or of texts without their case ([c]) or diacritics
+/// ([d]) stand among the properties.
 import MotteValues
 
 package enum SchemaText {
@@ -43,9 +45,12 @@ package enum SchemaText {
         return text
     }
 
-    /// `city, age desc`
+    /// `city [c], age desc`
     package static func print(_ parts: [IndexPart]) -> String {
-        parts.map { quoted($0.name) + ($0.isDescending ? " desc" : "") }.joined(separator: ", ")
+        parts.map { part in
+            quoted(part.name) + (part.folding.isEmpty ? "" : " [\(part.folding.letters)]")
+                + (part.isDescending ? " desc" : "")
+        }.joined(separator: ", ")
     }
 
     /// The same back; throws `.schemaInvalid`.

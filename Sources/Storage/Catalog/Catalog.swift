@@ -87,6 +87,8 @@ package final class Catalog: Sendable {
     private let tableIndexes: [TableKey: [TableIndex]]
     private let indexesByKey: [IndexKey: TableIndex]
     let hasUnknownIndexes: Bool
+    /// To be built again by the next commit.
+    let outdatedIndexes: Set<IndexKey>
     /// What the planner knows of the classes while this is their schema.
     let samples = TableSamples()
 
@@ -108,6 +110,7 @@ package final class Catalog: Sendable {
         tableIndexes = byTable
         indexesByKey = byKey
         hasUnknownIndexes = byKey.values.contains { $0.kind is UnknownIndexKind }
+        outdatedIndexes = Set(byKey.values.lazy.filter(\.isOutdated).map(\.key))
         mixedColumns = tables.flatMap { table in
             table.columns.filter { $0.type == .mixed }.map { (table: table.key, column: $0) }
         }

@@ -154,7 +154,9 @@ struct CatalogBuilder {
         }
         let key = takeIndexKey()
         tables[position].indexes.append(
-            StoredIndex(key: key, kind: index.kind, columns: columns, parameters: index.parameters))
+            StoredIndex(
+                key: key, kind: index.kind, columns: columns,
+                parameters: IndexKinds.kind(named: index.kind).storedParameters(index.parameters)))
         touched.insert(tables[position].key)
         indexesToBuild.append((tables[position].key, key))
     }

@@ -85,7 +85,8 @@ extension StoredTable {
     /// As users declare it.
     func declaration(of index: StoredIndex) -> IndexDeclaration {
         IndexDeclaration(
-            kind: index.kind, properties: index.columns.compactMap { column($0)?.name }, parameters: index.parameters)
+            kind: index.kind, properties: index.columns.compactMap { column($0)?.name },
+            parameters: IndexKinds.kind(named: index.kind).declaredParameters(index.parameters))
     }
 
     /// Everything that has to go when the class goes.

@@ -210,7 +210,10 @@ package final class WriteTransaction: RowSource {
         }
     }
 
-    override func isDeferred(_ index: IndexKey) -> Bool { migration?.deferred.contains(index) ?? false }
+    override func isDeferred(_ index: IndexKey) -> Bool {
+        if let migration, migration.deferred.contains(index) { return true }
+        return !catalog.outdatedIndexes.isEmpty && catalog.outdatedIndexes.contains(index)
+    }
 
     // MARK: Ending
 
@@ -226,6 +229,7 @@ package final class WriteTransaction: RowSource {
             close()
             return version
         }
+        try rebuildOutdatedIndexes()
         assertInvariants()
         let next = Version(base.version.rawValue + 1)
         let batch = try makeBatch(for: next)

@@ -104,3 +104,33 @@ def test_sqlite_files_have_them(tmp_path: Path) -> None:
 class Member(motte.Model, indexes=[motte.index("name", "number desc")]):
     name: str
     number: int = motte.field(default=0, unique=True)
+
+
+class Contact(motte.Model, indexes=[motte.index("mail [c]", "age desc"), motte.index("name[dc]")]):
+    mail: str = motte.field(stored_name="mail, in `ticks` [c]")
+    name: Optional[str] = None
+    age: int = 0
+
+
+def test_texts_without_their_case() -> None:
+    assert motte.index("my name [c]", "x desc").parts == (("my name", False, "c"), ("x", True, ""))
+    with motte.open(in_memory="folded", schema=[Contact]) as db:
+        assert "indexed(`mail, in \\`ticks\\` [c]` [c], age desc)" in db.schema
+        assert "indexed(name [cd])" in db.schema
+        with db.write():
+            db.add_all([Contact(mail="Ada@X.org", age=3), Contact(mail="ada@x.org", age=4), Contact(mail="eve@x.org")])
+        found = db.query(Contact, "mail ==[c] 'ADA@x.ORG'")
+        assert found.explain().startswith("Contact: index(") and found.count() == 2
+        assert [one.age for one in db.objects(Contact).where("mail ==[c] 'ADA@x.ORG' SORT(age DESC)")] == [4, 3]
+    for wrong in ("name [x]", "[c]", ""):
+        with pytest.raises(errors.SchemaInvalidError, match="is no property of an index"):
+            motte.index(wrong)
+
+
+def test_classes_made_from_a_file_have_its_indexes(tmp_path: Path) -> None:
+    with motte.open(tmp_path / "a.motte", schema=[Place, Person, Child, Seat, Contact, Member]) as db:
+        schema = db.schema
+    with motte.open(tmp_path / "a.motte") as db:
+        made = [db.model(name) for name in ("Place", "Person", "Child", "Seat", "Contact", "Member")]
+    with motte.open(in_memory="the same again", schema=made) as db:
+        assert db.schema == schema

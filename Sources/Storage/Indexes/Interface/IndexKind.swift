@@ -20,6 +20,14 @@ package protocol IndexKind: Sendable {
 
     func capabilities(of index: TableIndex) -> IndexCapabilities
 
+    /// What the stored schema keeps of declared parameters, and these again. A kind may keep more than is declared.
+    func storedParameters(_ declared: [UInt8]) -> [UInt8]
+    func declaredParameters(_ stored: [UInt8]) -> [UInt8]
+
+    /// Whether it was built in a way that this library no longer builds it: it answers nothing, changes of rows do not
+    /// reach it, and the next commit builds it again.
+    func isOutdated(_ index: TableIndex) -> Bool
+
     /// The index as a committed version has it.
     func makeReader(of index: TableIndex, pages: PageSnapshot) -> any IndexReading
 
@@ -34,6 +42,12 @@ package protocol IndexKind: Sendable {
 
     /// For verification: is given all rows, and compares.
     func makeCheck(of index: TableIndex) -> any IndexChecking
+}
+
+extension IndexKind {
+    package func storedParameters(_ declared: [UInt8]) -> [UInt8] { declared }
+    package func declaredParameters(_ stored: [UInt8]) -> [UInt8] { stored }
+    package func isOutdated(_ index: TableIndex) -> Bool { false }
 }
 
 /// What the planner may ask of an index. Everything an index answers holds for the rows as its reader sees them, those
@@ -61,12 +75,13 @@ package final class TableIndex: Sendable {
     package let table: TableKey
     package let className: String
     package let kind: any IndexKind
-    /// In the kind's own form.
+    /// As they are stored, in the kind's own form.
     package let parameters: [UInt8]
     /// In the order of the index, and where they are in the table.
     package let columns: [StoredColumn]
     let slots: [Int]
-    /// Those of the kind `ordered`, which is asked often; nil of others, and where this release does not know them.
+    /// Those of the kinds `ordered` and `folded`, which are asked often; nil of others, and where this release does not
+    /// know them.
     let orderedParameters: OrderedParameters?
     package var capabilities: IndexCapabilities { kind.capabilities(of: self) }
 
@@ -80,16 +95,22 @@ package final class TableIndex: Sendable {
         let columns = slots.map { table.columns[$0] }
         self.columns = columns
         orderedParameters =
-            kind is OrderedIndexKind ? OrderedParameters(parameters, types: columns.map(\.type)) : nil
+            (kind as? OrderedIndexKind)?.parameters(parameters, types: columns.map(\.type))
     }
+
+    var isOutdated: Bool { kind.isOutdated(self) }
 
     /// The collection whose elements it holds; nil for an index of properties with one value.
     package var collection: StoredColumn? { columns.first { $0.isList } }
 
-    /// Of one that keeps order; nil of other kinds.
+    /// Of one that keeps order; nil of other kinds, and of folded texts, whose order is none of the values.
     package func isDescending(_ column: Int) -> Bool? {
-        orderedParameters?.columns[column].isDescending
+        guard let known = orderedParameters?.columns[column], known.folding.isEmpty else { return nil }
+        return known.isDescending
     }
+
+    /// What it overlooks of the texts of this column, which it keeps folded.
+    package func folding(_ column: Int) -> TextOptions { orderedParameters?.columns[column].folding ?? [] }
 
     /// For messages.
     package var text: String { "\(kind.name) index of \(columns.map(\.name).joined(separator: ", "))" }
@@ -125,6 +146,14 @@ package protocol IndexAnswering {
     func keys(
         _ question: IndexQuestion, order: IndexOrder, limit: Int, into keys: inout [Int64]
     ) throws(DatabaseError)
+
+    /// The lowest key of each combination of values in the first `columns` columns, in the order of these values; nil
+    /// where the index cannot tell all combinations apart.
+    func firstOfEach(_ question: IndexQuestion, columns: Int) throws(DatabaseError) -> [Int64]?
+}
+
+extension IndexAnswering {
+    package func firstOfEach(_ question: IndexQuestion, columns: Int) throws(DatabaseError) -> [Int64]? { nil }
 }
 
 package struct IndexEstimate: Sendable {

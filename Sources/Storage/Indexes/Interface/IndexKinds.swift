@@ -6,7 +6,7 @@ package enum IndexKinds {
     /// Those of this release.
     private static let own: [any IndexKind] = [
         EntryIndexKind.primaryKey, EntryIndexKind.values, EntryIndexKind.links, EntryIndexKind.mixedLinks,
-        OrderedIndexKind(),
+        OrderedIndexKind.ordered, OrderedIndexKind.folded,
     ]
 
     private static let known = Locked<[String: any IndexKind]>(

@@ -32,6 +32,15 @@ extension TableView {
         try source.answers(of: index).keys(question, order: order, limit: limit, into: &keys)
     }
 
+    /// The lowest key of each combination of values in an index's first columns, in the order of the values; nil where
+    /// the index does not know.
+    package func firstOfEach(
+        _ index: TableIndex, _ question: IndexQuestion, columns: Int
+    ) throws(DatabaseError) -> [Int64]? {
+        source.counters.add(indexLookups: 1)
+        return try source.answers(of: index).firstOfEach(question, columns: columns)
+    }
+
     /// Whether an ordered index has all bytes of these rows, so that its order is theirs: what is longer than it keeps
     /// lies next to others that begin in the same way.
     package func isKeptWhole(_ keys: [Int64], by index: TableIndex) throws(DatabaseError) -> Bool {
@@ -47,7 +56,9 @@ extension TableView {
             guard let place = try locate(ObjectKey(key)) else { return false }
             for column in texts {
                 let value = try value(slot: index.slots[column], at: place)
-                if !value.isNull, value.bytes.count > most { return false }
+                // Folding makes a text half as long again at most.
+                let room = index.folding(column).isEmpty ? most : most / 2
+                if !value.isNull, value.bytes.count > room { return false }
             }
         }
         return true

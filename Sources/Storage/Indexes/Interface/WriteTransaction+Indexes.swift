@@ -254,6 +254,29 @@ extension WriteTransaction {
         noteChange()
     }
 
+    /// Builds indexes again that no longer are as this library makes them (`IndexKind.isOutdated`). Until then they
+    /// answer nothing, and what this write did has not reached them.
+    func rebuildOutdatedIndexes() throws(DatabaseError) {
+        // A commit that failed has done it already.
+        let outdated = base.catalog.outdatedIndexes.intersection(catalog.outdatedIndexes)
+        guard !outdated.isEmpty else { return }
+        var tables = catalog.tables
+        for table in tables.indices {
+            tables[table].indexes = tables[table].indexes.map { index in
+                guard outdated.contains(index.key) else { return index }
+                let kind = IndexKinds.kind(named: index.kind)
+                return StoredIndex(
+                    key: index.key, kind: index.kind, columns: index.columns,
+                    parameters: kind.storedParameters(kind.declaredParameters(index.parameters)))
+            }
+        }
+        amend(
+            Catalog(
+                schemaVersion: catalog.schemaVersion, changedIn: catalog.changedIn, nextTableKey: catalog.nextTableKey,
+                nextIndexKey: catalog.nextIndexKey, tables: tables))
+        for key in outdated.sorted(by: { $0.rawValue < $1.rawValue }) { try rebuildIndex(key) }
+    }
+
     /// Throws away what an index holds, damaged or not, and builds it from the rows.
     package func rebuildIndex(_ key: IndexKey) throws(DatabaseError) {
         try requireOpen()

@@ -9,17 +9,20 @@
 ///     timestamp    8 of the seconds, sign bit flipped, and 4 of the nanoseconds
 ///     objectId     its 12 bytes
 ///     uuid         its 16 bytes
-///     string, data the bytes, a zero as 0 255, and 0 0 behind the last
+///     string, data the bytes, of a folded column what is left of them, a zero as 0 255, and 0 0 behind the last
 ///     decimal      `OrderKey`
 ///
 /// all of them complemented where the column descends. No row's bytes are the beginning of another's, except that what
 /// is longer than `longest` is cut off there: rows that share so many bytes have to be looked at.
+import MotteColumns
 import MotteSchemaModel
 import MotteValues
 
 package struct OrderedColumn: Sendable {
     package let type: PropertyType
     package let isDescending: Bool
+    /// What is overlooked of its texts.
+    package let folding: TextOptions
 }
 
 enum OrderedBytes {
@@ -40,7 +43,7 @@ enum OrderedBytes {
             output.append(0)
         } else {
             output.append(1)
-            appendValue(view, to: &output)
+            appendValue(view, column.folding, to: &output)
         }
         if column.isDescending { complement(&output, from: start) }
     }
@@ -50,7 +53,7 @@ enum OrderedBytes {
     }
 
     @inline(__always)
-    private static func appendValue(_ view: ValueView, to output: inout [UInt8]) {
+    private static func appendValue(_ view: ValueView, _ folding: TextOptions, to output: inout [UInt8]) {
         switch view.form {
         case .null, nil: break
         case .bool: output.append(view.boolValue ? 1 : 0)
@@ -58,7 +61,11 @@ enum OrderedBytes {
         case .float: append(IndexValue.double(Double(view.floatValue)).raw, to: &output)
         case .double: append(IndexValue.double(view.doubleValue).raw, to: &output)
         case .string, .data:
-            appendText(view.bytes, to: &output)
+            if folding.isEmpty {
+                appendText(view.bytes, to: &output)
+            } else {
+                TextFolding.folded(view.bytes, folding).withUnsafeBytes { appendText($0, to: &output) }
+            }
             output.append(0)
             output.append(0)
         case .timestamp:

@@ -14,7 +14,7 @@ from ._columns import Column, columns_pointer
 from ._config import Config, Progress
 from ._convert import DECODERS, Cells, Values, one, utf8
 from ._ffi import NULL, ffi, lib, sized, text
-from ._handles import out, own
+from ._handles import out, own, take_text
 from ._schema import Schema
 from ._tokens import OK, Token
 
@@ -276,6 +276,14 @@ class Realm:
         place = out("motte_coll")
         errors.check(lib.motte_class_all(self.handle, class_id, place))
         return Coll(own(place))
+
+    def indexes(self, class_id: int) -> list[tuple[str, bool]]:
+        """Those that no property says by itself: the text of each, and whether it is unique."""
+        buffer, flags = ffi.new("motte_buf *"), ffi.new("uint32_t *")
+        found: list[tuple[str, bool]] = []
+        while errors.check(lib.motte_class_index(self.handle, class_id, len(found), buffer, flags)) == OK:
+            found.append((take_text(buffer), bool(flags[0] & lib.MOTTE_INDEX_UNIQUE)))
+        return found
 
     def properties(self, class_id: int) -> list[PropertyInfo]:
         count = ffi.new("size_t *")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import enum
+import re
 import sys
 import types
 import typing
@@ -94,24 +95,42 @@ def field(*, default: Any = MISSING, default_factory: Any = MISSING, primary_key
 class Index(NamedTuple):
     """What index() says; see there."""
 
-    #: Names of properties, and whether their values descend.
-    parts: tuple[tuple[str, bool], ...]
+    #: Names of properties, whether their values descend, and what is overlooked of their texts: "", "c", "d" or "cd".
+    parts: tuple[tuple[str, bool, str], ...]
     unique: bool = False
+
+
+_INDEX_PART = re.compile(r"(?P<name>.*?)(?:\s*\[(?P<folding>\w*)\])?(?:\s+(?P<order>asc|desc))?", re.DOTALL)
+_FOLDINGS = {None: "", "c": "c", "d": "d", "cd": "cd", "dc": "cd"}
 
 
 def index(*properties: str, unique: bool = False) -> Index:
     """An ordered index of one property or several, for `class Person(motte.Model, indexes=[motte.index("city", "age
     desc")])`. It answers equality of its first properties, ranges and beginnings of texts behind those, and their
     order. Of a `unique` one no two objects have the same values, else `DuplicateValueError`; None is equal to
-    nothing."""
+    nothing. `"city [c]"` keeps texts without their case, `[d]` without diacritics, `[cd]` without both: such an index
+    answers `==[c]`, `IN[c]` and `BEGINSWITH[c]`."""
     parts = []
     for text in properties:
-        name, _, order = text.strip().rpartition(" ")
-        if order not in ("asc", "desc") or not name:
-            name, order = text.strip(), "asc"
-        parts.append((name.strip(), order == "desc"))
+        found = _INDEX_PART.fullmatch(text.strip())
+        if found is None or found["folding"] not in _FOLDINGS or not found["name"]:
+            raise errors.SchemaInvalidError(
+                f"{text!r} is no property of an index; write 'name', 'name desc' or 'name [c]', also with [d] or [cd]")
+        parts.append((found["name"], found["order"] == "desc", _FOLDINGS[found["folding"]]))
     if not parts:
         raise TypeError("an index has at least one property")
+    return Index(tuple(parts), unique)
+
+
+_WRITTEN_PART = re.compile(r"(?:`((?:[^`\\]|\\.)*)`|([^\s`,]+))(?: \[(\w+)\])?( desc)?(?:, |$)", re.DOTALL)
+
+
+def written_index(text: str, unique: bool) -> Index:
+    """From the text that the library has for it."""
+    parts = []
+    for part in _WRITTEN_PART.finditer(text):
+        name = re.sub(r"\\(.)", r"\1", part[1], flags=re.DOTALL) if part[2] is None else part[2]
+        parts.append((name, part[4] is not None, part[3] or ""))
     return Index(tuple(parts), unique)
 
 

@@ -23,7 +23,7 @@ from ._realm import PropertyInfo, Realm, prop_array
 from ._schema import INDEX_UNIQUE, INDEXED, NULLABLE, PRIMARY_KEY, UNIQUE, WIDTHS, ClassSpec, PropertySpec, Schema
 from .backlinks import Backlinks
 from .converters import EnumConverter
-from .fields import INTS, LIST, MAP, MISSING, SET, SINGLE, Declared, Field, Float32, Index, named
+from .fields import INTS, LIST, MAP, MISSING, SET, SINGLE, Declared, Field, Float32, Index, named, written_index
 from .lists import List
 from .maps import Map
 from .model import EmbeddedModel, Model, is_stored_embedded
@@ -59,14 +59,14 @@ def specification(classes: Sequence[type[Model]]) -> list[ClassSpec]:
 def _index(cls: type[Model], index: Index) -> tuple[str, int]:
     """With the names that the file has."""
     known, texts = cls._declared(), []
-    for name, descends in index.parts:
+    for name, descends, folding in index.parts:
         declared = known.get(name)
         if declared is None:
             raise errors.SchemaInvalidError(
                 f"an index of {cls.__name__} names '{name}', and the class has no such property",
                 class_name=cls.__name__, property_name=name)
         quoted = declared.stored_name.replace("\\", "\\\\").replace("`", "\\`")
-        texts.append(f"`{quoted}`" + " desc" * descends)
+        texts.append(f"`{quoted}`" + f" [{folding}]" * bool(folding) + " desc" * descends)
     return ", ".join(texts), INDEX_UNIQUE * index.unique
 
 
@@ -96,7 +96,9 @@ _COLLECTIONS: dict[int, Any] = {LIST: list, SET: set, MAP: dict}
 _BACKLINKS: Any = Backlinks
 
 
-def made_class(name: str, properties: Iterable[PropertyInfo], embedded: bool = False) -> type[Model]:
+def made_class(
+    name: str, properties: Iterable[PropertyInfo], embedded: bool = False, indexes: Iterable[Index] = (),
+) -> type[Model]:
     """A model class for what a file holds."""
     namespace: dict[str, Any] = {"__module__": __name__, "__doc__": f"{name}, as it is stored."}
     annotations: dict[str, Any] = {}
@@ -124,7 +126,7 @@ def made_class(name: str, properties: Iterable[PropertyInfo], embedded: bool = F
                                      unique=bool(info.flags & UNIQUE))
     namespace["__annotations__"] = annotations
     namespace["_is_made"] = True
-    return type(name, (EmbeddedModel if embedded else Model,), namespace)
+    return type(name, (EmbeddedModel if embedded else Model,), namespace, indexes=indexes)
 
 
 class Bound:
@@ -386,4 +388,5 @@ def layouts_of(realm: Realm, classes: Optional[Sequence[type[Model]]], make: Mak
 def stored_layout(realm: Realm, class_id: int, make: Maker) -> Layout:
     """With a model class that is made from what is stored."""
     infos, about = realm.properties(class_id), realm.class_info(class_id)
-    return Layout(realm, made_class(about.name, infos, about.embedded), class_id, infos, make)
+    indexes = [written_index(text, unique) for text, unique in realm.indexes(class_id)]
+    return Layout(realm, made_class(about.name, infos, about.embedded, indexes), class_id, infos, make)
