@@ -44,6 +44,7 @@ package final class Executor {
         let wanted = BoundQuery.enough(for: steps[...])
         if wanted == 0 { return [] }
         if let found = try keysAlongIndex(steps) { return found }
+        if let found = try distinctAlongIndex(steps) { return found }
         if let first = try firstInOrder(steps) { return try apply(steps[1...], to: first) }
         return try apply(steps[...], to: try selectedKeys(limit: wanted))
     }
@@ -94,6 +95,24 @@ package final class Executor {
         guard limit <= max(64, view.liveCount / 8), let walk = OrderedWalkPlan.choose(query.predicate, sort, view),
             let keys = try walk.keys(view, limit: limit)
         else { return nil }
+        return (walk, keys)
+    }
+
+    /// What DISTINCT leaves, where an index says it.
+    private func distinctAlongIndex(_ steps: [BoundQuery.Step]) throws(DatabaseError) -> [Int64]? {
+        let start = measured == nil ? 0 : MonotonicClock.nanoseconds
+        guard let walk = try distinctWalk(steps) else { return nil }
+        measured?.noteWalk(rows: walk.keys.count, since: start, clauses: walk.plan.clauses)
+        return try apply(steps[walk.plan.clauses...], to: walk.keys)
+    }
+
+    func distinctWalk(
+        _ steps: [BoundQuery.Step]
+    ) throws(DatabaseError) -> (plan: DistinctWalkPlan, keys: [Int64])? {
+        let view = try source.table(query.table)
+        guard let walk = DistinctWalkPlan.choose(query.predicate, steps, view), let keys = try walk.keys(view) else {
+            return nil
+        }
         return (walk, keys)
     }
 

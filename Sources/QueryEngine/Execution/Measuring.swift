@@ -90,10 +90,10 @@ extension PlanTree.Tree {
         clauses[index].note(rows: rows, nanoseconds: MonotonicClock.nanoseconds &- start)
     }
 
-    /// Of rows that an index gives in their order, for which the sort has nothing left to do.
-    func noteWalk(rows: Int, since start: Int64) {
+    /// Of rows that an index gives as the first clauses want them, so that these have nothing left to do.
+    func noteWalk(rows: Int, since start: Int64, clauses done: Int = 1) {
         selection.note(rows: rows, nanoseconds: MonotonicClock.nanoseconds &- start)
-        clauses.first?.note(rows: rows, nanoseconds: 0)
+        for clause in clauses.prefix(done) { clause.note(rows: rows, nanoseconds: 0) }
     }
 
     /// What giving the rows took beside their conditions.
@@ -136,6 +136,9 @@ extension Executor {
         if let input { return try tree.tree(query, over: input) }
         if let walk = try walkAlongIndex(query.steps) {
             return try tree.tree(query, along: walk.plan.index, rows: walk.keys.count)
+        }
+        if let walk = try distinctWalk(query.steps) {
+            return try tree.tree(query, along: walk.plan.index, rows: walk.keys.count, clauses: walk.plan.clauses)
         }
         return try tree.tree(query, try plan())
     }

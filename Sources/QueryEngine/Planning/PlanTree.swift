@@ -33,14 +33,16 @@ struct PlanTree {
         return tree
     }
 
-    /// Where an index gives the first rows in their order.
-    func tree(_ query: BoundQuery, along index: TableIndex, rows: Int) throws(DatabaseError) -> Tree {
+    /// Where an index gives rows as the first clauses of the query want them.
+    func tree(
+        _ query: BoundQuery, along index: TableIndex, rows: Int, clauses: Int = 1
+    ) throws(DatabaseError) -> Tree {
         let view = try source.table(query.table)
         let names = index.columns.map { column in
             view.type.properties.first { $0.columnKey == column.key }?.name ?? "?"
         }
         var tree = Tree(PlanStep(.index, names.joined(separator: ", "), rows: Double(rows)))
-        add(query, to: &tree, isInOrder: true)
+        add(query, to: &tree, given: clauses)
         return tree
     }
 
@@ -147,7 +149,8 @@ struct PlanTree {
 
     // MARK: Clauses
 
-    private func add(_ query: BoundQuery, to tree: inout Tree, isInOrder: Bool = false) {
+    /// The first `given` of them are done by an index.
+    private func add(_ query: BoundQuery, to tree: inout Tree, given: Int = 0) {
         // Clauses that were joined have one step for all of them.
         let names = Self.names(query)
         for (number, step) in query.steps.enumerated() {
@@ -158,15 +161,17 @@ struct PlanTree {
             case .sort:
                 // As far as the clauses behind it need it.
                 let most = BoundQuery.enough(for: query.steps[(number + 1)...])
-                let isGiven = isInOrder && number == 0
+                let isGiven = number < given
                 made = PlanStep(
                     .sort,
                     isGiven
                         ? "\(detail), as the index has it" : most.map { "\(detail), the first \($0)" } ?? detail,
                     rows: rows.map { min($0, most.map(Double.init) ?? .infinity) }, input: tree.top)
             case .distinct(let paths):
+                let isGiven = number < given
                 made = PlanStep(
-                    .distinct, detail, rows: rows.map { estimator.combinations(paths, rows: $0) }, input: tree.top)
+                    .distinct, isGiven ? "\(detail), as the index has it" : detail,
+                    rows: isGiven ? rows : rows.map { estimator.combinations(paths, rows: $0) }, input: tree.top)
             case .limit(let limit):
                 made = PlanStep(.limit, "\(limit)", rows: rows.map { min($0, Double(limit)) }, input: tree.top)
             case .offset(let offset):

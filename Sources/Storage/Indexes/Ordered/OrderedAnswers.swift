@@ -65,6 +65,22 @@ struct OrderedAnswers: IndexAnswering {
         }
     }
 
+    func firstOfEach(_ question: IndexQuestion, columns wanted: Int) throws(DatabaseError) -> [Int64]? {
+        guard wanted > 0, wanted <= columns.count, let span = OrderedSpan.make(question, columns), span.isExact else {
+            return nil
+        }
+        let changes = writer?.changes(in: span) ?? []
+        var found = OrderedCombinations(columns, wanted)
+        if changes.isEmpty {
+            guard let reader else { return [] }
+            found = try reader.combinations(in: span, columns, wanted: wanted)
+        } else {
+            let items = try merged(span, changes)
+            for item in items.list where found.isKnown { found.take(items.bytes(item), shared: 0, item.key) }
+        }
+        return found.isKnown ? found.keys : nil
+    }
+
     /// The stored entries with what a write has changed.
     private func merged(_ span: OrderedSpan, _ changes: [OrderedChanges.Change]) throws(DatabaseError) -> OrderedItems {
         let stored = try reader?.items(in: span) ?? OrderedItems()
