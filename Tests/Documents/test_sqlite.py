@@ -1,6 +1,7 @@
 """What docs/sqlite.md says: its example and commands as they stand there, its tables by Python's own SQLite."""
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import sqlite3
 import subprocess
@@ -131,7 +132,7 @@ def test_other_files(tmp_path: pathlib.Path) -> None:
         """)
     assert motte.sqlite_notes(path) == [
         "node: any is declared INTEGER and holds other values: mixed",
-        "pair: the primary key (a, b) has several columns; they are ordinary properties"]
+        "pair: the primary key (a, b) has several columns; they are ordinary properties, unique together"]
     with motte.open(tmp_path / "other.motte", schema=motte.sqlite_schema(path)) as db:
         seen: list[int] = []
         assert db.import_sqlite(path, progress=lambda done, total: seen.append(done)) == (3, 0)
@@ -140,6 +141,12 @@ def test_other_files(tmp_path: pathlib.Path) -> None:
         assert first.next == second and second.next == first and second.any == "text"
         with pytest.raises(errors.DuplicatePrimaryKeyError, match="table node, row 1"):
             db.import_sqlite(path)
+        # Rows of a table without a primary key of one column are new ones, and these are unique together.
+        with pytest.raises(errors.DuplicateValueError, match="table pair, row 1"):
+            db.import_sqlite(path, policy="modified")
+        with contextlib.closing(sqlite3.connect(path)) as file:
+            file.execute("DELETE FROM pair")
+            file.commit()
         assert db.import_sqlite(path, policy="modified").updated == 2
         assert len(db.objects("node")) == 2
 

@@ -97,8 +97,7 @@ import Musl
         let source = try SQLiteSource(path)
         #expect(
             source.notes == [
-                "spot: the primary key (x, y) has several columns; they are ordinary properties",
-                "spot: that name is UNIQUE is not kept",
+                "spot: the primary key (x, y) has several columns; they are ordinary properties, unique together"
             ])
         #expect(
             try imported(path).exportJSON("spot") == """
@@ -107,6 +106,59 @@ import Musl
                 {"$key":2,"x":2,"y":1,"name":"c","next":null}
 
                 """)
+    }
+
+    @Test func uniqueValuesAndIndexesOfSeveralColumnsAreKept() throws {
+        let path = try made(
+            """
+            CREATE TABLE a (id INTEGER PRIMARY KEY, mail TEXT UNIQUE, "the code" TEXT NOT NULL, n INTEGER, at TIMESTAMP
+                UNIQUE, price DECIMAL, data BLOB, any, nick TEXT COLLATE NOCASE UNIQUE, long TEXT UNIQUE,
+                real REAL UNIQUE, boss INTEGER UNIQUE REFERENCES a, UNIQUE (n, "the code"), UNIQUE (any, n));
+            CREATE INDEX i ON a (n DESC, mail); CREATE INDEX j ON a (mail COLLATE NOCASE);
+            CREATE INDEX k ON a (nick, n); CREATE INDEX l ON a (boss, n); CREATE INDEX m ON a (real);
+            CREATE UNIQUE INDEX o ON a (mail DESC); CREATE INDEX p ON a (n DESC, mail); CREATE INDEX q ON a (n);
+            INSERT INTO a VALUES (1, 'A', 'x', 1, '2013-01-01', 1.5, x'00', 1, 'Al', NULL, 0.0, NULL),
+                (2, 'a', 'x', 2, '2013-01-01 00:00:00', 1.5, x'00', 'y', 'bo', NULL, 1.0, 1),
+                (3, NULL, 'x', NULL, NULL, 1.5, x'00', 1, NULL, NULL, NULL, NULL),
+                (4, NULL, 'x', NULL, NULL, 1.5, x'00', 1, NULL, hex(zeroblob(221)), NULL, 2);
+            """)
+        let source = try SQLiteSource(path)
+        #expect(
+            SchemaText.print(source.schema) == """
+                a {
+                    id: int key,
+                    mail: string? unique,
+                    `the code`: string,
+                    n: int? indexed,
+                    at: timestamp? indexed,
+                    price: double?,
+                    data: data?,
+                    any: mixed,
+                    nick: string?,
+                    long: string? indexed,
+                    real: double? unique,
+                    boss: link<a>,
+                    indexed(nick [c]),
+                    unique(n, `the code`),
+                    indexed(n desc, mail),
+                    indexed(mail [c]),
+                    indexed(nick [c], n),
+                }
+
+                """, "\(SchemaText.print(source.schema))")
+        for note in [
+            "a: that at is UNIQUE is not kept: one timestamp may be written in several ways",
+            "a: that nick is UNIQUE is not kept: nick is compared by NOCASE",
+            "a: that long is UNIQUE is not kept: values are longer than about 440 bytes",
+            "a: that (any, n) is UNIQUE is not kept: any is mixed",
+            "a: that boss is UNIQUE is not kept: boss is link",
+            "a: the index of (boss, n) is not kept: it has a link or a mixed value",
+            "a: the index of mail is one without case, [c], of all letters and not of ASCII's alone",
+        ] {
+            #expect(source.notes.contains(note), "\(note)\n\(source.notes.joined(separator: "\n"))")
+        }
+        let session = try imported(path)
+        #expect(try session.exportJSON("a").contains("\"mail\":\"A\""))
     }
 
     @Test func nothingIsLostWhereValuesAreOfOtherTypes() throws {
@@ -135,9 +187,8 @@ import Musl
                 "k: big is declared NUMERIC and holds other values: mixed",
                 "n: the primary key id is NULL in 2 rows; it is an ordinary property",
                 "c: z is computed; its values are kept, the rule is not",
-                "c: the index of (x, y) is not kept: it is not of one column",
-                "c: the UNIQUE index of (y) is not kept: it is not of one column",
                 "k: the foreign key to_t to t is no link: 1 rows refer to rows that are not there",
+                "c: the UNIQUE index of (y) is not kept: it is not of all rows by their columns",
                 "c: default values are not kept: x", "c: CHECK is not kept", "c: COLLATE is not kept",
                 "v: a view is not imported", "t: the trigger g is not kept",
             ], "\(source.notes.joined(separator: "\n"))")

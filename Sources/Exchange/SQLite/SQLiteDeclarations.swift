@@ -20,7 +20,14 @@ struct DeclaredIndex {
     let isOfPrimaryKey: Bool
     /// Of all rows by columns: neither partial nor by expressions.
     let isPlain: Bool
-    let columns: [String]
+    let columns: [Column]
+
+    struct Column {
+        let name: String
+        let isDescending: Bool
+        /// In capitals: BINARY unless something else is declared.
+        let collation: String
+    }
 }
 
 struct DeclaredForeignKey {
@@ -88,13 +95,17 @@ struct DeclaredTable {
         while try row.step() {
             let name = row.text(0) ?? ""
             let key = try file.prepare(
-                "SELECT cid, name FROM pragma_index_xinfo(\(SQLiteNames.literal(name))) WHERE key = 1 ORDER BY seqno")
-            var columns: [String] = []
+                "SELECT cid, name, \"desc\", upper(coll) FROM pragma_index_xinfo(\(SQLiteNames.literal(name))) "
+                    + "WHERE key = 1 ORDER BY seqno")
+            var columns: [DeclaredIndex.Column] = []
             var isPlain = row.int(3) == 0
             while try key.step() {
                 // An expression has no name.
                 if key.int(0) < 0 { isPlain = false }
-                columns.append(key.text(1) ?? "an expression")
+                columns.append(
+                    DeclaredIndex.Column(
+                        name: key.text(1) ?? "an expression", isDescending: key.int(2) != 0,
+                        collation: key.text(3) ?? "BINARY"))
             }
             indexes.append(
                 DeclaredIndex(

@@ -187,7 +187,9 @@ struct SQLiteShape {
             }
         }
         for table in tables {
-            for form in table.type.indexes.compactMap(\.orderedForm) {
+            // SQLite folds ASCII letters alone.
+            for form in table.type.indexes.compactMap(\.orderedForm)
+            where form.parts.allSatisfy({ $0.folding.isEmpty }) {
                 let fields = form.parts.map { part in
                     table.fields.first { $0.property.name.hasSameBytes(as: part.name) && !$0.property.isCollection }
                 }

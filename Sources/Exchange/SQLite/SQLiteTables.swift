@@ -1,5 +1,5 @@
 /// The tables of an ordinary SQLite file as classes: columns as properties, a primary key of one column, foreign keys
-/// of one column as links, indexes of one column. What cannot be kept is said, table by table.
+/// of one column as links, indexes, unique ones too (`SQLiteIndexes`). What cannot be kept is said, table by table.
 import MotteSchemaModel
 import MotteValues
 
@@ -19,6 +19,7 @@ struct SQLiteTables {
         /// Expressions by property.
         var values: [String]
         var readings: [SQLiteReading]
+        var indexes: [IndexDeclaration] = []
         /// Whether links refer to its rows by their numbers.
         var isNumbered = false
 
@@ -37,8 +38,11 @@ struct SQLiteTables {
         }
         try readTables()
         for index in tables.indices { try makeLinks(index) }
+        for index in tables.indices { try addIndexes(index) }
         for table in tables { finish(table) }
-        schema = try Schema(tables.map { ObjectType(name: $0.className, properties: $0.properties) }).validated()
+        schema = try Schema(
+            tables.map { ObjectType(name: $0.className, properties: $0.properties, indexes: $0.indexes) }
+        ).validated()
         try noteTheRest()
     }
 
@@ -99,11 +103,6 @@ struct SQLiteTables {
             table.values.append("t." + SQLiteNames.quoted(column.name))
             table.readings.append(type == .mixed ? .mixed(isTyped: false) : .plain(type))
         }
-        if key.count > 1 {
-            let columns = key.sorted { $0.keyPosition < $1.keyPosition }.map(\.name).joined(separator: ", ")
-            note(declared.name, "the primary key (\(columns)) has several columns; they are ordinary properties")
-        }
-        addIndexes(to: &table)
         tables.append(table)
     }
 
@@ -114,25 +113,11 @@ struct SQLiteTables {
 
     // MARK: Indexes
 
-    private mutating func addIndexes(to table: inout Table) {
-        for index in table.declared.indexes where !index.isOfPrimaryKey {
-            let columns = index.columns.joined(separator: ", ")
-            let first = index.columns.first ?? ""
-            let position = table.declared.columns.firstIndex { SQLiteNames.isSame($0.name, first) }
-            guard index.isPlain, index.columns.count == 1, let position else {
-                note(
-                    table.declared.name,
-                    "the \(index.isUnique ? "UNIQUE " : "")index of (\(columns)) is not kept: it is not of one column")
-                continue
-            }
-            if table.properties[position].type.canBeIndexed {
-                if !table.properties[position].isPrimaryKey { table.properties[position].isIndexed = true }
-            } else {
-                note(
-                    table.declared.name, "the index of \(columns) is not kept: \(table.properties[position].type.name)")
-            }
-            if index.isUnique { note(table.declared.name, "that \(columns) is UNIQUE is not kept") }
-        }
+    private mutating func addIndexes(_ index: Int) throws(DatabaseError) {
+        let made = try SQLiteIndexes(tables[index].declared, tables[index].properties, file)
+        tables[index].properties = made.properties
+        tables[index].indexes = made.indexes
+        for what in made.notes { note(tables[index].declared.name, what) }
     }
 
     // MARK: Links
