@@ -51,7 +51,13 @@ enum ChangeBatchFuzz {
         try session.delete(person, ObjectKey(0))
         try session.commit()
         let round = try session.changeBatch(since: before)
-        return [whole, try session.changeBatch(since: whole.to), round, try round.inverse()]
+        let later = try session.changeBatch(since: whole.to)
+        // From the store that has the first batch to this one.
+        let former = try open()
+        defer { _ = try? former.close() }
+        _ = try former.apply(whole)
+        let difference = try former.changeBatch(to: session)
+        return [whole, later, round, try round.inverse(), difference, try difference.inverse()]
     }
 
     nonisolated(unsafe) private static var storeNumber = 0  // one thread: a fuzzer's, or that of a serialized test

@@ -1191,10 +1191,11 @@ motte_status motte_report_problems(const motte_report *report, motte_str *out_te
 
 /* Bits of motte_changes_batch_details.flags. */
 enum {
-    MOTTE_CHANGES_BATCH_WHOLE = 1,     /* everything there was, not only changes */
-    MOTTE_CHANGES_BATCH_EMPTY = 2,     /* nothing changed */
-    MOTTE_CHANGES_BATCH_PATCH = 4,     /* an inverse: for its origin, or a copy that has just these changes */
-    MOTTE_CHANGES_BATCH_REVERSIBLE = 8 /* has an inverse: see motte_changes_batch_inverse() */
+    MOTTE_CHANGES_BATCH_WHOLE = 1,      /* everything there was, not only changes */
+    MOTTE_CHANGES_BATCH_EMPTY = 2,      /* nothing changed */
+    MOTTE_CHANGES_BATCH_PATCH = 4,      /* an inverse: for its origin, or a copy that has just these changes */
+    MOTTE_CHANGES_BATCH_REVERSIBLE = 8, /* has an inverse: see motte_changes_batch_inverse() */
+    MOTTE_CHANGES_BATCH_DIFFERENCE = 16 /* of two files: see motte_changes_batch_difference() */
 };
 
 typedef struct motte_changes_batch_details {
@@ -1219,6 +1220,13 @@ motte_status motte_changes_batch_read(const motte_realm *realm, uint64_t from_ve
  *  Thread: owner. Result: O. Errors: INVALID_ARGUMENT, SCHEMA_MISMATCH, HISTORY_UNAVAILABLE, OUT_OF_MEMORY. */
 motte_status motte_changes_batch_between(const motte_realm *realm, const motte_realm *before, motte_buf *out_batch);
 
+/** What leads from what `realm` shows to what `other` shows, most often another file: applied to the file of `realm`,
+ *  or to one that has the same objects with the same values where they differ, it gives what `other` has. Objects are
+ *  the same if they have the same primary key, or, without one, the same key. It has an inverse, unless it adds to the
+ *  schema. SCHEMA_MISMATCH if the schema of `other` is not that of `realm` with additions.
+ *  Thread: owner. Result: O. Errors: SCHEMA_MISMATCH, OUT_OF_MEMORY. */
+motte_status motte_changes_batch_difference(const motte_realm *realm, const motte_realm *other, motte_buf *out_batch);
+
 /** The batch that leads back, for undo and redo; it has an inverse in turn. The file that the batch was read from
  *  applies it at any time, as a new write; a copy applies it when it stands where the batch ends, and is then where it
  *  began. INVALID_ARGUMENT for a batch that does not say what was there before.
@@ -1232,8 +1240,9 @@ motte_status motte_changes_batch_info(const uint8_t *bytes, size_t size, motte_c
 /** Applies a batch as one write, of which observers are notified as of any other; waits for the write lock as
  *  motte_realm_begin_write() does. UNCHANGED if the file has these changes already. OUT_OF_SEQUENCE if it does not
  *  begin where the last one of its origin ended, HISTORY_FORKED if its origin has gone another way than the one that
- *  was applied, or this file was changed otherwise, SCHEMA_MISMATCH if its origin's schema is another one. After an
- *  error nothing has been changed, but for CALLBACK of an observer, which comes after the commit.
+ *  was applied, or this file was changed otherwise, or has other values than a difference begins with, SCHEMA_MISMATCH
+ *  if its origin's schema is another one. After an error nothing has been changed, but for CALLBACK of an observer,
+ *  which comes after the commit.
  *  Thread: owner. Result: -. Errors: OUT_OF_SEQUENCE, HISTORY_FORKED, SCHEMA_MISMATCH, INVALID_ARGUMENT, CORRUPTED,
  *  UNSUPPORTED_FORMAT, TIMEOUT, ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT, DISK_FULL, MAP_FULL, CALLBACK. */
 motte_status motte_changes_batch_apply(motte_realm *realm, const uint8_t *bytes, size_t size, int64_t timeout_ms);

@@ -87,6 +87,10 @@ extension CaseRunner {
                 let former = try input.needName()
                 guard let before = sessions[former] else { throw CaseFailure("there is no session '\(former)'") }
                 batches[name] = try session.changeBatch(since: before)
+            } else if input.accept("to") {
+                let target = try input.needName()
+                guard let other = sessions[target] else { throw CaseFailure("there is no session '\(target)'") }
+                batches[name] = try session.changeBatch(to: other)
             } else {
                 let version = input.accept("since") ? try batch(&input).to : Version(0)
                 batches[name] = try session.changeBatch(since: version)

@@ -15,7 +15,7 @@ from reader import (
     need, plain,
 )
 
-SCHEMA, CLASSES, CREATED, SET, LISTS, SETS, MAPS, DELETED, INVERSE = range(1, 10)
+SCHEMA, CLASSES, CREATED, SET, LISTS, SETS, MAPS, DELETED, INVERSE, KNOWN, PLACES = range(1, 12)
 NO_COLLECTION, A_LIST, A_SET, A_MAP = range(4)
 
 
@@ -110,23 +110,25 @@ class Batch:
     def __init__(self, raw: bytes) -> None:
         need(raw[:8] == b"MOTTECHG" and len(raw) >= 88, "this is no change batch")
         form, flags, crc, size = struct.unpack_from("<HHIQ", raw, 8)
-        need(form == 1 and flags in (0, 1, 2), "a batch of another format")
+        need(form == 1 and flags in (0, 1, 2, 4), "a batch of another format")
         need(size == len(raw), "a batch of another length")
         need(crc32c(raw[:12], bytes(4), raw[16:]) == crc, "the batch is damaged")
         self.origin = raw[24:40]
         self.start, self.end, self.start_crc, self.end_crc, self.time, self.schema_changed_in, count, zero = (
             struct.unpack_from("<QQIIqQII", raw, 40))
         need(zero == 0, "the batch has something unknown")
-        self.whole = flags == 1
+        self.whole, self.difference = flags == 1, flags == 4
         self.sections: list[tuple[int, Run]] = []
         run = Run(raw[88:])
         while run.rest():
             kind, skip = run.byte(), run.byte()
             body = Run(run.take(run.number()))
-            need(kind <= DELETED or skip & 1 == 1, "the batch has a section of an unknown kind")
+            is_known = kind <= DELETED or kind in (KNOWN, PLACES) and self.difference
+            need(is_known or skip & 1 == 1, "the batch has a section of an unknown kind")
             self.sections.append((kind, body))
         need(len(self.sections) == count, "the batch has another number of sections")
-        need([kind for kind, _ in self.sections] == sorted(kind for kind, _ in self.sections), "sections in disorder")
+        kinds = [kind for kind, _ in self.sections]
+        need(kinds == sorted(kinds, key=lambda kind: (kind == INVERSE, kind)), "sections in disorder")
 
 
 class Copy:
@@ -139,12 +141,45 @@ class Copy:
 
     def apply(self, batch: Batch) -> None:
         need(batch.start == self.version, f"a batch from {batch.start} after {self.version}")
+        if batch.difference:
+            self._check_known(batch)
         for kind, run in batch.sections:
             run.at = 0
             if kind in READERS:
                 READERS[kind](self, run)
                 need(run.rest() == 0, f"a section of kind {kind} is too long")
         self.version = batch.end
+
+    def _check_known(self, batch: Batch) -> None:
+        """Objects go by their keys in the first file, which this is a copy of: what is said of them must be so."""
+        names: dict[int, tuple[str, dict[int, str]]] = {}
+        for kind, run in batch.sections:
+            run.at = 0
+            if kind == CLASSES:
+                for _ in range(run.number()):
+                    number, name = run.number(), run.text()
+                    run.byte()
+                    columns: dict[int, str] = {}
+                    for _ in range(run.number()):
+                        column = run.number()
+                        columns[column] = run.text()
+                        run.take(3)
+                    names[number] = name, columns
+            elif kind == KNOWN:
+                table, column = run.number(), run.number()
+                rows = self.rows.get(table, {})
+                for key in run.gaps(run.number()):
+                    need(rows[key][names[table][1][column]] == run.value(), "an object has another primary key")
+                need(run.rest() == 0, "a section is too long")
+            elif kind == PLACES:
+                table = run.number()
+                for key in run.gaps(run.number()):
+                    owner_table, column, owner = run.number(), run.number(), run.number()
+                    held = self.rows[owner_table][owner][names[owner_table][1][column]]
+                    link = held[run.number()] if isinstance(held, list) else (
+                        held[run.text()] if isinstance(held, dict) else held)
+                    need((link.table, link.key) == (table, key), "an embedded object is in another place")
+                need(run.rest() == 0, "a section is too long")
 
     def _take_classes(self, run: Run) -> None:
         for _ in range(run.number()):

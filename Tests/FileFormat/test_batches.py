@@ -107,6 +107,41 @@ def test_a_reader_goes_back_by_an_inverse(tmp_path: pathlib.Path) -> None:
         assert read_back(copy) == expected
 
 
+def test_a_reader_goes_from_one_file_to_another(tmp_path: pathlib.Path) -> None:
+    copy = changes.Copy()
+    with motte.open(tmp_path / "first.motte", schema=SCHEMA) as first:
+        person, home, bag = first.model("Person"), first.model("Home"), first.model("Bag")
+        with first.write():
+            for number in range(6):
+                made = first.add(person(id=number, name=f"person {number}", home=home(city="Ulm")))
+                made.tags.extend("abc")
+                made.homes.extend([home(city="one"), home(city="two")])
+                first.add(bag())
+        copy.apply(changes.Batch(bytes(first.changes_since(0))))
+        first.copy_to(tmp_path / "second.motte")
+        expected = plain(first)
+        with motte.open(tmp_path / "second.motte", schema=SCHEMA) as second:
+            other, place = second.model("Person"), second.model("Home")
+            with second.write():
+                changed = second.one(other, 1)
+                changed.tags.insert(1, "new")
+                changed.homes[1].city = "three"
+                changed.homes.insert(0, place(city="zero"))
+                changed.scores["a"], changed.best = 1, second.one(other, 0)
+                second.one(other, 2).home = None
+                second.delete(second.one(other, 3))
+                second.add(other(id=9, name="new", home=place(city="Bonn")))
+            batch = first.changes_to(second)
+            assert batch.is_difference and batch.is_reversible
+            copy.apply(changes.Batch(bytes(batch)))
+            assert read_back(copy) == plain(second) != expected
+            copy.apply(changes.Batch(bytes(batch.inverse())))
+            assert read_back(copy) == expected
+            assert first.apply(batch)
+            assert plain(first) == plain(second)
+            assert first.changes_to(second).is_empty
+
+
 def test_a_changed_byte_is_found(tmp_path: pathlib.Path) -> None:
     with motte.open(tmp_path / "origin.motte", schema=SCHEMA) as db:
         with db.write():

@@ -106,4 +106,19 @@ class BatchPerson: Object {
         #expect(try copy.apply(everything))
         try origin.keepChanges(since: nil)
     }
+
+    @Test func aDifferenceLeadsFromOneRealmToAnother() throws {
+        let first = try makeRealm([BatchPerson.self])
+        let second = try makeRealm([BatchPerson.self])
+        try first.write { first.add(BatchPerson(value: ["id": 1, "name": "Ada"])) }
+        try second.write { second.add(BatchPerson(value: ["id": 1, "name": "Eve"])) }
+        let difference = try first.changes(to: second)
+        #expect(difference.isDifference && !difference.isPatch && !difference.isEmpty)
+        #expect(try first.apply(difference))
+        #expect(first.objects(BatchPerson.self).map(\.name) == ["Eve"])
+        #expect(throws: Realm.Error.self) { try first.apply(difference) }
+        #expect(try first.apply(try difference.inverse()))
+        #expect(first.objects(BatchPerson.self).map(\.name) == ["Ada"])
+        #expect(try first.changes(to: first).isEmpty)
+    }
 }

@@ -170,6 +170,7 @@ class Sizes:
         self.check("index building, removing", self.index_building)
         self.check("1.2 million rows at once", self.many_rows)
         self.check("change batches", self.batches)
+        self.check("difference of two files", self.difference)
         self.check("unique values", self.unique)
         self.migrations()
 
@@ -410,6 +411,23 @@ class Sizes:
         for batch in (first, later):
             batch.unlink()
         return f"{sizes[0]:.1f} and {sizes[1]:.1f} MB"
+
+    def difference(self) -> str:
+        """What leads to a file of which very many objects were changed, applied to a copy of the first; and back."""
+        first, second, batch = self.fresh(), self.folder / "try1.motte", self.folder / "try1.batch"
+        self.machine.tool("copy", first, second)
+        self.machine.worker("edit", second)
+        self.machine.tool("diff", first, second, "--output", batch, expect=1)
+        size = batch.stat().st_size / 1e6
+        copy = self.folder / "try2.motte"
+        self.machine.tool("copy", first, copy)
+        self.machine.tool("apply", copy, batch)
+        self.expect_copy(second, copy)
+        need(self.machine.tool("apply", copy, batch, expect=1) != "", "a difference was applied twice")
+        self.machine.tool("apply", copy, batch, "--inverse")
+        self.expect_copy(first, copy)
+        batch.unlink()
+        return f"{size:.1f} MB"
 
     def expect_copy(self, source: pathlib.Path, copy: pathlib.Path) -> None:
         need("sound" in self.machine.tool("verify", copy), "the copy is not sound")

@@ -71,3 +71,35 @@ def test_changes_are_taken_back(tmp_path: pathlib.Path) -> None:
     assert plain.returncode == 1 and "no inverse" in plain.stderr
     missing = run("apply", tmp_path / "none.motte", tmp_path / "1", "--inverse")
     assert missing.returncode == 1 and not (tmp_path / "none.motte").exists()
+
+
+def test_a_difference_is_a_patch(tmp_path: pathlib.Path) -> None:
+    first, second, patch = tmp_path / "first.motte", tmp_path / "second.motte", tmp_path / "patch.batch"
+    with motte.open(first, schema="Person { id: int key, name: string } Note { text: string }") as db:
+        person, note = db.model("Person"), db.model("Note")
+        with db.write():
+            db.add_all([person(id=1, name="Ada"), person(id=2, name="Bo"), note(text="one")])
+        db.copy_to(second)
+    with motte.open(second) as db, db.write():
+        db.one("Person", 1).name = "Eve"
+        db.delete(db.one("Person", 2))
+        db.add(db.model("Note")(text="two"))
+    made = run("diff", first, second, "--output", patch)
+    assert made.returncode == 1 and made.stdout.startswith("a difference of two files"), made.stderr
+    applied = run("apply", first, patch)
+    assert applied.returncode == 0 and applied.stdout.startswith("applied a difference"), applied.stderr
+    assert run("diff", first, second).returncode == 0
+    again = run("apply", first, patch)
+    assert again.returncode == 1 and "no longer fits" in again.stderr
+    assert run("apply", first, patch, "--inverse").returncode == 0
+    with motte.open(first) as db:
+        assert [each.name for each in db.objects("Person").sorted("id")] == ["Ada", "Bo"]
+        assert [each.text for each in db.objects("Note")] == ["one"]
+    same = run("diff", first, first, "--output", tmp_path / "none")
+    assert same.returncode == 0 and "no difference" in same.stdout
+    assert run("diff", first, second, "Person", "--output", patch).returncode == 2
+    with motte.open(tmp_path / "other.motte", schema="Person { id: int key }"):
+        pass
+    refused = run("diff", first, tmp_path / "other.motte", "--output", tmp_path / "never")
+    assert refused.returncode == 2 and "missing in the second" in refused.stderr
+    assert not (tmp_path / "never").exists()

@@ -29,6 +29,19 @@ public func motte_changes_batch_between(
     }
 }
 
+@_cdecl("motte_changes_batch_difference") @implementation
+public func motte_changes_batch_difference(
+    _ realm: OpaquePointer?, _ other: OpaquePointer?, _ out_batch: UnsafeMutablePointer<motte_buf>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_batch, zero: emptyBuffer)
+        let target = try Handles.realm(other).box.session
+        let batch = try Handles.realm(realm).box.session.changeBatch(to: target)
+        out.pointee = try batch.bytes.withBytes { bytes throws(DatabaseError) in try makeBuffer(bytes) }
+        return .ok
+    }
+}
+
 @_cdecl("motte_changes_batch_inverse") @implementation
 public func motte_changes_batch_inverse(
     _ bytes: UnsafePointer<UInt8>?, _ size: Int, _ out_batch: UnsafeMutablePointer<motte_buf>?
@@ -86,6 +99,7 @@ public func motte_changes_batch_info(
                 | (batch.isEmpty ? UInt32(MOTTE_CHANGES_BATCH_EMPTY) : 0)
                 | (batch.isPatch ? UInt32(MOTTE_CHANGES_BATCH_PATCH) : 0)
                 | (try batch.isReversible ? UInt32(MOTTE_CHANGES_BATCH_REVERSIBLE) : 0)
+                | (batch.isDifference ? UInt32(MOTTE_CHANGES_BATCH_DIFFERENCE) : 0)
             details.origin_high = batch.origin.high
             details.origin_low = batch.origin.low
             details.from_version = batch.from.rawValue

@@ -22,6 +22,11 @@ extension Session {
         return try database.changeBatch(from: former, to: isFrozen ? shown : try database.snapshot())
     }
 
+    /// What leads from what this shows to what another session shows, most often of another file.
+    package func changeBatch(to other: Session) throws(DatabaseError) -> ChangeBatch {
+        try Database.difference((database, try committedSnapshot()), (other.database, try other.committedSnapshot()))
+    }
+
     /// Applies a batch as one write, whose observers are notified as of any other.
     package func apply(
         _ batch: ChangeBatch, timeoutMilliseconds: Int64 = -1
@@ -29,7 +34,9 @@ extension Session {
         try checkMayApply("apply changes")
         try beginWrite(timeoutMilliseconds: timeoutMilliseconds, asFollower: true)
         do throws(DatabaseError) {
-            if let leader = try committedSnapshot().leader(), leader.origin != batch.origin || batch.isPatch {
+            if let leader = try committedSnapshot().leader(),
+                leader.origin != batch.origin || batch.isPatch || batch.isDifference
+            {
                 throw DatabaseError(
                     .readOnly, "this file follows \(leader.name), and the batch is not of that; apply it elsewhere",
                     path: path)

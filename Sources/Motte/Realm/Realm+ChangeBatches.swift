@@ -27,11 +27,14 @@ public struct ChangeBatch: Sendable, Equatable {
     public var isWhole: Bool { core.isWhole }
     /// Whether nothing changed.
     public var isEmpty: Bool { core.isEmpty }
-    /// Whether it is for the realm that it was read from: an inverse, or a difference of two files.
+    /// Whether it is for the realm that it was read from: an inverse.
     public var isPatch: Bool { core.isPatch }
+    /// Whether it leads from one file to another: see `Realm.changes(to:)`.
+    public var isDifference: Bool { core.isDifference }
 
     /// The batch that leads back, for undo and redo: applied to the realm it was read from, at any time, or to a copy
-    /// that has just these changes. Throws unless the batch was read with `Realm.changes(since:)` of a frozen realm.
+    /// that has just these changes. Throws unless the batch was read with `Realm.changes(since:)` of a frozen realm, or
+    /// with `Realm.changes(to:)`.
     public func inverse() throws -> ChangeBatch { ChangeBatch(try translating { try core.inverse() }) }
 
     /// When `toVersion` was committed, if that is known.
@@ -88,6 +91,14 @@ extension Realm {
     /// batch has an inverse. Throws if the schema was changed in between.
     public func changes(since before: Realm) throws -> ChangeBatch {
         try translating(core.session.path) { ChangeBatch(try core.session.changeBatch(since: before.core.session)) }
+    }
+
+    /// What leads from what this realm shows to what another one shows, most often of another file: applied to this
+    /// one, or to one that has the same objects with the same values where they differ, it gives what the other one
+    /// has. Objects are the same if they have the same primary key, or, without one, the same key. It has an inverse,
+    /// unless it adds to the schema. Throws if the other one's schema is not this one's with additions.
+    public func changes(to other: Realm) throws -> ChangeBatch {
+        try translating(core.session.path) { ChangeBatch(try core.session.changeBatch(to: other.core.session)) }
     }
 
     /// Calls `block` before each commit of this realm that changes something, with the changes as a batch, in the call

@@ -104,7 +104,8 @@ struct ApplyCommand: ParsableCommand {
 }
 
 extension ChangeBatch {
-    fileprivate var summary: String {
+    var summary: String {
+        if isDifference { return "a difference of two files, \(bytes.count) bytes" }
         let what = isWhole ? "everything" : "changes after version \(from.rawValue)"
         return "\(what) up to version \(to.rawValue), \(bytes.count) bytes"
     }

@@ -1,7 +1,8 @@
 /// `motte diff`: which objects two files do not have in common, or have with other values.
 ///
 /// Objects with a primary key are compared with the one of the same key, others with the one at the same place. Values
-/// are compared as JSON has them, links as the keys of their targets. Both files are read object by object.
+/// are compared as JSON has them, links as the keys of their targets. Both files are read object by object. With
+/// --output the difference is written as a batch of changes, which the engine makes.
 import ArgumentParser
 import MotteExchange
 import MotteLiveObjects
@@ -17,6 +18,11 @@ struct DiffCommand: ParsableCommand {
             if there is no difference, with 1 if there is one, and with 2 if something failed.
               motte diff before.motte after.motte
               motte diff before.motte after.motte Person --brief
+            With --output it is written as a batch instead, which makes the first file, or one with the same objects,
+            what the second one is:
+              motte diff before.motte after.motte --output patch.batch
+              motte apply before.motte patch.batch
+              motte apply before.motte patch.batch --inverse
             """)
 
     @Argument(help: "The first file.") var first: String
@@ -30,11 +36,22 @@ struct DiffCommand: ParsableCommand {
     @Flag(help: "Only how many objects differ, by class.") var brief = false
     @Flag(name: .customLong("ignore-schema"), help: "Compare only classes and properties that both have.")
     var ignoresSchema = false
+    @Option(
+        name: [.short, .long],
+        help: ArgumentHelp("Write what leads from the first file to the second as a batch.", valueName: "batch"))
+    var output: String?
+
+    func validate() throws {
+        guard output != nil else { return }
+        if className != nil || brief || ignoresSchema {
+            throw ValidationError("a batch has the whole difference: --output stands without a class and other options")
+        }
+    }
 
     func run() throws {
         let differs: Bool
         do throws(DatabaseError) {
-            differs = try compare()
+            if let output { differs = try write(output) } else { differs = try compare() }
         } catch {
             if error.message == Console.interruption.message { throw ExitCode(130) }
             let names = error.message.contains(first) || error.message.contains(second)
@@ -44,11 +61,23 @@ struct DiffCommand: ParsableCommand {
         if differs { throw ExitCode(1) }
     }
 
-    private func compare() throws(DatabaseError) -> Bool {
+    private func openBoth() throws(DatabaseError) -> (left: Session, right: Session) {
         let left = try DiffCommand.open(first, reading)
         var forSecond = reading
         if let secondKeyFile { forSecond.opening.key.path = secondKeyFile }
-        let right = try DiffCommand.open(second, forSecond)
+        return (left, try DiffCommand.open(second, forSecond))
+    }
+
+    private func write(_ path: String) throws(DatabaseError) -> Bool {
+        let (left, right) = try openBoth()
+        let batch = try left.changeBatch(to: right)
+        try OutputFile.create(path) { sink in batch.bytes.withUnsafeBytes { sink.append($0) } }
+        printLine(batch.isEmpty ? "no difference; the batch in \(path) is empty" : "\(batch.summary) to \(path)")
+        return !batch.isEmpty
+    }
+
+    private func compare() throws(DatabaseError) -> Bool {
+        let (left, right) = try openBoth()
         let (old, new) = (try left.schema, try right.schema)
         var names = Set(old.objectTypes.map(\.name)).union(new.objectTypes.map(\.name)).sorted()
         if let className {

@@ -145,11 +145,18 @@ static void turned_round(void) {
     STATUS(MOTTE_E_CORRUPTED, motte_changes_batch_inverse((const uint8_t *)forth.data, forth.size, &again));
     ((uint8_t *)forth.data)[8] = 9;
     STATUS(MOTTE_E_UNSUPPORTED_FORMAT, motte_changes_batch_inverse((const uint8_t *)forth.data, forth.size, &again));
+    motte_buf difference;
+    STATUS(MOTTE_OK, motte_changes_batch_difference(other, realm, &difference));
+    STATUS(MOTTE_OK, motte_changes_batch_info((const uint8_t *)difference.data, difference.size, &details));
+    CHECK(details.flags == (MOTTE_CHANGES_BATCH_DIFFERENCE | MOTTE_CHANGES_BATCH_REVERSIBLE));
+    STATUS(MOTTE_OK, motte_changes_batch_apply(other, (const uint8_t *)difference.data, difference.size, -1));
+    CHECK(people(other) == people(realm));
     motte_schema *more;
     MUST(motte_schema_parse("More { a: int }", MOTTE_NTS, &more));
     MUST(motte_realm_add_schema(realm, more));
     motte_release(more);
     STATUS(MOTTE_E_SCHEMA_MISMATCH, motte_changes_batch_between(realm, before, &again));
+    STATUS(MOTTE_E_SCHEMA_MISMATCH, motte_changes_batch_difference(realm, other, &again));
     motte_release(before), motte_release(after);
     give_up(realm), give_up(other);
 }

@@ -1936,6 +1936,12 @@ static motte_status read_batch(cursor *in) {
         keep_batch(name, between);
         return MOTTE_OK;
     }
+    if (accept(in, "to")) {
+        motte_buf difference;
+        TRY(motte_changes_batch_difference(now.realm, lookup(now.sessions, need_name(in)), &difference));
+        keep_batch(name, difference);
+        return MOTTE_OK;
+    }
     motte_changes_batch_details before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
     if (accept(in, "since")) {
         const motte_buf *known = batch(in);

@@ -136,6 +136,7 @@ GOOD = {
     ("motte_realm_queue_write", "work"): "realm_callback", ("motte_realm_queue_write", "done"): "done_callback",
     ("motte_realm_cancel_queued", "ticket"): "1", ("motte_realm_on_query_progress", "progress"): "NULL",
     ("motte_realm_on_commit", "callback"): "NULL", ("motte_changes_batch_between", "before"): "f->realm",
+    ("motte_changes_batch_difference", "other"): "f->realm",
     ("motte_coll_group", "text"): '"id > $0 GROUP(id) COUNT"', ("motte_groups_find_column", "name"): '"COUNT"',
     ("motte_groups_find", "keys"): "&f->int_value", ("motte_groups_find", "key_count"): "1",
     ("motte_groups_arrow", "options"): "&f->arrow_options",

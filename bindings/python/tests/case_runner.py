@@ -209,6 +209,11 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
 
     def _changes(self, cursor: Cursor) -> None:
         name = cursor.name()
+        if cursor.accept("to"):
+            difference = self.db.changes_to(self.databases[cursor.name()])
+            assert difference.is_difference
+            self.batches[name] = motte.ChangeBatch(bytes(difference))
+            return
         since: Union[int, motte.Database] = 0
         if cursor.accept("between"):
             since = self.databases[cursor.name()]
@@ -222,12 +227,12 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
     def _inverse(self, cursor: Cursor) -> None:
         name = cursor.name()
         self.batches[name] = self.batches[cursor.name()].inverse()
-        assert self.batches[name].is_patch
+        assert self.batches[name].is_patch or self.batches[name].is_difference
 
     def _apply(self, cursor: Cursor) -> None:
         batch = self.batches[cursor.name()]
         applied = self.db.apply(batch)
-        if not batch.is_patch:
+        if not batch.is_patch and not batch.is_difference:
             position = self.db.applied_version(batch.origin)
             assert position is not None and position >= batch.to_version
         if not cursor.at_end():

@@ -263,3 +263,19 @@ def test_when_one_may_ask_to_be_asked(origin: motte.Database) -> None:
         origin.on_commit(lambda batch: None)
     with pytest.raises(errors.FrozenError):
         origin.freeze().on_commit(lambda batch: None)
+
+
+def test_a_difference_leads_to_another_file(origin: motte.Database, tmp_path: pathlib.Path) -> None:
+    with motte.open(tmp_path / "other.motte", schema=[Person]) as other:
+        with other.write():
+            other.add(Person(id=9, name="Ivy"))
+        patch = origin.changes_to(other)
+        assert patch.is_difference and patch.is_reversible and not patch.is_patch
+        before = names(origin)
+        assert origin.apply(patch) and names(origin) == ["Ivy"]
+        with pytest.raises(errors.HistoryForkedError, match="primary key"):
+            origin.apply(patch)
+        assert origin.apply(patch.inverse()) and names(origin) == before
+        assert not other.apply(other.changes_to(other))
+        with pytest.raises(errors.WrongTypeError, match="Database"):
+            origin.changes_to("other.motte")  # type: ignore[arg-type]

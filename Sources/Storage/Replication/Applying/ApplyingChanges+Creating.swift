@@ -72,7 +72,7 @@ extension ApplyingChanges {
         do throws(DatabaseError) {
             first = try Self.insert(write, table.key, columns.map(\.key), values, theirs.count)
         } catch {
-            guard error.code == .duplicatePrimaryKey else { throw error }
+            guard error.code == .duplicatePrimaryKey, !batch.isDifference else { throw error }
             return try insertOrTakeOver(table, columns, values, theirs, &local)
         }
         var next = first.rawValue

@@ -36,7 +36,7 @@ extension ApplyingChanges {
     }
 
     /// Calls `body` for each object of a section of collections.
-    private func forEachOwner(
+    func forEachOwner(
         _ table: StoredTable, _ reader: inout ChangeBatchReader,
         _ body: (ObjectKey, inout ChangeBatchReader) throws(DatabaseError) -> Void
     ) throws(DatabaseError) {
@@ -103,8 +103,21 @@ extension ApplyingChanges {
         try forEachOwner(table, &reader) { key, reader throws(DatabaseError) in
             let values = try reader.values(try reader.count())
             try withLocal(values) { values throws(DatabaseError) in
+                if batch.isDifference { try removeOthers(table, column, key, values) }
                 try write.setAssign(table.key, column.key, key, values)
             }
+        }
+    }
+
+    /// Assigning leaves what is equal, as 1 and 1.0 are in a set of mixed values; both files are to have the same.
+    private func removeOthers(
+        _ table: StoredTable, _ column: StoredColumn, _ key: ObjectKey, _ values: [ValueView]
+    ) throws(DatabaseError) {
+        for value in values {
+            let view = try write.table(table.key)
+            guard let place = try view.setFind(column.key, key, value) else { continue }
+            if ValueIdentity.isSame(try view.listElement(column.key, key, place), value) { continue }
+            try write.setRemove(table.key, column.key, key, value)
         }
     }
 
@@ -140,7 +153,15 @@ extension ApplyingChanges {
         let table = try table(try reader.table())
         var keys: [Int64] = []
         for run in try reader.runs().runs {
-            if isOwn {
+            if batch.isDifference, isFound(table) {
+                let view = try write.table(table.key)
+                for key in found[table.key]?.others(of: run) ?? [] {
+                    // What an object that went owned is gone already.
+                    if try view.locate(ObjectKey(key)) != nil { keys.append(key) }
+                }
+                continue
+            }
+            if goesByKeys {
                 let end = try write.table(table.key).nextKey
                 for key in run.clamped(to: 0 ..< max(0, end)) {
                     guard let key = try live(table.key, key),

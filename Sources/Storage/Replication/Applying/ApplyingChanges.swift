@@ -20,6 +20,12 @@ struct ApplyingChanges {
     /// Objects that others with the same primary key go on in.
     var takenOver: Set<ObjectLink> = []
     var newEmbedded: [ObjectLink] = []
+    /// Of a difference, by this file's tables: objects that were found by their primary key or in their place, and
+    /// those that it made.
+    var found: [TableKey: KeyMap] = [:]
+    var made: [TableKey: KeyMap] = [:]
+    /// Whether objects have the keys here that they have in the batch's origin: this is that, or a copy of it.
+    let goesByKeys: Bool
     /// Embedded objects that something of the batch links to.
     private let adopted = Adopted()
 
@@ -35,7 +41,8 @@ struct ApplyingChanges {
         self.batch = batch
         names = ObjectNames(write.base.pages, batch.origin)
         isOwn = try write.database.origin() == batch.origin
-        schemaIsKnown = isOwn || position?.schemaChangedIn == batch.schemaChangedIn
+        goesByKeys = isOwn || batch.isDifference && position == nil
+        schemaIsKnown = isOwn || batch.isDifference || position?.schemaChangedIn == batch.schemaChangedIn
     }
 
     private var schemaIsKnown: Bool
@@ -44,17 +51,21 @@ struct ApplyingChanges {
         let former = write.adoptsEmbedded
         write.adoptsEmbedded = true
         defer { write.adoptsEmbedded = former }
-        let sections = try split(bytes)
+        let sections = try split(bytes, count: batch.sectionCount)
         for (kind, body) in sections where kind == .created {
             var reader = body
             toCreate.insert(try reader.table())
         }
+        if batch.isDifference { try findObjects(sections) }
         for (kind, body) in sections {
             var reader = body
             if kind.rawValue > ChangeBatchFormat.Section.created.rawValue { try finishCreated() }
             switch kind {
-            case .schema: try takeSchema(&reader)
-            case .classes: try takeClasses(&reader)
+            // Those of differences have been taken.
+            case .schema, .classes, .known, .places:
+                if batch.isDifference { continue }
+                guard kind == .schema || kind == .classes else { throw ChangeBatch.damaged() }
+                try kind == .schema ? takeSchema(&reader) : takeClasses(&reader)
             case .created: try create(&reader)
             case .set: try set(&reader)
             case .lists: try editLists(&reader)
@@ -86,8 +97,8 @@ struct ApplyingChanges {
         return keys.count
     }
 
-    private func split(
-        _ bytes: UnsafeRawBufferPointer
+    func split(
+        _ bytes: UnsafeRawBufferPointer, count expected: UInt32
     ) throws(DatabaseError) -> [(ChangeBatchFormat.Section, ChangeBatchReader)] {
         var reader = ChangeBatchReader(bytes)
         var sections: [(ChangeBatchFormat.Section, ChangeBatchReader)] = []
@@ -98,8 +109,8 @@ struct ApplyingChanges {
             let flags = try reader.byte()
             let body = try reader.content()
             count += 1
-            guard number >= last else { throw ChangeBatch.damaged() }
-            last = number
+            guard ChangeBatchFormat.order(number) >= last else { throw ChangeBatch.damaged() }
+            last = ChangeBatchFormat.order(number)
             guard let kind = ChangeBatchFormat.Section(rawValue: number) else {
                 guard flags & ChangeBatchFormat.optionalSection != 0 else {
                     throw DatabaseError(
@@ -109,13 +120,13 @@ struct ApplyingChanges {
             }
             sections.append((kind, ChangeBatchReader(body)))
         }
-        guard count == batch.sectionCount else { throw ChangeBatch.damaged() }
+        guard count == expected else { throw ChangeBatch.damaged() }
         return sections
     }
 
     // MARK: Schema
 
-    private mutating func takeSchema(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
+    mutating func takeSchema(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
         guard !batch.isPatch else { throw ChangeBatch.damaged() }
         let record = try reader.run(reader.remaining)
         let theirs: Catalog
@@ -123,7 +134,7 @@ struct ApplyingChanges {
             throw error.code == .unsupportedFormat ? error : ChangeBatch.damaged("its schema cannot be read")
         }
         guard theirs.changedIn == batch.schemaChangedIn else { throw ChangeBatch.damaged() }
-        if let page = try write.base.pages.get(ReplicaPages.catalog(batch.origin)) {
+        if !batch.isDifference, let page = try write.base.pages.get(ReplicaPages.catalog(batch.origin)) {
             // A property of the same name may be another one: it is the numbers that tell.
             let former = try Catalog.decode(page.bytes)
             if let difference = SchemaReliance.all.difference(former, theirs) { throw otherSchema(difference.what) }
@@ -131,7 +142,7 @@ struct ApplyingChanges {
         do throws(DatabaseError) { try write.addSchema(theirs.schema) } catch {
             throw error.code == .schemaMismatch ? otherSchema(error.message) : error
         }
-        write.replicaPages[ReplicaPages.catalog(batch.origin)] = [UInt8](record)
+        if !batch.isDifference { write.replicaPages[ReplicaPages.catalog(batch.origin)] = [UInt8](record) }
         schemaIsKnown = true
     }
 
@@ -143,7 +154,7 @@ struct ApplyingChanges {
     }
 
     /// The classes and properties that are named, in this file.
-    private mutating func takeClasses(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
+    mutating func takeClasses(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
         for _ in 0 ..< (try reader.count(minimumSize: 4)) {
             let key = try reader.table()
             let name = try reader.text()
@@ -203,16 +214,33 @@ struct ApplyingChanges {
     }
 
     var advice: String {
-        batch.isPatch ? "the batch no longer fits" : "begin a new file with a batch from version 0"
+        batch.isPatch || batch.isDifference
+            ? "the batch no longer fits" : "begin a new file with a batch from version 0"
     }
 
     /// The object here, if it is there.
     func live(_ table: TableKey, _ key: Int64) throws(DatabaseError) -> ObjectKey? {
         let view = try write.table(table)
+        if batch.isDifference { return try live(view, ofDifference: key) }
         guard isOwn else {
             guard let local = try names.local(table, key), try view.locate(local) != nil else { return nil }
             return local
         }
+        return try ownLive(view, key)
+    }
+
+    /// Whether an object of the batch's origin is here that no batch is about to make.
+    private func isThere(_ table: TableKey, _ key: Int64) throws(DatabaseError) -> Bool {
+        guard batch.isDifference else { return try live(table, key) != nil }
+        let view = try write.table(table)
+        if goesByKeys { return try ownLive(view, key) != nil }
+        guard let local = try names.local(table, key) else { return false }
+        return try view.locate(local) != nil
+    }
+
+    /// An object of the batch's origin, which this file is, or whose objects have the same keys.
+    func ownLive(_ view: TableView, _ key: Int64) throws(DatabaseError) -> ObjectKey? {
+        let table = view.key
         var current = ObjectKey(key)
         while try view.locate(current) == nil {
             guard let next = try names.local(table, current.rawValue) else { return nil }
@@ -226,15 +254,21 @@ struct ApplyingChanges {
     }
 
     /// Objects of the batch are from now on these here.
-    func name(_ table: StoredTable, _ keys: Range<Int64>, _ local: Int64) throws(DatabaseError) {
-        if isOwn, keys.lowerBound == local { return }
-        var isNamed = isOwn
-        if !isOwn { isNamed = try names.hasName(table.key, in: keys) }
+    mutating func name(_ table: StoredTable, _ keys: Range<Int64>, _ local: Int64) throws(DatabaseError) {
+        if batch.isDifference {
+            guard made[table.key, default: KeyMap()].append(keys.lowerBound, count: Int64(keys.count), to: local) else {
+                throw ChangeBatch.damaged()
+            }
+            if isFound(table) { return }
+        }
+        if goesByKeys, keys.lowerBound == local { return }
+        var isNamed = goesByKeys
+        if !goesByKeys { isNamed = try names.hasName(table.key, in: keys) }
         if isNamed {
             // An object that was deleted may come again, and has a higher key then.
-            let mayCome = !isOwn || keys.upperBound <= local
+            let mayCome = !goesByKeys || keys.upperBound <= local
             for key in keys {
-                let isHere = try live(table.key, key) != nil
+                let isHere = try isThere(table.key, key)
                 if mayCome, !isHere { continue }
                 throw DatabaseError(
                     .historyForked, "the batch makes a \(table.name) that this file has; \(advice)",

@@ -16,7 +16,7 @@ extension WriteTransaction {
     package func apply(_ batch: ChangeBatch) throws(DatabaseError) -> ChangeBatchOutcome {
         try requireOpen()
         let position = try base.replicaPosition(batch.origin)
-        guard try isNext(batch, after: position) else { return .known }
+        guard try isToApply(batch, after: position) else { return .known }
         // In between, an object may have a unique value that another one is about to lose.
         try postponingIndexChecks { () throws(DatabaseError) in
             try batch.bytes.withBytes { bytes throws(DatabaseError) in
@@ -25,11 +25,17 @@ extension WriteTransaction {
             }
         }
         // The origin itself has no position.
-        if try batch.origin != database.origin() {
+        if !batch.isDifference, try batch.origin != database.origin() {
             replicaPages[ReplicaPages.position(batch.origin)] = ReplicaPosition(after: batch).page
         }
         noteChange()
         return .applied
+    }
+
+    private func isToApply(_ batch: ChangeBatch, after position: ReplicaPosition?) throws(DatabaseError) -> Bool {
+        // Whether a difference fits is seen by the objects that it changes.
+        guard !batch.isDifference else { return !batch.isEmpty }
+        return try isNext(batch, after: position)
     }
 
     /// Whether the batch is the next one; false if all of it has been applied.

@@ -38,7 +38,8 @@ extension ChangeBatch {
     package var isReversible: Bool {
         get throws(DatabaseError) {
             if isEmpty { return !isWhole }
-            return try parts().inverse != nil
+            let parts = try parts()
+            return parts.inverse != nil && !parts.changesSchema
         }
     }
 
@@ -47,7 +48,8 @@ extension ChangeBatch {
         var header = Header(
             origin: origin, from: to, to: from, fromChecksum: toChecksum, toChecksum: fromChecksum, wallTime: 0,
             schemaChangedIn: schemaChangedIn)
-        header.isPatch = true
+        header.isPatch = !isDifference
+        header.isDifference = isDifference
         if isEmpty, !isWhole { return try ChangeBatch(header.bytes(before: [], count: 0)) }
         let parts = try parts()
         guard let inverse = parts.inverse else {
@@ -55,6 +57,9 @@ extension ChangeBatch {
                 .invalidArgument,
                 "this batch does not say what was there before, so it has no inverse; read it from something frozen of "
                     + "the version before")
+        }
+        guard !parts.changesSchema else {
+            throw DatabaseError(.schemaMismatch, "this batch changes the schema: that has no inverse")
         }
         let (wallTime, count, sections) = try Self.split(inverse: inverse)
         header.wallTime = wallTime
@@ -65,20 +70,22 @@ extension ChangeBatch {
     }
 
     /// The last section, if it is what leads back, and the bytes of all before it.
-    private func parts() throws(DatabaseError) -> (forward: [UInt8], inverse: [UInt8]?) {
+    private func parts() throws(DatabaseError) -> (forward: [UInt8], inverse: [UInt8]?, changesSchema: Bool) {
         try bytes.withBytes { all throws(DatabaseError) in
             let sections = UnsafeRawBufferPointer(rebasing: all[ChangeBatchFormat.headerSize...])
             var reader = ChangeBatchReader(sections)
+            var changesSchema = false
             while reader.remaining > 0 {
                 let start = sections.count - reader.remaining
                 let kind = try reader.byte()
                 _ = try reader.byte()
                 let body = try reader.content()
+                if kind == ChangeBatchFormat.Section.schema.rawValue { changesSchema = true }
                 guard kind == ChangeBatchFormat.Section.inverse.rawValue else { continue }
                 guard reader.remaining == 0 else { throw ChangeBatch.damaged() }
-                return ([UInt8](sections[..<start]), [UInt8](body))
+                return ([UInt8](sections[..<start]), [UInt8](body), changesSchema)
             }
-            return ([UInt8](sections), nil)
+            return ([UInt8](sections), nil, changesSchema)
         }
     }
 
@@ -136,7 +143,7 @@ extension ChangeSummary {
 
 extension ListOperation {
     /// What it takes back.
-    fileprivate var reversed: ListOperation {
+    var reversed: ListOperation {
         switch kind {
         case .insert: .remove(at: index, count: count)
         case .remove: .insert(at: index, count: count)

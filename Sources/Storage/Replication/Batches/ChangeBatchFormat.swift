@@ -1,7 +1,8 @@
 /// The bytes of a change batch: what changed in a file between two versions, complete in itself.
 ///
 ///     offset  0  "MOTTECHG"
-///             8  u16 format (1)         10  u16 flags (1: whole, from nothing; 2: patch, for its own origin)
+///             8  u16 format (1)         10  u16 flags (1: whole, from nothing; 2: patch, for its own origin;
+///                                           4: difference of two files, of which the first is the origin)
 ///            12  u32 crc32c of the batch with this field as zero
 ///            16  u64 byte count of the batch
 ///            24  origin, 16 bytes: the history UUID of the file it was read from
@@ -29,9 +30,14 @@
 ///     7 maps      table, column, owner count, per owner: gap as above, change count, per change: key, u8 kind
 ///                 (1 put, 2 removed), and the value that was put
 ///     8 deleted   table, runs as in 3
+///    10 known     table, column (the primary key), key count, per key: gap as above; then a value per key: how objects
+///                 that a difference names, and does not make, are found in another file
+///    11 places    table (of embedded objects), key count, per key: gap as above; then per key the table, the column
+///                 and the key of the object that has it, and in a list its index, in a map its key: found likewise
 ///     9 inverse   i64 wall time of the commit of `from`, u32 section count, sections: what leads back; flags 1
 ///
-/// Sections ascend by kind, and within a kind by table and column. A text is its byte count and UTF-8.
+/// Sections ascend by kind, with 9 as the last, and within a kind by table and column. A text is its byte count and
+/// UTF-8.
 import CMotteShim
 import MotteValues
 
@@ -40,14 +46,18 @@ enum ChangeBatchFormat {
     static let format: UInt16 = 1
     static let wholeFlag: UInt16 = 1
     static let patchFlag: UInt16 = 2
+    static let differenceFlag: UInt16 = 4
     static let headerSize = 88
     static let checksumOffset = 12
     static let optionalSection: UInt8 = 1
 
     enum Section: UInt8 {
         case schema = 1
-        case classes, created, set, lists, sets, maps, deleted, inverse
+        case classes, created, set, lists, sets, maps, deleted, inverse, known, places
     }
+
+    /// By which sections ascend.
+    static func order(_ kind: UInt8) -> UInt8 { kind == Section.inverse.rawValue ? .max : kind }
 
     static func checksum(of bytes: UnsafeRawBufferPointer) -> UInt32 {
         var zero: UInt32 = 0
@@ -76,6 +86,8 @@ package struct ChangeBatch: Sendable, Equatable {
     package let isWhole: Bool
     /// Not of the origin's history: for the origin itself, or for a copy that is at `from`.
     package let isPatch: Bool
+    /// What leads from one file to another: for the first of them, and for files that have the same objects there.
+    package let isDifference: Bool
 
     /// Without any change.
     package var isEmpty: Bool { sectionCount == 0 }
@@ -90,6 +102,7 @@ package struct ChangeBatch: Sendable, Equatable {
         sectionCount = header.sectionCount
         isWhole = header.isWhole
         isPatch = header.isPatch
+        isDifference = header.isDifference
     }
 
     /// Of bytes that somebody lends, and whose number he may have wrong.
@@ -113,6 +126,12 @@ package struct ChangeBatch: Sendable, Equatable {
         var sectionCount: UInt32
         var isWhole = false
         var isPatch = false
+        var isDifference = false
+
+        private var flags: UInt16 {
+            (isWhole ? ChangeBatchFormat.wholeFlag : 0) | (isPatch ? ChangeBatchFormat.patchFlag : 0)
+                | (isDifference ? ChangeBatchFormat.differenceFlag : 0)
+        }
 
         init(
             origin: ChangeOrigin, from: Version, to: Version, fromChecksum: UInt32, toChecksum: UInt32,
@@ -155,7 +174,7 @@ package struct ChangeBatch: Sendable, Equatable {
                 throw ChangeBatch.damaged("its checksum is wrong")
             }
             let flags = UInt16(truncatingIfNeeded: half(8) >> 16)
-            guard flags & ~(ChangeBatchFormat.wholeFlag | ChangeBatchFormat.patchFlag) == 0, half(84) == 0 else {
+            guard flags <= 4, half(84) == 0 else {
                 throw DatabaseError(
                     .unsupportedFormat, "the change batch has flags that are newer than this library; update it")
             }
@@ -169,7 +188,10 @@ package struct ChangeBatch: Sendable, Equatable {
             sectionCount = half(80)
             isWhole = flags & ChangeBatchFormat.wholeFlag != 0
             isPatch = flags & ChangeBatchFormat.patchFlag != 0
-            guard from <= to || isPatch, !isWhole || from == Version(0) && !isPatch else { throw ChangeBatch.damaged() }
+            isDifference = flags & ChangeBatchFormat.differenceFlag != 0
+            guard from <= to || isPatch || isDifference, !isWhole || from == Version(0) && !isPatch else {
+                throw ChangeBatch.damaged()
+            }
         }
 
         /// The header before `sections`, complete with its checksum.
@@ -177,8 +199,7 @@ package struct ChangeBatch: Sendable, Equatable {
             var bytes = ChangeBatchFormat.magic
             bytes.reserveCapacity(ChangeBatchFormat.headerSize + sections.count)
             bytes.append(u16: ChangeBatchFormat.format)
-            bytes.append(
-                u16: (isWhole ? ChangeBatchFormat.wholeFlag : 0) | (isPatch ? ChangeBatchFormat.patchFlag : 0))
+            bytes.append(u16: flags)
             bytes.append(u32: 0)
             bytes.append(u64: UInt64(ChangeBatchFormat.headerSize + sections.count))
             bytes.append(u64: origin.high)

@@ -36,11 +36,13 @@ extension Database {
 }
 
 struct ChangeBatchReading {
-    private let snapshot: Snapshot
+    let snapshot: Snapshot
     private let origin: ChangeOrigin
-    private var writer: ChangeBatchWriter
+    var writer: ChangeBatchWriter
     /// Of what leads back.
     private var inverse: (bytes: [UInt8], count: Int)?
+    /// Of a difference of two files; nil: objects go by their keys.
+    var naming: BatchNaming?
 
     init(_ snapshot: Snapshot, origin: ChangeOrigin) throws(DatabaseError) {
         self.snapshot = snapshot
@@ -52,18 +54,7 @@ struct ChangeBatchReading {
         try addSchema()
         for stored in snapshot.catalog.tables {
             let table = try snapshot.table(stored.key)
-            var keys = KeyRuns()
-            for group in 0 ..< table.rowGroupCount {
-                let rows = try table.rowGroup(group)
-                guard let words = rows.liveWords else {
-                    if rows.rowCount > 0 { keys.append(rows.firstKey ..< rows.firstKey + Int64(rows.rowCount)) }
-                    continue
-                }
-                for slot in 0 ..< rows.rowCount where words[slot / 64] >> UInt64(slot % 64) & 1 == 1 {
-                    keys.append(rows.firstKey + Int64(slot) ..< rows.firstKey + Int64(slot) + 1)
-                }
-            }
-            try addCreated(keys, table)
+            try addCreated(try table.liveRuns(), table)
         }
         return try finish(from: Version(0), fromChecksum: 0, isWhole: true)
     }
@@ -89,7 +80,7 @@ struct ChangeBatchReading {
         return try finish(from: summary.from, fromChecksum: checksum, isWhole: false, before: before)
     }
 
-    private mutating func add(_ summary: ChangeSummary) throws(DatabaseError) {
+    mutating func add(_ summary: ChangeSummary) throws(DatabaseError) {
         for changed in summary.tables where snapshot.catalog.table(changed.table) != nil {
             let table = try snapshot.table(changed.table)
             try addCreated(changed.inserted, table)
@@ -98,6 +89,9 @@ struct ChangeBatchReading {
             try addSets(changed, table)
             try addMaps(changed, table)
             guard !changed.deleted.isEmpty else { continue }
+            if let naming {
+                for run in changed.deleted.runs { for key in run { naming.note(table.key, key) } }
+            }
             var bytes = head(table)
             ChangeBatchWriter.append(changed.deleted, to: &bytes)
             writer.add(.deleted, bytes)
@@ -113,6 +107,26 @@ struct ChangeBatchReading {
             toChecksum: newest?.checksum ?? 0, wallTime: newest?.wallTimeNanoseconds ?? 0,
             schemaChangedIn: snapshot.catalog.changedIn)
         header.isWhole = isWhole
+        return try finish(header, before)
+    }
+
+    /// The difference of two files, with what leads back.
+    mutating func finish(
+        difference back: ChangeBatchReading, _ before: Snapshot
+    ) throws(DatabaseError) -> ChangeBatch {
+        var back = back
+        if !writer.isEmpty { inverse = back.writer.finished() }
+        var header = ChangeBatch.Header(
+            origin: origin, from: before.version, to: snapshot.version, fromChecksum: 0, toChecksum: 0,
+            wallTime: try Self.record(of: snapshot)?.wallTimeNanoseconds ?? 0,
+            schemaChangedIn: snapshot.catalog.changedIn)
+        header.isDifference = true
+        return try finish(header, before)
+    }
+
+    private mutating func finish(
+        _ header: ChangeBatch.Header, _ before: Snapshot?
+    ) throws(DatabaseError) -> ChangeBatch {
         var (bytes, count) = writer.finished()
         if let inverse, let before {
             let wallTime = try Self.record(of: before)?.wallTimeNanoseconds ?? 0
@@ -127,12 +141,12 @@ struct ChangeBatchReading {
             from: Version(max(1, snapshot.version.rawValue) - 1), to: snapshot.version, snapshot: snapshot.pages)?.last
     }
 
-    private mutating func addSchema() throws(DatabaseError) {
+    mutating func addSchema() throws(DatabaseError) {
         guard let record = try snapshot.pages.get(PageKeys.catalog) else { return }
         writer.add(.schema, [UInt8](record.bytes))
     }
 
-    private mutating func head(_ table: TableView, _ column: StoredColumn? = nil) -> [UInt8] {
+    mutating func head(_ table: TableView, _ column: StoredColumn? = nil) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(varint: UInt64(table.key.rawValue))
         guard let column else {
@@ -152,7 +166,9 @@ struct ChangeBatchReading {
             for key in run { _ = try table.requireLocation(ObjectKey(key)) }
         }
         var bytes = head(table)
-        ChangeBatchWriter.append(keys, to: &bytes)
+        var called = keys
+        if naming != nil { called = KeyRuns(try named(table, keys.keys).map(\.name)) }
+        ChangeBatchWriter.append(called, to: &bytes)
         let columns = table.layout.columns.enumerated().filter { !$0.element.isList }
         bytes.append(varint: columns.count)
         // So that no batch makes more objects than it has bytes.
@@ -183,7 +199,7 @@ struct ChangeBatchReading {
                 let rows = try table.rowGroup(place.rowGroup)
                 let count = min(run.upperBound, rows.firstKey + Int64(rows.rowCount)) - key
                 for row in place.slot ..< place.slot + Int(count) {
-                    writer.append(Self.linked(chunk.view(row), column), to: &bytes)
+                    try append(chunk.view(row), column, to: &bytes)
                 }
                 key += max(1, count)
             }
@@ -191,10 +207,82 @@ struct ChangeBatchReading {
         return bytes
     }
 
-    /// Links lie in their column without the class they belong to.
-    private static func linked(_ value: ValueView, _ column: StoredColumn) -> ValueView {
-        guard value.kindNumber == ValueKind.link.rawValue, let target = column.target else { return value }
-        return .link(ObjectLink(table: target, key: value.linkValue.key))
+    // MARK: Names
+
+    /// How the batch calls an object.
+    func name(_ table: TableView, _ key: Int64) throws(DatabaseError) -> Int64 {
+        try naming?.name(table.key, key) ?? key
+    }
+
+    /// In the order in which the batch calls them.
+    func named(_ table: TableView, _ keys: [Int64]) throws(DatabaseError) -> [(name: Int64, key: Int64)] {
+        guard naming != nil else { return keys.map { ($0, $0) } }
+        var named: [(name: Int64, key: Int64)] = []
+        for key in keys { named.append((try name(table, key), key)) }
+        return named.sorted { $0.name < $1.name }
+    }
+
+    mutating func append(
+        _ stored: ValueView, _ column: StoredColumn, to bytes: inout [UInt8]
+    ) throws(DatabaseError) {
+        let value = column.linked(stored)
+        guard let naming else { return writer.append(value, to: &bytes) }
+        switch value.kind {
+        case .link:
+            let link = value.linkValue
+            let name = ObjectKey(try naming.name(link.table, link.key.rawValue))
+            writer.append(.link(ObjectLink(table: link.table, key: name)), to: &bytes)
+        case .list, .map:
+            let mapped = try value.owned.mapLinks { link throws(DatabaseError) in
+                ObjectLink(table: link.table, key: ObjectKey(try naming.name(link.table, link.key.rawValue)))
+            }
+            mapped.withView { writer.append($0, to: &bytes) }
+        default: writer.append(value, to: &bytes)
+        }
+    }
+
+    /// By which primary keys objects that the batch calls are to be found.
+    mutating func addKnown(
+        _ table: TableView, _ known: [(name: Int64, table: TableView, key: ObjectKey)]
+    ) throws(DatabaseError) {
+        guard !known.isEmpty, let column = table.layout.stored.primaryKey else { return }
+        var bytes = head(table, column)
+        Self.append(names: known.map(\.name), to: &bytes)
+        for object in known {
+            guard let primary = object.table.layout.stored.primaryKey?.key else { continue }
+            writer.append(try object.table.value(primary, object.key), to: &bytes)
+        }
+        writer.add(.known, bytes)
+    }
+
+    /// Where embedded objects that the batch calls are to be found.
+    mutating func addPlaces(_ table: TableView, _ places: [Int64: EmbeddedPlace]) {
+        let ordered = places.sorted { $0.key < $1.key }
+        var bytes = head(table)
+        Self.append(names: ordered.map(\.key), to: &bytes)
+        for (_, place) in ordered {
+            writer.note(place.table, place.column.key)
+            bytes.append(varint: UInt64(place.table.rawValue))
+            bytes.append(varint: UInt64(place.column.key.rawValue))
+            bytes.append(varint: UInt64(place.owner))
+            switch place.column.collection {
+            case .map:
+                bytes.append(varint: place.key.count)
+                bytes.append(contentsOf: place.key)
+            case .none: break
+            default: bytes.append(varint: place.index)
+            }
+        }
+        writer.add(.places, bytes)
+    }
+
+    private static func append(names: [Int64], to bytes: inout [UInt8]) {
+        bytes.append(varint: names.count)
+        var next: Int64 = 0
+        for name in names {
+            bytes.append(varint: UInt64(name - next))
+            next = name + 1
+        }
     }
 
     /// What lists, sets and maps of new objects hold; empty ones are left out.
@@ -206,7 +294,7 @@ struct ChangeBatchReading {
             for key in run {
                 let count = try table.listCount(column.key, ObjectKey(key))
                 guard count > 0 else { continue }
-                owners.begin(key)
+                owners.begin(try name(table, key))
                 switch column.collection {
                 case .map: try addEntries(table, column, ObjectKey(key), count, to: &owners.bytes)
                 case .set:
@@ -231,23 +319,25 @@ struct ChangeBatchReading {
             bytes.append(varint: name.count)
             bytes.append(contentsOf: name)
             bytes.append(1)
-            writer.append(try table.listElement(column.key, key, index), to: &bytes)
+            try append(try table.listElement(column.key, key, index), column, to: &bytes)
         }
     }
 
-    private mutating func addElements(
+    mutating func addElements(
         _ table: TableView, _ column: StoredColumn, _ key: ObjectKey, _ range: Range<Int>, to bytes: inout [UInt8]
     ) throws(DatabaseError) {
         var found = 0
         var values: [UInt8] = []
-        var writer = self.writer
-        try table.listValues(column.key, key, from: range.lowerBound, limit: range.count) { chunk, elements in
+        var copy = self
+        try table.listValues(
+            column.key, key, from: range.lowerBound, limit: range.count
+        ) { chunk, elements throws(DatabaseError) in
             for index in elements {
-                writer.append(Self.linked(chunk.view(index), column), to: &values)
+                try copy.append(chunk.view(index), column, to: &values)
                 found += 1
             }
         }
-        self.writer = writer
+        writer = copy.writer
         guard found == range.count else {
             throw .corrupted("a list of \(table.layout.stored.name) has fewer elements than the change log says")
         }
@@ -255,7 +345,7 @@ struct ChangeBatchReading {
     }
 
     /// Objects with what is said of each, named by the gap from the one before.
-    private struct Owners {
+    struct Owners {
         var bytes: [UInt8] = []
         private(set) var count = 0
         private var next: Int64 = 0
@@ -267,7 +357,7 @@ struct ChangeBatchReading {
         }
     }
 
-    private mutating func add(_ owners: Owners, _ table: TableView, _ column: StoredColumn) {
+    mutating func add(_ owners: Owners, _ table: TableView, _ column: StoredColumn) {
         guard owners.count > 0 else { return }
         var bytes = head(table, column)
         bytes.append(varint: owners.count)
@@ -276,109 +366,6 @@ struct ChangeBatchReading {
         case .map: writer.add(.maps, bytes)
         case .set: writer.add(.sets, bytes)
         default: writer.add(.lists, bytes)
-        }
-    }
-
-    // MARK: Objects that changed
-
-    private mutating func addSet(_ changed: ChangeSummary.Table, _ table: TableView) throws(DatabaseError) {
-        for part in changed.columns {
-            guard let column = table.layout.stored.column(part.column), !column.isList else { continue }
-            var bytes = head(table, column)
-            bytes.append(varint: part.keys.count)
-            var next: Int64 = 0
-            for key in part.keys {
-                bytes.append(varint: UInt64(key - next))
-                next = key + 1
-            }
-            for key in part.keys {
-                writer.append(try table.value(column.key, ObjectKey(key)), to: &bytes)
-            }
-            writer.add(.set, bytes)
-        }
-    }
-
-    private mutating func addLists(_ changed: ChangeSummary.Table, _ table: TableView) throws(DatabaseError) {
-        var done: Set<ColumnKey> = []
-        for name in changed.lists.map(\.column) where done.insert(name).inserted {
-            guard let column = table.layout.stored.column(name), column.collection == .list else { continue }
-            var owners = Owners()
-            for list in changed.lists where list.column == name {
-                let count = try table.listCount(name, ObjectKey(list.owner))
-                guard let replay = ListEdits(list.operations, newCount: count) else {
-                    throw .corrupted("the change log has edits that do not fit a list of \(table.layout.stored.name)")
-                }
-                let edits = replay.edits
-                guard !edits.isEmpty else { continue }
-                owners.begin(list.owner)
-                owners.bytes.append(varint: replay.oldCount)
-                owners.bytes.append(varint: edits.count)
-                for edit in edits { try add(edit, table, column, ObjectKey(list.owner), to: &owners.bytes) }
-            }
-            add(owners, table, column)
-        }
-    }
-
-    private mutating func add(
-        _ edit: ListEdits.Edit, _ table: TableView, _ column: StoredColumn, _ key: ObjectKey, to bytes: inout [UInt8]
-    ) throws(DatabaseError) {
-        switch edit {
-        case .insert(let index, let count):
-            bytes.append(1)
-            bytes.append(varint: index)
-            bytes.append(varint: count)
-            try addElements(table, column, key, index ..< index + count, to: &bytes)
-        case .remove(let index, let count):
-            bytes.append(2)
-            bytes.append(varint: index)
-            bytes.append(varint: count)
-        case .set(let index, let count):
-            bytes.append(3)
-            bytes.append(varint: index)
-            bytes.append(varint: count)
-            try addElements(table, column, key, index ..< index + count, to: &bytes)
-        case .move(let index, let destination):
-            bytes.append(4)
-            bytes.append(varint: index)
-            bytes.append(varint: destination)
-        }
-    }
-
-    private mutating func addSets(_ changed: ChangeSummary.Table, _ table: TableView) throws(DatabaseError) {
-        var done: Set<ColumnKey> = []
-        for name in changed.lists.map(\.column) where done.insert(name).inserted {
-            guard let column = table.layout.stored.column(name), column.collection == .set else { continue }
-            var owners = Owners()
-            for list in changed.lists where list.column == name {
-                let count = try table.listCount(name, ObjectKey(list.owner))
-                owners.begin(list.owner)
-                owners.bytes.append(varint: count)
-                try addElements(table, column, ObjectKey(list.owner), 0 ..< count, to: &owners.bytes)
-            }
-            add(owners, table, column)
-        }
-    }
-
-    private mutating func addMaps(_ changed: ChangeSummary.Table, _ table: TableView) throws(DatabaseError) {
-        var done: Set<ColumnKey> = []
-        for name in changed.maps.map(\.column) where done.insert(name).inserted {
-            guard let column = table.layout.stored.column(name), column.collection == .map else { continue }
-            var owners = Owners()
-            for map in changed.maps where map.column == name && !map.changes.isEmpty {
-                owners.begin(map.owner)
-                owners.bytes.append(varint: map.changes.count)
-                for change in map.changes {
-                    let place = try change.key.withBytes { key throws(DatabaseError) in
-                        try table.mapFind(name, ObjectKey(map.owner), key)
-                    }
-                    owners.bytes.append(varint: change.key.count)
-                    owners.bytes.append(contentsOf: change.key)
-                    owners.bytes.append(place == nil ? 2 : 1)
-                    guard let place else { continue }
-                    writer.append(try table.listElement(name, ObjectKey(map.owner), place), to: &owners.bytes)
-                }
-            }
-            add(owners, table, column)
         }
     }
 }

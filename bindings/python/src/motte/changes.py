@@ -25,7 +25,7 @@ class ChangeBatch:
     """What changed in a file after `from_version` up to `to_version`. `bytes(batch)` are to be stored or sent."""
 
     __slots__ = ("data", "origin", "from_version", "to_version", "is_whole", "is_empty", "is_patch", "is_reversible",
-                 "committed_at")
+                 "is_difference", "committed_at")
 
     def __init__(self, data: Union[bytes, bytearray, memoryview]) -> None:
         #: The bytes themselves.
@@ -47,6 +47,8 @@ class ChangeBatch:
         self.is_patch: bool = bool(flags & 4)
         #: Whether it says what was there before, so that it has an inverse().
         self.is_reversible: bool = bool(flags & 8)
+        #: Whether it leads from one file to another: see Database.changes_to().
+        self.is_difference: bool = bool(flags & 16)
         #: When `to_version` was committed, if that is known.
         self.committed_at: Optional[datetime.datetime] = _time(int(details.wall_time_ns))
 
@@ -110,6 +112,12 @@ def read(realm: Realm, version: int) -> ChangeBatch:
 def between(realm: Realm, before: Realm) -> ChangeBatch:
     buffer = ffi.new("motte_buf *")
     errors.check(lib.motte_changes_batch_between(realm.handle, before.handle, buffer))
+    return _taken(buffer)
+
+
+def difference(realm: Realm, other: Realm) -> ChangeBatch:
+    buffer = ffi.new("motte_buf *")
+    errors.check(lib.motte_changes_batch_difference(realm.handle, other.handle, buffer))
     return _taken(buffer)
 
 

@@ -458,6 +458,15 @@ class Database(Core):
             return changes.between(self._realm, version._realm)
         return changes.read(self._realm, version)
 
+    def changes_to(self, other: Database) -> ChangeBatch:
+        """What leads from what this database shows to what another one shows, most often of another file: applied to
+        this one, or to a file that has the same objects with the same values where they differ, it gives what `other`
+        has. Objects are the same if they have the same primary key, or, without one, the same key. It has an inverse(),
+        unless it adds to the schema; SchemaMismatchError if the schema of `other` is not this one's with additions."""
+        if not isinstance(other, Database):
+            raise errors.WrongTypeError(f"changes lead to a Database, not to {type(other).__name__}")
+        return changes.difference(self._realm, other._realm)
+
     def on_commit(self, function: Optional[Callable[[ChangeBatch], None]], *, reversible: bool = False) -> None:
         """Has `function` called before each commit of this database that changes something, with the changes, before
         anything is durable: it may store them elsewhere first. What it raises cancels the write, and leaves the call
