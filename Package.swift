@@ -42,6 +42,7 @@ let package = Package(
         .systemLibrary(name: "CMotte", path: "include"),
         .target(name: "CMotteShim", path: "Sources/CMotteShim"),
         .target(name: "CMotteNats", path: "Sources/CMotteNats"),
+        .target(name: "CMottePostgres", path: "Sources/CMottePostgres"),
 
         // Layers 1 to 6: the engine. No Foundation.
         layer("Values", c: ["CMotteShim"]),
@@ -60,7 +61,9 @@ let package = Package(
             on: ["RealmFile", "LiveObjects", "QueryEngine", "Storage", "SchemaModel", "Columns", "Values"],
             c: ["CMotteShim"]),
 
-        layer("Replication", on: ["LiveObjects", "Storage", "Values"], c: ["CMotteNats", "CMotteShim"]),
+        layer(
+            "Replication", on: ["LiveObjects", "Storage", "SchemaModel", "Values"],
+            c: ["CMotteNats", "CMottePostgres", "CMotteShim"]),
 
         // Layer 7: the language bindings.
         .target(

@@ -19,7 +19,8 @@ packages=(
     git make gcc g++ binutils cmake pkg-config libssl-dev libffi-dev python3-dev valgrind
     python3-venv libsqlite3-0 zlib1g libpcre2-8-0 tzdata)
 # Checks that need one of these say so and are skipped without it; with CI=true that is a failure.
-tools=(shellcheck abigail-tools zstd libzstd1 libedit2 libglib2.0-dev man-db nats-server libnats3.4 iproute2)
+tools=(shellcheck abigail-tools zstd libzstd1 libedit2 libglib2.0-dev man-db nats-server libnats3.4 iproute2
+    postgresql libpq5)
 case ${1:-} in
     "") ;;
     benchmarks) packages+=(liblmdb-dev libsqlite3-dev) ;;
@@ -50,6 +51,11 @@ if command -v dpkg-query > /dev/null && command -v apt-get > /dev/null; then
         fi
         "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq ||
             echo "setup: the lists of packages could not be renewed" >&2
+        # Tests make servers of their own; installing PostgreSQL is not to start one for the whole machine.
+        if [[ " ${wished[*]} " == *" postgresql "* ]] && install postgresql-common; then
+            echo "create_main_cluster = false" |
+                "${as_root[@]}" tee /etc/postgresql-common/createcluster.d/no-main-cluster.conf > /dev/null
+        fi
         [ ${#missing[@]} -eq 0 ] || install "${missing[@]}" || fail "${missing[*]} could not be installed"
         if [ ${#wished[@]} -gt 0 ] && ! install "${wished[@]}"; then
             [ "${CI:-}" != true ] || fail "${wished[*]} could not be installed, and in CI no check is skipped"

@@ -36,6 +36,9 @@ ELSEWHERE = {
     "swift build --target": "Package.swift", "swift test --filter": "scripts/test.sh",
     "swiftc @motte/build/swift/flags": "scripts/build-swift-library.sh",
     "swift build -Xswiftc @$PWD/motte/build/swift/flags": "scripts/build-swift-library.sh",
+    "motte ship people.motte --to postgresql:": "Tests/Tool/test_postgres.py",
+    "motte status people.motte --folder postgresql:": "Tests/Tool/test_postgres.py",
+    "psql reports": "Tests/Tool/test_postgres.py",
 }
 # Swift is compiled by scripts/check-consumers.sh; what else stands in the documents is compiled there as well, or
 # names a place that only its user has.

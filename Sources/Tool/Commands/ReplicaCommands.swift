@@ -14,6 +14,7 @@ struct StatusCommand: ParsableCommand {
             Ends with 0 if all is well, and with 1 if the folder cannot be read or has another leader.
               motte status copy.motte
               motte status people.motte --folder /backup/people --prometheus
+              motte status people.motte --folder postgresql:///reports
             """)
 
     @Argument(help: "The file.") var file: String
@@ -21,12 +22,14 @@ struct StatusCommand: ParsableCommand {
     @OptionGroup var login: LoginOptions
     @Option(
         help: ArgumentHelp(
-            "The folder, or nats://HOST:PORT/NAME; that of the file's leader without it.", valueName: "place"))
+            "The folder, nats://HOST:PORT/NAME or postgresql://HOST/DATABASE; that of the file's leader without it.",
+            valueName: "place"))
     var folder: String?
     @Flag(help: "As text for Prometheus.") var prometheus = false
 
     func run() throws {
         let isHealthy = try reportingErrors(file) {
+            if let folder, PostgresFeed.isPlace(folder) { return try printFeed(folder) }
             let status = try ReplicationStatus(try openFile(file, reading), at: folder) { place throws(DatabaseError) in
                 try openLog(place, login)
             }
@@ -84,16 +87,16 @@ struct StatusCommand: ParsableCommand {
     }
 
     /// In parentheses, behind a version.
-    private static func text(_ wallTime: Int64) -> String {
+    static func text(_ wallTime: Int64) -> String {
         wallTime == 0 ? "" : " (\(TimeText.text(timestamp(wallTime))))"
     }
 
-    private static func seconds(_ nanoseconds: Int64) -> String {
+    static func seconds(_ nanoseconds: Int64) -> String {
         let thousandths = String(nanoseconds % 1_000_000_000 / 1_000_000)
         return "\(nanoseconds / 1_000_000_000).\(String(repeating: "0", count: 3 - thousandths.count))\(thousandths)"
     }
 
-    private static func escaped(_ text: String) -> String {
+    static func escaped(_ text: String) -> String {
         text.map { $0 == "\\" || $0 == "\"" ? "\\\($0)" : $0 == "\n" ? "\\n" : "\($0)" }.joined()
     }
 }

@@ -42,6 +42,9 @@ struct LoginOptions: ParsableArguments {
 
 func checkPlace(_ place: String) throws {
     guard place.contains("://"), !NatsPlace.isOne(place) else { return }
+    guard !PostgresFeed.isPlace(place) else {
+        throw ValidationError("'\(place)' is fed by 'motte ship', and nobody can follow it")
+    }
     throw ValidationError("'\(place)' is no place; name a folder, or nats://HOST:PORT/NAME")
 }
 

@@ -28,6 +28,8 @@ struct ShipCommand: ParsableCommand {
               motte ship people.motte --to /backup/people
               motte ship people.motte --to /backup/people --keep-for 2592000
               motte ship people.motte --to nats://one:4222,two:4222,three:4222/people
+            Into PostgreSQL it writes objects as rows of tables instead, for reports and other services:
+              motte ship people.motte --to postgresql:///reports --class Person --class Dog
             """)
 
     @Argument(help: "The file.") var file: String
@@ -35,8 +37,13 @@ struct ShipCommand: ParsableCommand {
     @OptionGroup var login: LoginOptions
     @Option(
         help: ArgumentHelp(
-            "The folder, which is made if there is none, or nats://HOST:PORT/NAME.", valueName: "place"))
+            "The folder, which is made if there is none, nats://HOST:PORT/NAME, or postgresql://HOST/DATABASE.",
+            valueName: "place"))
     var to: String
+    @Option(
+        name: .customLong("class"),
+        help: ArgumentHelp("For PostgreSQL: a class whose objects go there; all without it.", valueName: "class"))
+    var classNames: [String] = []
     @Option(help: "On how many servers everything is; 3 where so many are named, else 1.")
     var replicas: Int?
     @Option(help: "How followers call this file; its path, if not said.") var name: String?
@@ -58,6 +65,8 @@ struct ShipCommand: ParsableCommand {
     @Flag(help: "Ship an encrypted file, though its changes are not encrypted in the folder.") var plain = false
 
     func validate() throws {
+        guard !PostgresFeed.isPlace(to) else { return try checkFeed() }
+        guard classNames.isEmpty else { throw ValidationError("--class is for postgresql://HOST/DATABASE") }
         try checkPlace(to)
         guard (1 ... 5).contains(replicas ?? 1) else { throw ValidationError("--replicas is a number from 1 to 5") }
         guard (keepFor ?? 0) >= 0, (keepFor ?? 0) <= Int64(OpenOptions.longestTimeout), (snapshotBytes ?? 0) >= 0 else {
@@ -69,6 +78,7 @@ struct ShipCommand: ParsableCommand {
         endWithSignals()
         try reportingErrors(file) {
             let session = try openFile(file, opening, readOnly: false)
+            if PostgresFeed.isPlace(to) { return try feed(session) }
             var options = ShippingOptions(name: name ?? file)
             options.keepSeconds = keepFor
             options.snapshotBytes = snapshotBytes

@@ -1,0 +1,379 @@
+"""`motte ship --to postgresql://`: rows as the file has its objects, whatever is killed; what is refused."""
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from postgres_server import PROGRAMS, Server
+
+import motte
+
+TOOL = pathlib.Path(__file__).parents[2] / "build" / "tool" / "motte"
+SEED = int(os.environ.get("MOTTE_TEST_SEED", random.randrange(10**9)))
+SCHEMA = """
+Person { id: int key, name: string?, age: int, weight: float, height: double?, alive: bool, photo: data?,
+         born: timestamp?, price: decimal?, token: uuid?, oid: objectId?, any: mixed, friend: link<Person>,
+         home: link<Home>, friends: list<Person>, tags: list<string>, marks: set<int>, names: map<double> }
+embedded Home { city: string }
+Note { text: string }
+"""
+
+pytestmark = pytest.mark.skipif(
+    not PROGRAMS and os.environ.get("CI") != "true", reason="there is no PostgreSQL; scripts/setup.sh installs it")
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+
+
+def ship(path: pathlib.Path, address: str, *more: object) -> str:
+    done = run("ship", path, "--to", address, "--once", *more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.end()
+
+
+_running: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_running() -> Iterator[None]:
+    yield
+    while _running:
+        process = _running.pop()
+        process.kill()
+        process.communicate()
+
+
+def begin(*arguments: object) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [TOOL, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+    _running.append(process)
+    return process
+
+
+def end(process: subprocess.Popen[str], how: int = signal.SIGTERM) -> None:
+    process.send_signal(how)
+    process.wait(timeout=60)
+    _running.remove(process)
+
+
+def until(check: Callable[[], bool], seconds: float = 60) -> None:
+    limit = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < limit, "it took too long"
+        time.sleep(0.05)
+
+
+# ---------------------------------------------------------------------------------------------------- comparing
+
+def rows(server: Server, database: str, name: str) -> dict[int, dict[str, Any]]:
+    text = server.sql(database, f'SELECT coalesce(json_agg(t), \'[]\') FROM "{name}" t')
+    return {row["_key"]: row for row in json.loads(text, parse_float=str)}
+
+
+def number(value: Any) -> Any:
+    return None if value is None else float(value)
+
+
+def shown(row: dict[str, Any], keys: dict[int, int], cities: dict[int, str]) -> dict[str, Any]:
+    """A row of Person as the file would have it."""
+    born = row["born"] and datetime.datetime.fromisoformat(row["born"])
+    return {
+        "id": row["id"], "name": row["name"], "age": row["age"], "weight": number(row["weight"]),
+        "height": number(row["height"]), "alive": row["alive"], "born": born,
+        "photo": None if row["photo"] is None else bytes.fromhex(row["photo"][2:]),
+        "price": None if row["price"] is None else decimal.Decimal(str(row["price"])),
+        "token": None if row["token"] is None else uuid.UUID(row["token"]), "oid": row["oid"], "any": row["any"],
+        "friend": None if row["friend"] is None else keys[row["friend"]],
+        "home": None if row["home"] is None else cities[row["home"]],
+        "friends": [keys[key] for key in row["friends"]], "tags": row["tags"], "marks": sorted(row["marks"]),
+        "names": {name: float(value) for name, value in row["names"].items()}}
+
+
+def of_file(person: Any) -> dict[str, Any]:
+    return {
+        "id": person.id, "name": person.name, "age": person.age, "weight": number(person.weight),
+        "height": person.height, "alive": person.alive, "born": person.born, "photo": person.photo,
+        "price": person.price, "token": person.token, "oid": None if person.oid is None else str(person.oid),
+        "any": plain(person.any), "friend": person.friend.id if person.friend else None,
+        "home": person.home.city if person.home else None, "friends": [friend.id for friend in person.friends],
+        "tags": list(person.tags), "marks": sorted(person.marks), "names": dict(person.names)}
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, (type(None), bool, int, str)):
+        return value
+    if hasattr(value, "items"):
+        return {key: plain(value[key]) for key in value}
+    return [plain(element) for element in value]
+
+
+def expect_same(server: Server, database: str, path: pathlib.Path) -> int:
+    found = rows(server, database, "Person")
+    keys = {key: row["id"] for key, row in found.items()}
+    cities = {key: row["city"] for key, row in rows(server, database, "Home").items()}
+    with motte.open(path) as db:
+        expected = {person.id: of_file(person) for person in db.objects("Person")}
+        notes = sorted(note.text for note in db.objects("Note"))
+    actual = {row["id"]: shown(row, keys, cities) for row in found.values()}
+    assert actual.keys() == expected.keys() and len(actual) == len(found)
+    for key, row in expected.items():
+        assert actual[key] == row, f"seed {SEED}"
+    assert sorted(row["text"] for row in rows(server, database, "Note").values()) == notes
+    homes = sum(1 for row in expected.values() if row["home"] is not None)
+    assert len(cities) == homes
+    return len(expected)
+
+
+# ---------------------------------------------------------------------------------------------------- random files
+
+def change(db: motte.Database, random_: random.Random) -> None:
+    person, home, note = db.model("Person"), db.model("Home"), db.model("Note")
+    with db.write():
+        for _ in range(random_.randrange(1, 8)):
+            identity = random_.randrange(40)
+            known = db.get(person, identity)
+            if known is not None and random_.random() < 0.2:
+                db.delete(known)
+                continue
+            if known is None:
+                known = db.add(person(id=identity))
+            known.name = random_.choice([None, "", "Ada", "tab\tline\n\\N\r\\", "Größe", '"quoted"'])
+            known.age = random_.choice([0, -5, 2**63 - 1, -(2**63)])
+            known.weight, known.height = random_.choice([0.5, -2.25]), random_.choice([None, 0.1, 1e300, -1e-300])
+            known.alive = random_.random() < 0.5
+            known.photo = random_.choice([None, b"", bytes(range(256))])
+            known.born = random_.choice([None, datetime.datetime(1, 1, 1, tzinfo=datetime.timezone.utc),
+                                         datetime.datetime(2026, 2, 28, 23, 59, 59, 123456, datetime.timezone.utc)])
+            known.price = random_.choice([None, decimal.Decimal("3.75"), decimal.Decimal("-12")])
+            known.token = random_.choice([None, uuid.UUID(int=random_.getrandbits(128))])
+            known.any = random_.choice([None, 1, "text", True, [1, "two", {"three": [None]}]])
+            known.friend = random_.choice([None, known, *db.objects(person)[:3]])
+            known.home = random_.choice([None, home(city="Ulm"), home(city="Bonn")])
+            known.friends.clear()
+            known.friends.extend(random_.sample(list(db.objects(person)), min(2, db.count(person))))
+            known.tags.append(random_.choice(["a", "b\n"]))
+            known.marks.add(random_.randrange(5))
+            known.names[random_.choice(["x", "y", 'z"'])] = random_.random()
+        if random_.random() < 0.5:
+            db.add(note(text=f"note {random_.random()}"))
+        elif db.count(note):
+            db.delete(db.objects(note)[0])
+
+
+def test_rows_are_as_the_file_has_its_objects(server: Server, tmp_path: pathlib.Path) -> None:
+    random_ = random.Random(SEED)
+    path, address = tmp_path / "people.motte", server.make("histories")
+    compared = 0
+    with motte.open(path, schema=SCHEMA) as db:
+        for _ in range(40):
+            for _ in range(random_.randrange(4)):
+                change(db, random_)
+            ship(path, address)
+            compared += expect_same(server, "histories", path)
+    assert compared > 300
+    assert ship(path, address) == ""
+
+
+def test_feeders_are_killed_anywhere(server: Server, tmp_path: pathlib.Path) -> None:
+    random_ = random.Random(SEED)
+    path, address = tmp_path / "people.motte", server.make("kills")
+    with motte.open(path, schema=SCHEMA) as db:
+        for _ in range(40):
+            # Now and then there are two: they wait for each other.
+            feeders = [begin("ship", path, "--to", address) for _ in range(random_.choice([1, 1, 2]))]
+            limit = time.monotonic() + random_.uniform(0.02, 0.4)
+            while time.monotonic() < limit:
+                change(db, random_)
+                time.sleep(0.005)
+            for feeder in feeders:
+                end(feeder, signal.SIGKILL)
+        ship(path, address)
+        assert expect_same(server, "kills", path) > 0
+
+
+def test_a_server_that_is_stopped_is_waited_for(server: Server, tmp_path: pathlib.Path) -> None:
+    random_ = random.Random(SEED)
+    path, address = tmp_path / "people.motte", server.make("restarts")
+    with motte.open(path, schema=SCHEMA) as db:
+        change(db, random_)
+        feeder = begin("ship", path, "--to", address)
+        for how in ("fast", "immediate", "fast"):
+            for _ in range(10):
+                change(db, random_)
+            server.stop(how)
+            change(db, random_)
+            assert feeder.poll() is None
+            assert run("ship", path, "--to", address, "--once").returncode == 1
+            server.start()
+            version = str(db.version)
+            until(lambda: server.sql("restarts", "SELECT to_regclass('motte_feed')").strip() != ""
+                  and server.sql("restarts", "SELECT version FROM motte_feed").strip() >= version)
+        end(feeder)
+        ship(path, address)
+        assert expect_same(server, "restarts", path) > 0
+
+
+def test_what_else_shares_the_server_sees_whole_versions(server: Server, tmp_path: pathlib.Path) -> None:
+    path, address = tmp_path / "pairs.motte", server.make("versions")
+    with motte.open(path, schema="Left { id: int key, n: int } Right { id: int key, n: int }") as db:
+        left, right = db.model("Left"), db.model("Right")
+        with db.write():
+            one, other = db.add(left(id=1)), db.add(right(id=1))
+        ship(path, address)
+        feeder = begin("ship", path, "--to", address)
+        for n in range(1, 60):
+            with db.write():
+                one.n = other.n = n
+            found = server.sql("versions", 'SELECT l.n = r.n FROM "Left" l, "Right" r').strip()
+            assert found == "t"
+        end(feeder)
+
+
+# ------------------------------------------------------------------------------------------- what comes and goes
+
+def test_schema_additions_and_chosen_classes(server: Server, tmp_path: pathlib.Path) -> None:
+    path, address = tmp_path / "some.motte", server.make("schemas")
+    with motte.open(path, schema="Person { id: int key } Dog { name: string }") as db, db.write():
+        db.add(db.model("Person")(id=1))
+        db.add(db.model("Dog")(name="Rex"))
+    ship(path, address, "--class", "Person")
+    assert server.sql("schemas", "SELECT to_regclass('\"Dog\"')").strip() == ""
+    server.sql("schemas", 'CREATE VIEW seen AS SELECT id FROM "Person"')
+    with motte.open(path, schema="Person { id: int key, name: string? } Dog { name: string } More { n: int }") as db:
+        with db.write():
+            db.one("Person", 1).name = "Ada"
+            db.add(db.model("More")(n=5))
+    ship(path, address)
+    assert server.sql("schemas", 'SELECT id, name FROM "Person"').strip() == "1|Ada"
+    assert server.sql("schemas", 'SELECT name FROM "Dog"').strip() == "Rex"
+    assert server.sql("schemas", 'SELECT n FROM "More"').strip() == "5"
+    assert server.sql("schemas", "SELECT id FROM seen").strip() == "1"
+    # A class that was left out for a while is loaded again.
+    with motte.open(path) as db, db.write():
+        db.one("Person", 1).name = "Eve"
+    ship(path, address, "--class", "Dog")
+    assert server.sql("schemas", 'SELECT name FROM "Person"').strip() == "Ada"
+    ship(path, address)
+    assert server.sql("schemas", 'SELECT name FROM "Person"').strip() == "Eve"
+    # So is a table that somebody has dropped.
+    server.sql("schemas", 'DROP TABLE "Dog"')
+    ship(path, address)
+    assert server.sql("schemas", 'SELECT name FROM "Dog"').strip() == "Rex"
+
+
+def test_a_log_that_was_trimmed_has_everything_loaded_again(server: Server, tmp_path: pathlib.Path) -> None:
+    path, address = tmp_path / "people.motte", server.make("trimmed")
+    random_ = random.Random(SEED)
+    with motte.open(path, schema=SCHEMA) as db:
+        change(db, random_)
+        ship(path, address)
+        for _ in range(30):
+            change(db, random_)
+        db.keep_changes(db.version)
+        change(db, random_)
+        ship(path, address)
+        expect_same(server, "trimmed", path)
+
+
+def test_what_is_refused(server: Server, tmp_path: pathlib.Path) -> None:
+    path, address = tmp_path / "people.motte", server.make("refused")
+    with motte.open(path, schema="Person { id: int key }") as db, db.write():
+        db.add(db.model("Person")(id=1))
+    server.sql("refused", 'CREATE TABLE "Person" (id int); INSERT INTO "Person" VALUES (7)')
+    foreign = run("ship", path, "--to", address, "--once")
+    assert foreign.returncode == 1 and "that the feed has not made" in foreign.stderr
+    assert server.sql("refused", 'SELECT * FROM "Person"').strip() == "7"
+    assert server.sql("refused", "SELECT count(*) FROM motte_feed").strip() == "0"
+    server.sql("refused", 'DROP TABLE "Person"')
+    ship(path, address)
+    other = tmp_path / "other.motte"
+    with motte.open(path) as db:
+        db.copy_to(other)
+    assert "another file" in run("ship", other, "--to", address, "--once").stderr
+    server.sql("refused", "CREATE SCHEMA second")
+    ship(other, address + "&options=-csearch_path%3Dsecond")
+    assert server.sql("refused", 'SELECT id FROM second."Person"').strip() == "1"
+    # An older copy of the file went another way.
+    older = tmp_path / "older.motte"
+    older.write_bytes(path.read_bytes())
+    with motte.open(path) as db, db.write():
+        db.add(db.model("Person")(id=2))
+    ship(path, address)
+    path.write_bytes(older.read_bytes())
+    replaced = run("ship", path, "--to", address, "--once")
+    assert replaced.returncode == 1 and "older copy" in replaced.stderr
+    assert run("ship", path, "--to", address, "--keep-for", 5).returncode == 2
+    assert run("ship", path, "--to", tmp_path / "log", "--class", "Person").returncode == 2
+    assert run("follow", tmp_path / "copy.motte", "--from", address).returncode == 2
+    unknown = run("ship", path, "--to", address, "--once", "--class", "Cat")
+    assert unknown.returncode == 1 and "no class 'Cat'" in unknown.stderr
+    nowhere = run("ship", path, "--to", f"postgresql:///none?host={tmp_path}", "--once")
+    assert nowhere.returncode == 1 and "cannot be reached" in nowhere.stderr
+    missing = subprocess.run([TOOL, "ship", path, "--to", address, "--once"], capture_output=True, text=True,
+                             timeout=60, env={**os.environ, "MOTTE_LIBPQ": "libnone.so"})
+    assert missing.returncode == 1 and "package libpq5" in missing.stderr
+
+
+def test_values_that_postgresql_does_not_have(server: Server, tmp_path: pathlib.Path) -> None:
+    path, address = tmp_path / "odd.motte", server.make("odd")
+    with motte.open(path, schema="Odd { id: int key, text: string, real: double, any: mixed, keys: map<int> }") as db:
+        odd = db.model("Odd")
+        with db.write():
+            db.add(odd(id=1, text="a\0b", real=float("nan"), any=float("inf")))
+            db.add(odd(id=2, text="", real=float("-inf"), any=["x\0"])).keys["k\0"] = 1
+    ship(path, address)
+    found = rows(server, "odd", "Odd")
+    assert [row["text"] for row in found.values()] == ["a\ufffdb", ""]
+    assert server.sql("odd", 'SELECT "real" FROM "Odd" ORDER BY id').split() == ["NaN", "-Infinity"]
+    assert [row["any"] for row in found.values()] == ["inf", ["x\ufffd"]]
+    assert [row["keys"] for row in found.values()] == [{}, {"k\ufffd": 1}]
+
+
+def test_status(server: Server, tmp_path: pathlib.Path) -> None:
+    path, address = tmp_path / "people.motte", server.make("status")
+    with motte.open(path, schema="Person { id: int key }") as db:
+        assert run("status", path, "--folder", address).returncode == 1
+        ship(path, address)
+        assert "lag       0 versions, 0.000 s" in run("status", path, "--folder", address).stdout
+        with db.write():
+            db.add(db.model("Person")(id=1))
+        behind = run("status", path, "--folder", address)
+        assert behind.returncode == 0 and "lag       1 versions" in behind.stdout, behind.stdout
+        metrics = run("status", path, "--folder", address, "--prometheus").stdout
+        assert "motte_lag_versions{" in metrics and "motte_fed_version{" in metrics
+
+
+def test_the_commands_of_the_document(server: Server, tmp_path: pathlib.Path) -> None:
+    text = (pathlib.Path(__file__).parents[2] / "docs" / "replication.md").read_text()
+    block = next(found for found in text.split("```sh\n")[1:] if found.startswith("motte ship people.motte --to postg"))
+    server.make("reports")
+    with motte.open(tmp_path / "people.motte", schema="Person { id: int key, name: string }") as db, db.write():
+        db.add(db.model("Person")(id=1, name="Ada"))
+    path = f"{tmp_path}:{server.bin}:{os.environ['PATH']}"
+    (tmp_path / "motte").symlink_to(TOOL)
+    printed = []
+    for line in block.split("```")[0].splitlines():
+        done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, env={
+            **os.environ, "PATH": path, "PGHOST": str(server.folder), "PGUSER": "motte"})
+        assert done.returncode == 0, done.stderr
+        printed.append(done.stdout)
+    assert len(printed) == 3 and "1 rows" in printed[0] and "Ada" in printed[1] and "lag       0" in printed[2]
