@@ -1965,7 +1965,7 @@ static motte_status apply_batch(cursor *in) {
     motte_changes_batch_details details = {.struct_size = sizeof details};
     MUST(motte_changes_batch_info((const uint8_t *)known->data, known->size, &details));
     uint64_t version;
-    if (!(details.flags & MOTTE_CHANGES_BATCH_PATCH)) {
+    if (!(details.flags & (MOTTE_CHANGES_BATCH_PATCH | MOTTE_CHANGES_BATCH_DIFFERENCE))) {
         MUST(motte_changes_batch_position(now.realm, details.origin_high, details.origin_low, &version));
         agree(version >= details.to_version && (status != MOTTE_OK || version == details.to_version),
               "motte_changes_batch_apply", "motte_changes_batch_position");
