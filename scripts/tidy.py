@@ -446,10 +446,10 @@ def files_stay_small():
 
 
 WORDS_ARE_ALLOWED_IN = ("docs/glossary.md", "docs/gone-words.txt", "THIRD-PARTY-NOTICES.md", "Tests/Compatibility/")
-# What the format of Realm files, and packages of PostgreSQL, call what they have.
+# What the format of Realm files, packages of PostgreSQL and the configuration of NATS servers call what they have.
 WORDS_OF_REALM_FILES = ("[Cc]luster",)
 REALM_FILES = ("Sources/RealmFile/", "Sources/Exchange/Realm", "Tests/RealmFileTests/", "Fuzz/RealmFileFuzz.swift",
-               "Tests/RealSize/realm_file.py", "scripts/setup.sh")
+               "Tests/RealSize/realm_file.py", "scripts/setup.sh", "docs/replication.md")
 
 
 @check

@@ -80,6 +80,12 @@ package func wallTimeNanoseconds() -> Int64 {
     return Int64(now.tv_sec) &* 1_000_000_000 &+ Int64(now.tv_nsec)
 }
 
+func monotonicMilliseconds() -> Int64 {
+    var now = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return Int64(now.tv_sec) * 1_000 + Int64(now.tv_nsec) / 1_000_000
+}
+
 func sleepMilliseconds(_ milliseconds: Int64) {
     var time = timespec(tv_sec: Int(milliseconds / 1_000), tv_nsec: Int(milliseconds % 1_000) * 1_000_000)
     nanosleep(&time, nil)

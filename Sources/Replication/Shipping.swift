@@ -165,6 +165,7 @@ package final class Shipping {
                 "what is to be acknowledged is no commit that follows version "
                     + "\(try session.version.rawValue) of the file that is shipped", path: session.path)
         }
+        try compare()
         if newestSnapshot == nil { _ = try shipSnapshot() }
         if let shipped, shipped < batch.from {
             // What was committed by others, who did not ask; also if it changed nothing that is shipped.
@@ -173,7 +174,6 @@ package final class Shipping {
         guard shipped == batch.from else {
             throw forked("it is at version \(batch.from.rawValue), and the log at \(shipped?.rawValue ?? 0)")
         }
-        try compare()
         guard try log.append(batch) else { throw forked("the log has another commit after \(batch.from.rawValue)") }
         (shipped, shippedChecksum) = (batch.to, batch.toChecksum)
         bytesSinceSnapshot += batch.bytes.count

@@ -76,6 +76,7 @@ final class SimulatedServer: LogServer {
     }
 
     var largestMessage: Int { network.largestMessage }
+    var milliseconds: Int64 { network.milliseconds }
 
     func prepare() throws(DatabaseError) {
         try reach()

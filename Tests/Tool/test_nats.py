@@ -98,6 +98,12 @@ def begin(*arguments: object) -> subprocess.Popen[str]:
     return process
 
 
+def end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+    _running.remove(process)
+
+
 def made(path: pathlib.Path, count: int = 3, text: str = "name") -> pathlib.Path:
     rows = path.with_suffix(".csv")
     rows.write_text("id,name\n" + "".join(f"{number},{text} {number}\n" for number in range(count)))
@@ -165,13 +171,9 @@ def test_processes_and_servers_that_are_killed_go_on(server: Server, tmp_path: p
         until(lambda: (copy.exists() and run("status", copy).returncode == 0) or stopped(shipping, following))
         for process in (shipping, following):
             if chance.random() < 0.7:
-                process.kill()
-                process.communicate()
-                _running.remove(process)
+                end(process)
     while _running:
-        process = _running.pop()
-        process.kill()
-        process.communicate()
+        end(_running[0])
     done("ship", leader, "--to", server.place(), "--once")
     done("follow", copy, "--from", server.place(), "--once")
     assert content(copy) == content(leader)

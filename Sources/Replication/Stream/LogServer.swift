@@ -64,6 +64,9 @@ package protocol LogServer: AnyObject {
     /// Bytes of the largest message.
     var largestMessage: Int { get }
 
+    /// Of a clock that only goes forward.
+    var milliseconds: Int64 { get }
+
     /// Makes the streams if they are not there.
     func prepare() throws(DatabaseError)
     /// Numbers of the first message and of the last; first is last + 1 where there is none. nil: there is no stream.

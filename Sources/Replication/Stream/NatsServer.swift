@@ -77,6 +77,8 @@ package final class NatsServer: LogServer {
         max(1_024, min(Int(motte_nats_largest_message(connection)) - Self.roomForHeaders, Self.largestUseful))
     }
 
+    package var milliseconds: Int64 { monotonicMilliseconds() }
+
     // MARK: Requests
 
     private struct Answer {
@@ -254,7 +256,8 @@ package final class NatsServer: LogServer {
     package func lease() throws(DatabaseError) -> LogLease? {
         switch ask("$JS.API.DIRECT.GET.KV_\(bucket)", Array("{\"last_by_subj\":\"\(leaseSubject)\"}".utf8)) {
         case .failed(let status):
-            if Int(status) == MOTTE_NATS_NO_RESPONDERS { return nil }
+            let bucket = try askForText("$JS.API.STREAM.INFO.KV_\(bucket)", "", "ask")
+            if bucket.number("err_code") == JetStreamCode.streamNotFound { return nil }
             throw Self.error(status, "read the lease in", place)
         case .answer(let answer):
             guard answer.status == nil, let revision = answer.number, !answer.bytes.isEmpty else { return nil }

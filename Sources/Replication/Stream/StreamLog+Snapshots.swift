@@ -70,7 +70,7 @@ extension StreamLog {
     package func placeForSnapshot(_ version: Version) throws(DatabaseError) -> String {
         let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var number: UInt64 = 0
-        withUnsafeMutableBytes(of: &number) { motte_shim_random($0.baseAddress, $0.count) }
+        withUnsafeMutableBytes(of: &number) { _ = motte_shim_random($0.baseAddress, $0.count) }
         return "\(folder)/motte-snapshot-\(String(number, radix: 16)).motte"
     }
 

@@ -138,7 +138,7 @@ package final class StreamLog: ReplicationLog {
         _ record: LeaderRecord, since: UInt64, before: LogPosition?, after last: UInt64
     ) throws(DatabaseError) -> UInt64? {
         var number: UInt64 = 0
-        withUnsafeMutableBytes(of: &number) { motte_shim_random($0.baseAddress, $0.count) }
+        withUnsafeMutableBytes(of: &number) { _ = motte_shim_random($0.baseAddress, $0.count) }
         let once = String(number, radix: 16)
         var values = record.values
         values["since"] = "\(since)"
@@ -167,7 +167,7 @@ package final class StreamLog: ReplicationLog {
     func add(
         _ bytes: [UInt8], _ subject: LogSubject, name: String, after last: UInt64
     ) throws(DatabaseError) -> UInt64? {
-        var waited: Int64 = 0
+        let limit = server.milliseconds + patienceMilliseconds
         while true {
             var reason = "it does not answer"
             switch try server.add(bytes, subject, name: name, after: last) {
@@ -181,7 +181,7 @@ package final class StreamLog: ReplicationLog {
             // Whoever said that it ends here did not know better.
             case .unknown(let why): reason = why
             }
-            guard waited < patienceMilliseconds else {
+            guard server.milliseconds < limit else {
                 leading = nil
                 throw DatabaseError(
                     .timeout,
@@ -189,7 +189,6 @@ package final class StreamLog: ReplicationLog {
                         + "shipping goes on", path: place)
             }
             server.pause(milliseconds: Self.retryMilliseconds)
-            waited += Self.retryMilliseconds
         }
     }
 
@@ -239,17 +238,16 @@ package final class StreamLog: ReplicationLog {
 
     /// L4. nil where there is none, or none any more.
     func known(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage? {
-        var waited: Int64 = 0
+        let limit = server.milliseconds + patienceMilliseconds
         while true {
             if let message = try server.message(number, in: stream) { return message }
             guard let range = try server.range(of: stream), range.first <= number, number <= range.last else {
                 return nil
             }
-            guard waited < patienceMilliseconds else {
+            guard server.milliseconds < limit else {
                 throw DatabaseError(.busy, "'\(place)' has message \(number), and does not give it", path: place)
             }
             server.pause(milliseconds: Self.retryMilliseconds)
-            waited += Self.retryMilliseconds
         }
     }
 

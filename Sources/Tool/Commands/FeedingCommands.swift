@@ -17,7 +17,7 @@ extension ShipCommand {
 
     /// What is said of folders and servers has no meaning for a feed.
     func checkFeed() throws {
-        guard replicas == nil, name == nil, keepFor == nil, snapshotBytes == nil, !takesOver, !plain else {
+        guard !leading.areGiven, !takesOver else {
             throw ValidationError("with postgresql://HOST/DATABASE only --class and --once stand")
         }
     }

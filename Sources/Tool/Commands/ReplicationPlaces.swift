@@ -66,18 +66,97 @@ func openLogToShip(
 /// A server that does not answer, or has nothing yet, is waited for; what else goes wrong ends the command.
 struct Trouble {
     let isPatient: Bool
+    private let socket: AcknowledgeSocket?
+    /// A file that somebody has open is waited for too.
+    private let waitsForFile: Bool
     private var said: String?
-    private static let pauseMicroseconds: UInt32 = 500_000
+    private static let pauseMilliseconds: Int32 = 500
 
-    init(isPatient: Bool) { self.isPatient = isPatient }
+    init(isPatient: Bool, _ socket: AcknowledgeSocket? = nil, waitsForFile: Bool = false) {
+        self.waitsForFile = waitsForFile
+        self.isPatient = isPatient
+        self.socket = socket
+    }
 
     mutating func wait(_ error: DatabaseError) throws(DatabaseError) {
         let mayPass = [.timeout, .inputOutput, .fileNotFound].contains(error.code)
-        guard isPatient, mayPass, let place = error.details.path, NatsPlace.isOne(place) else { throw error }
+        let isOfServer = mayPass && error.details.path.map(NatsPlace.isOne) == true
+        guard isPatient, isOfServer || waitsForFile && error.code == .busy else { throw error }
         if said != error.message { printError("motte: \(error.message); trying again") }
         said = error.message
-        usleep(Self.pauseMicroseconds)
+        guard let socket else {
+            usleep(UInt32(Self.pauseMilliseconds) * 1_000)
+            return
+        }
+        // Who asks meanwhile is not to wait.
+        socket.serve(milliseconds: Self.pauseMilliseconds) { batch throws(DatabaseError) in throw error }
     }
 
     mutating func isOver() { said = nil }
+}
+
+/// Answers who asks for an acknowledgement, or waits for a change where nobody may.
+func waitAsLeader(_ shipping: Shipping, _ socket: AcknowledgeSocket?, milliseconds: Int64) throws(DatabaseError) {
+    guard let socket else {
+        _ = try shipping.session.waitForChange(timeoutMilliseconds: milliseconds)
+        return
+    }
+    var failure: DatabaseError?
+    socket.serve(milliseconds: 5) { batch throws(DatabaseError) in
+        if let failure { throw failure }
+        do throws(DatabaseError) { try shipping.acknowledge(batch) } catch {
+            // What is wrong with the batch alone is for who sent it.
+            if error.code != .invalidArgument { failure = error }
+            throw error
+        }
+    }
+    if let failure { throw failure }
+}
+
+struct LeaderOptions: ParsableArguments {
+    @Option(help: "How followers call this file; its path, if not said.") var name: String?
+    @Option(
+        name: .customLong("keep-for"),
+        help: ArgumentHelp(
+            "Remove what is not needed to restore a time of the last so many seconds; without it nothing is.",
+            valueName: "seconds"))
+    var keepFor: Int64?
+    @Option(
+        name: .customLong("snapshot-bytes"),
+        help: ArgumentHelp(
+            "Write the whole file again after so many bytes of changes; without it as many as it had, or a megabyte.",
+            valueName: "bytes"))
+    var snapshotBytes: Int?
+    @Option(
+        help: ArgumentHelp(
+            "Acknowledge commits before they are made to who asks at this socket, which is made.", valueName: "socket"))
+    var acknowledge: String?
+    @Option(help: "On how many servers everything is; 3 where so many are named, else 1.")
+    var replicas: Int?
+    @Flag(help: "Ship an encrypted file, though its changes are not encrypted there.") var plain = false
+
+    func validate() throws {
+        guard (1 ... 5).contains(replicas ?? 1) else { throw ValidationError("--replicas is a number from 1 to 5") }
+        guard (keepFor ?? 0) >= 0, (keepFor ?? 0) <= Int64(OpenOptions.longestTimeout), (snapshotBytes ?? 0) >= 0 else {
+            throw ValidationError("--keep-for and --snapshot-bytes are numbers from 0 on")
+        }
+    }
+
+    var areGiven: Bool {
+        replicas != nil || name != nil || keepFor != nil || snapshotBytes != nil || acknowledge != nil || plain
+    }
+
+    func options(_ file: String) -> ShippingOptions {
+        var options = ShippingOptions(name: name ?? file)
+        options.keepSeconds = keepFor
+        options.snapshotBytes = snapshotBytes
+        options.isAsked = acknowledge != nil
+        options.isPlain = plain
+        return options
+    }
+
+    func socket() throws(DatabaseError) -> AcknowledgeSocket? {
+        guard let acknowledge else { return nil }
+        return try AcknowledgeSocket(acknowledge)
+    }
 }

@@ -44,34 +44,15 @@ struct ShipCommand: ParsableCommand {
         name: .customLong("class"),
         help: ArgumentHelp("For PostgreSQL: a class whose objects go there; all without it.", valueName: "class"))
     var classNames: [String] = []
-    @Option(help: "On how many servers everything is; 3 where so many are named, else 1.")
-    var replicas: Int?
-    @Option(help: "How followers call this file; its path, if not said.") var name: String?
+    @OptionGroup var leading: LeaderOptions
     @Flag(help: "Ship what there is, and end.") var once = false
-    @Option(
-        name: .customLong("keep-for"),
-        help: ArgumentHelp(
-            "Remove what is not needed to restore a time of the last so many seconds; without it nothing is.",
-            valueName: "seconds"))
-    var keepFor: Int64?
-    @Option(
-        name: .customLong("snapshot-bytes"),
-        help: ArgumentHelp(
-            "Write the whole file again after so many bytes of changes; without it as many as it had, or a megabyte.",
-            valueName: "bytes"))
-    var snapshotBytes: Int?
     @Flag(name: .customLong("take-over"), help: "Lead in place of another file, whose changes this one has all.")
     var takesOver = false
-    @Flag(help: "Ship an encrypted file, though its changes are not encrypted in the folder.") var plain = false
 
     func validate() throws {
         guard !PostgresFeed.isPlace(to) else { return try checkFeed() }
         guard classNames.isEmpty else { throw ValidationError("--class is for postgresql://HOST/DATABASE") }
         try checkPlace(to)
-        guard (1 ... 5).contains(replicas ?? 1) else { throw ValidationError("--replicas is a number from 1 to 5") }
-        guard (keepFor ?? 0) >= 0, (keepFor ?? 0) <= Int64(OpenOptions.longestTimeout), (snapshotBytes ?? 0) >= 0 else {
-            throw ValidationError("--keep-for and --snapshot-bytes are numbers from 0 on")
-        }
     }
 
     func run() throws {
@@ -79,24 +60,23 @@ struct ShipCommand: ParsableCommand {
         try reportingErrors(file) {
             let session = try openFile(file, opening, readOnly: false)
             if PostgresFeed.isPlace(to) { return try feed(session) }
-            var options = ShippingOptions(name: name ?? file)
-            options.keepSeconds = keepFor
-            options.snapshotBytes = snapshotBytes
+            var options = leading.options(file)
             options.takesOver = takesOver
-            options.isPlain = plain
+            let socket = try leading.socket()
             var log: ReplicationLog?
             var shipping: Shipping?
-            var trouble = Trouble(isPatient: !once)
+            var trouble = Trouble(isPatient: !once, socket)
             while true {
                 do throws(DatabaseError) {
-                    if log == nil { log = try openLogToShip(to, login, replicas: replicas) }
+                    if log == nil { log = try openLogToShip(to, login, replicas: leading.replicas) }
                     if let log, shipping == nil { shipping = try Shipping(session, to: log, options) }
-                    guard let step = try shipping?.step() else { continue }
+                    guard let current = shipping else { continue }
+                    let step = try current.step()
                     trouble.isOver()
-                    Self.say(step)
+                    printShipped(step)
                     guard step == .nothing else { continue }
                     if once { return }
-                    _ = try session.waitForChange(timeoutMilliseconds: 1_000)
+                    try waitAsLeader(current, socket, milliseconds: 1_000)
                 } catch {
                     // What the place has is asked again by who begins again.
                     shipping = nil
@@ -105,16 +85,21 @@ struct ShipCommand: ParsableCommand {
             }
         }
     }
+}
 
-    private static func say(_ step: ShippingStep) {
-        switch step {
-        case .changes(let from, let to, let bytes):
-            printLine("shipped changes after version \(from.rawValue) up to \(to.rawValue), \(bytes) bytes")
-        case .snapshot(let version, let bytes):
-            printLine("shipped a snapshot of version \(version.rawValue), \(bytes) bytes")
-        case .nothing: break
-        }
+private func printShipped(_ step: ShippingStep) {
+    switch step {
+    case .changes(let from, let to, let bytes):
+        printLine("shipped changes after version \(from.rawValue) up to \(to.rawValue), \(bytes) bytes")
+    case .snapshot(let version, let bytes):
+        printLine("shipped a snapshot of version \(version.rawValue), \(bytes) bytes")
+    case .nothing: break
     }
+}
+
+private func printApplied(_ step: FollowingStep) {
+    guard case .applied(let from, let to, let bytes) = step else { return }
+    printLine("applied changes after version \(from.rawValue) up to \(to.rawValue), \(bytes) bytes")
 }
 
 struct FollowCommand: ParsableCommand {
@@ -135,12 +120,25 @@ struct FollowCommand: ParsableCommand {
     var from: String?
     @Flag(help: "Apply what there is, and end.") var once = false
     @Flag(help: "Follow nobody any more: others may write.") var stop = false
+    @Flag(
+        name: .customLong("may-lead"),
+        help: "Lead when nobody does, by a lease of the server; the options of leading are those of 'motte ship'.")
+    var mayLead = false
+    @Option(
+        help: ArgumentHelp("Take over from a leader that has not renewed its lease for so long.", valueName: "seconds"))
+    var lease = 5
+    @OptionGroup var leading: LeaderOptions
 
     private static let pauseMilliseconds: Int64 = 250
 
     func validate() throws {
         guard (from == nil) == stop else { throw ValidationError("name a place with --from, or say --stop") }
         if let from { try checkPlace(from) }
+        guard !mayLead || from.map(NatsPlace.isOne) == true else {
+            throw ValidationError("--may-lead is for servers: name nats://HOST:PORT/NAME with --from")
+        }
+        guard !mayLead || !once else { throw ValidationError("--may-lead goes on; take --once away") }
+        guard (1 ... 3_600).contains(lease) else { throw ValidationError("--lease is a number from 1 to 3600") }
     }
 
     func run() throws {
@@ -153,6 +151,7 @@ struct FollowCommand: ParsableCommand {
                 return printLine("the file follows \(leader.name) no longer")
             }
             let settings = try opening.options(file)
+            if mayLead { return try runAsStandby(from, settings) }
             var following: Following?
             var trouble = Trouble(isPatient: !once)
             while true {
@@ -161,13 +160,10 @@ struct FollowCommand: ParsableCommand {
                     guard let current = following else { continue }
                     let step = try current.step()
                     trouble.isOver()
-                    if case .applied(let from, let to, let bytes) = step {
-                        printLine("applied changes after version \(from.rawValue) up to \(to.rawValue), \(bytes) bytes")
-                    } else if once {
-                        return
-                    } else {
-                        try current.log.wait(milliseconds: Self.pauseMilliseconds)
-                    }
+                    printApplied(step)
+                    guard step == .nothing else { continue }
+                    if once { return }
+                    try current.log.wait(milliseconds: Self.pauseMilliseconds)
                 } catch {
                     try trouble.wait(error)
                 }
@@ -179,5 +175,61 @@ struct FollowCommand: ParsableCommand {
         let following = try Following(settings, from: openLog(place, login))
         printLine("following \(following.leader.name) from version \(following.position.version.rawValue)")
         return following
+    }
+
+    private func runAsStandby(_ place: String, _ settings: SessionOptions) throws {
+        let socket = try leading.socket()
+        var standby: Standby?
+        var trouble = Trouble(isPatient: true, socket, waitsForFile: true)
+        while true {
+            do throws(DatabaseError) {
+                if standby == nil {
+                    var options = login.nats
+                    options.replicas = leading.replicas
+                    standby = try Standby(
+                        settings, StreamLog(try NatsServer(place, options)),
+                        StandbyOptions(leading.options(file), leaseSeconds: lease))
+                }
+                guard let current = standby else { continue }
+                let event = try current.step()
+                trouble.isOver()
+                printEvent(event)
+                switch event {
+                case .nothing, .following(.nothing), .leading(.nothing): try wait(current, socket)
+                default: break
+                }
+            } catch {
+                try trouble.wait(error)
+            }
+        }
+    }
+
+    private func wait(_ standby: Standby, _ socket: AcknowledgeSocket?) throws(DatabaseError) {
+        if let shipping = standby.shipping {
+            do throws(DatabaseError) {
+                try waitAsLeader(shipping, socket, milliseconds: Int64(lease) * 250)
+            } catch {
+                try standby.failed(error)
+            }
+        } else if let following = standby.following {
+            try following.log.wait(milliseconds: Self.pauseMilliseconds)
+        } else {
+            usleep(UInt32(Self.pauseMilliseconds) * 1_000)
+        }
+    }
+
+    private func printEvent(_ event: StandbyEvent) {
+        switch event {
+        case .nothing: break
+        case .follows(let name, let version): printLine("following \(name) from version \(version.rawValue)")
+        case .leads(let version): printLine("leading from version \(version.rawValue)")
+        case .following(let step): printApplied(step)
+        case .leading(let step): printShipped(step)
+        case .ended(let why): printLine("beginning again: \(why)")
+        case .setAside(let file, let batch):
+            if let file { printLine("the file that led before is kept as \(file)") }
+            if let batch { printLine("what it had committed and not shipped is in \(batch)") }
+            printLine("the file begins again from a snapshot")
+        }
     }
 }

@@ -1,0 +1,145 @@
+"""`motte ship --acknowledge` and `motte follow --may-lead`: commits that a server has before they are made, takeover.
+"""
+from __future__ import annotations
+
+import pathlib
+import socket
+import struct
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+import motte
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from test_nats import Server, begin, content, done, end, made, nothing_is_left_running, pytestmark, run, server, until
+
+__all__ = ["nothing_is_left_running", "pytestmark", "server"]
+
+
+class Acknowledged:
+    """Has each commit of a database acknowledged before it is made, as docs/replication.md says."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path = str(path)
+        self.connection: socket.socket | None = None
+
+    def __call__(self, batch: motte.ChangesBatch) -> None:
+        if self.connection is None:
+            self.connection = socket.socket(socket.AF_UNIX)
+            self.connection.connect(self.path)
+        try:
+            data = bytes(batch)
+            self.connection.sendall(struct.pack("<Q", len(data)) + data)
+            code, size = struct.unpack("<II", self.receive(8))
+            message = self.receive(size).decode()
+        except BaseException:
+            self.connection.close()
+            self.connection = None
+            raise
+        if code:
+            raise RuntimeError(message)
+
+    def receive(self, size: int) -> bytes:
+        assert self.connection is not None
+        data = b""
+        while len(data) < size:
+            more = self.connection.recv(size - len(data))
+            if not more:
+                raise ConnectionError("whoever acknowledges has ended")
+            data += more
+        return data
+
+
+@pytest.fixture
+def leader(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
+    yield made(tmp_path / "leader.motte")
+
+
+def add(db: motte.Database, number: int) -> None:
+    with db.write():
+        db.add(db.model("Person")(id=number, name=f"new {number}"))
+
+
+def test_a_commit_returns_when_the_server_has_it(server: Server, leader: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    asked = tmp_path / "asked"
+    begin("ship", leader, "--to", server.place(), "--acknowledge", asked, "--name", "desk")
+    until(asked.exists)
+    with motte.open(leader) as db:
+        db.on_commit(Acknowledged(asked))
+        for number in range(100, 110):
+            add(db, number)
+            # Nothing has been waited for: what was acknowledged is there.
+            copy = tmp_path / f"copy-{number}.motte"
+            done("follow", copy, "--from", server.place(), "--once")
+            assert content(copy) == content(leader)
+        # Who does not ask is shipped first.
+        made(leader, 30)
+        add(db, 200)
+        copy = tmp_path / "last.motte"
+        done("follow", copy, "--from", server.place(), "--once")
+        assert content(copy) == content(leader)
+
+
+def test_a_commit_that_nobody_acknowledges_is_not_made(
+    server: Server, leader: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    asked = tmp_path / "asked"
+    shipping = begin("ship", leader, "--to", server.place(), "--acknowledge", asked)
+    until(asked.exists)
+    with motte.open(leader) as db:
+        db.on_commit(Acknowledged(asked))
+        add(db, 100)
+        server.end()
+        before = content(leader)
+        with pytest.raises(RuntimeError, match="did not say whether|no answer|could not"):
+            add(db, 101)
+        assert content(leader) == before
+        end(shipping)
+        with pytest.raises(OSError):
+            add(db, 102)
+        assert content(leader) == before
+
+
+def test_a_follower_leads_when_the_leader_is_gone(
+    server: Server, leader: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    other = tmp_path / "other.motte"
+    options = ["--from", server.place(), "--may-lead", "--lease", 2]
+    first = begin("follow", leader, *options, "--name", "desk", "--acknowledge", tmp_path / "one")
+    until(lambda: run("follow", tmp_path / "look.motte", "--from", server.place(), "--once").returncode == 0)
+    begin("follow", other, *options, "--name", "laptop", "--acknowledge", tmp_path / "two")
+    until(lambda: other.exists() and run("status", other).returncode == 0)
+    with motte.open(leader) as db:
+        db.on_commit(Acknowledged(tmp_path / "one"))
+        add(db, 100)
+    refused = run("delete", other, "Person", "TRUEPREDICATE")
+    assert refused.returncode == 1 and "follows desk" in refused.stderr
+    end(first)
+    made(leader, 7, "never shipped")
+    began = time.monotonic()
+    until(lambda: "follows" not in run("status", other).stdout)
+    assert time.monotonic() - began < 20
+    with motte.open(other) as db:
+        until(lambda: (tmp_path / "two").exists())
+        db.on_commit(Acknowledged(tmp_path / "two"))
+        until(lambda: added(db, 101))
+    # It comes back as a follower, and what it had not shipped is beside it.
+    begin("follow", leader, *options, "--name", "desk", "--acknowledge", tmp_path / "one")
+    until(lambda: list(tmp_path.glob("leader.motte.former-*")) != [] and leader.exists())
+    until(lambda: content(leader) == content(other))
+    batches = list(tmp_path.glob("leader.motte.unshipped-*.batch"))
+    assert len(batches) == 1
+    assert "never shipped" in content(tmp_path / "leader.motte.former-1")
+    assert "never shipped" not in content(leader)
+
+
+def added(db: motte.Database, number: int) -> bool:
+    try:
+        add(db, number)
+    except RuntimeError:
+        return False
+    return True
