@@ -21,7 +21,8 @@ struct motte_nats {
 static struct {
     int (*options_create)(client_options **);
     void (*options_destroy)(client_options *);
-    int (*set_url)(client_options *, const char *);
+    int (*set_servers)(client_options *, const char **, int);
+    int (*set_no_randomize)(client_options *, bool);
     int (*set_timeout)(client_options *, int64_t);
     int (*set_name)(client_options *, const char *);
     int (*set_max_reconnect)(client_options *, int);
@@ -56,7 +57,8 @@ static const struct {
 } functions[] = {
     {"natsOptions_Create", &nats.options_create},
     {"natsOptions_Destroy", &nats.options_destroy},
-    {"natsOptions_SetURL", &nats.set_url},
+    {"natsOptions_SetServers", &nats.set_servers},
+    {"natsOptions_SetNoRandomize", &nats.set_no_randomize},
     {"natsOptions_SetTimeout", &nats.set_timeout},
     {"natsOptions_SetName", &nats.set_name},
     {"natsOptions_SetMaxReconnect", &nats.set_max_reconnect},
@@ -137,8 +139,26 @@ static void overhear(client *from, subscription *on, int status, void *closure) 
     (void)closure;
 }
 
+static int set_servers(client_options *options, const char *servers) {
+    enum {
+        MOST = 64
+    };
+    const char *urls[MOST];
+    int count = 0, status = MOTTE_NATS_NO_MEMORY;
+    char *rest = NULL, *copy = strdup(servers);
+    if (copy) {
+        for (char *url = strtok_r(copy, ",", &rest); url && count < MOST; url = strtok_r(NULL, ",", &rest))
+            urls[count++] = url;
+        status = nats.set_servers(options, urls, count);
+    }
+    free(copy);
+    return status;
+}
+
 static int set(client_options *options, const motte_nats_options *wanted) {
-    int status = nats.set_url(options, wanted->servers);
+    int status = set_servers(options, wanted->servers);
+    /* The first one is the nearest. */
+    if (!status) status = nats.set_no_randomize(options, true);
     if (!status) status = nats.set_name(options, "motte");
     if (!status) status = nats.set_timeout(options, wanted->timeout);
     /* For ever, every quarter of a second. */

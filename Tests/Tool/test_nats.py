@@ -211,6 +211,14 @@ def test_logins(tmp_path: pathlib.Path) -> None:
         server.end()
 
 
+def test_another_server_is_asked_where_one_is_gone(server: Server, tmp_path: pathlib.Path) -> None:
+    leader, copy = made(tmp_path / "leader.motte"), tmp_path / "copy.motte"
+    place = f"nats://127.0.0.1:1,127.0.0.1:{server.port}/people"
+    done("ship", leader, "--to", place, "--once")
+    done("follow", copy, "--from", place, "--once")
+    assert content(copy) == content(leader)
+
+
 def test_what_is_missing_is_said(server: Server, tmp_path: pathlib.Path) -> None:
     leader = made(tmp_path / "leader.motte")
     without = run("ship", leader, "--to", server.place(), "--once", MOTTE_LIBNATS="/nowhere/libnats.so")
