@@ -142,11 +142,16 @@ static inline int motte_shim_compare_exchange64(uint64_t *word, uint64_t expecte
 /* CRC-32C (Castagnoli) of `count` bytes continuing from `seed` (0 to start). Hardware instruction where present. */
 uint32_t motte_shim_crc32c(uint32_t seed, const void *bytes, size_t count);
 
-/* The two loops of scans for which processors have instructions that Swift cannot name, the widest of them taken.
+/* The loops of scans for which processors have instructions that Swift cannot name, the widest of them taken.
  * The first sets the bit of each of `rows` bytes whose distance from `low` is at most `span`, and clears the others up
- * to the end of the last word; the second says how many bits of `count` words are set. */
+ * to the end of the last word; the second does so for numbers of two bytes, at any address; the third says how many
+ * bits of `count` words are set. */
 void motte_shim_select_bytes(const uint8_t *values, size_t rows, uint8_t low, uint8_t span, uint64_t *words);
+void motte_shim_select_shorts(const void *values, size_t rows, uint16_t low, uint16_t span, uint64_t *words);
 size_t motte_shim_count_bits(const uint64_t *words, size_t count);
+
+/* Has a place fetched that is read soon. Any address may be named. */
+static inline void motte_shim_prefetch(const void *place) { __builtin_prefetch(place); }
 
 /* XXH3-64 without a seed: the checksum of pages. */
 uint64_t motte_shim_xxh3(const void *bytes, size_t count);

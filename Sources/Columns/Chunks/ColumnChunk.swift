@@ -31,7 +31,7 @@ package struct ColumnChunk {
     let hashes: UnsafeRawPointer
     let offsetWidth: UInt8
     /// Of a dictionary: how many distinct values; -1 elsewhere.
-    let distinctCount: Int
+    package let distinctCount: Int
     /// Of rows whose texts are too long for the chunk; nil where there are none. Borrowed from who made the chunk.
     private(set) var longTexts: Unmanaged<LongTexts>?
 

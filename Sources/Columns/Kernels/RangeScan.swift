@@ -4,7 +4,8 @@
 /// complement. An unsigned value lies in [low, high] just when `value - low <= high - low`, one comparison. Comparison
 /// results are all-ones lanes: each step keeps the bit of its rows (`mask & weights`), and a word is gathered by oring
 /// lanes together, since the portable instruction set of SwiftPM builds has no better way that Swift can name. Bytes,
-/// which most numbers are kept as and the hashes of all texts are, go through C, which has one.
+/// which most numbers are kept as and the hashes of all texts are, and numbers of two bytes, such as the codes of
+/// dictionaries, go through C, which has one.
 ///
 /// Concrete on purpose: SIMD operators in generic code are not turned into instructions.
 import CMotteShim
@@ -20,26 +21,7 @@ enum RangeScan {
     static func shorts(
         _ values: UnsafeRawPointer, _ rows: Int, _ low: UInt16, _ span: UInt16, _ words: SelectionWords
     ) {
-        let lows = SIMD8<UInt16>(repeating: low), spans = SIMD8<UInt16>(repeating: span)
-        let lowWeights = SIMD8<UInt16>(1, 2, 4, 8, 16, 32, 64, 128), highWeights = lowWeights &<< 8
-        var row = 0, word: UInt64 = 0
-        while row &+ 16 <= rows {
-            let one = values.loadUnaligned(fromByteOffset: row &* 2, as: SIMD8<UInt16>.self) &- lows
-            let two = values.loadUnaligned(fromByteOffset: row &* 2 &+ 16, as: SIMD8<UInt16>.self) &- lows
-            let kept =
-                unsafeBitCast(one .<= spans, to: SIMD8<UInt16>.self) & lowWeights
-                | unsafeBitCast(two .<= spans, to: SIMD8<UInt16>.self) & highWeights
-            let halves = unsafeBitCast(kept, to: SIMD2<UInt64>.self)
-            let sum = ((halves[0] | halves[1]) &* 0x0001_0001_0001_0001) &>> 48
-            word |= sum &<< UInt64(truncatingIfNeeded: row & 63)
-            row &+= 16
-            if row & 63 == 0 { flush(&word, row, words) }
-        }
-        while row < rows {
-            let isIn = values.loadUnaligned(fromByteOffset: row &* 2, as: UInt16.self) &- low <= span
-            step(isIn, &row, &word, words)
-        }
-        if row & 63 != 0 { words[row &>> 6] = word }
+        motte_shim_select_shorts(values, rows, low, span, words)
     }
 
     static func longs(

@@ -3,11 +3,13 @@
 import MotteValues
 
 package enum TextKernels {
+    /// With `candidates`, of others than those nothing is promised: texts that nobody asks about are not fetched.
     package static func select(
-        _ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: UnsafeRawBufferPointer, into words: SelectionWords
+        _ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: UnsafeRawBufferPointer,
+        among candidates: UnsafePointer<UInt64>? = nil, into words: SelectionWords
     ) {
         if op == .equal || op == .notEqual {
-            selectEqual(chunk, constant, words)
+            selectEqual(chunk, constant, candidates, words)
             if op == .notEqual { Selection.invert(words, rows: chunk.count) }
         } else {
             selectTexts(chunk, words) { op.holds(ValueOrdering.compareBytes(chunk.text($0), constant)) }
@@ -34,26 +36,46 @@ package enum TextKernels {
     }
 
     private static func selectEqual(
-        _ chunk: ColumnChunk, _ constant: UnsafeRawBufferPointer, _ words: SelectionWords
+        _ chunk: ColumnChunk, _ constant: UnsafeRawBufferPointer, _ candidates: UnsafePointer<UInt64>?,
+        _ words: SelectionWords
     ) {
         let hash = TextRun.hash(constant)
         guard !chunk.isDictionary else {
-            let code = (0 ..< chunk.distinctCount).first { code in
-                chunk.hashes.load(fromByteOffset: code, as: UInt8.self) == hash
-                    && ValueOrdering.compareBytes(chunk.text(code), constant) == 0
+            guard let code = code(of: constant, hash, chunk) else {
+                return Selection.clear(words, rows: chunk.count)
             }
-            guard let code else { return Selection.clear(words, rows: chunk.count) }
             return selectCode(chunk, code, words)
         }
         RangeScan.bytes(chunk.hashes, chunk.count, hash, 0, words)
         for index in 0 ..< Selection.wordCount(chunk.count) {
-            var candidates = words[index]
-            while candidates != 0 {
-                let bit = candidates.trailingZeroBitCount
-                candidates &= candidates &- 1
+            var open = words[index]
+            if open == 0 { continue }
+            if let candidates { open &= candidates[index] }
+            words[index] = open
+            while open != 0 {
+                let bit = open.trailingZeroBitCount
+                open &= open &- 1
                 let isEqual = ValueOrdering.compareBytes(chunk.text(index &* 64 &+ bit), constant) == 0
                 if !isEqual { words[index] &= ~(1 &<< UInt64(bit)) }
             }
+        }
+    }
+
+    /// Where a text is in the dictionary of a chunk: a loop over its hash bytes, of which few have that of the text.
+    private static func code(of text: UnsafeRawBufferPointer, _ hash: UInt8, _ chunk: ColumnChunk) -> Int? {
+        let count = chunk.distinctCount
+        return withUnsafeTemporaryAllocation(of: UInt64.self, capacity: max(1, Selection.wordCount(count))) { room in
+            guard let words = room.baseAddress else { return nil }
+            RangeScan.bytes(chunk.hashes, count, hash, 0, words)
+            for index in 0 ..< Selection.wordCount(count) {
+                var open = words[index]
+                while open != 0 {
+                    let code = index &* 64 &+ open.trailingZeroBitCount
+                    open &= open &- 1
+                    if ValueOrdering.compareBytes(chunk.text(code), text) == 0 { return code }
+                }
+            }
+            return nil
         }
     }
 

@@ -66,7 +66,7 @@ private final class BytesCoder: GroupCoder {
     override func codes(_ batch: GroupBatch, into output: UnsafeMutablePointer<UInt32>) throws(DatabaseError) {
         let chunk = try cursor.chunk(batch.rowGroup).pointee
         if chunk.hasLongTexts { for row in batch.rows { try chunk.checkLongText(Int(row)) } }
-        table.pointee.codes(chunk, batch.rows, into: output)
+        table.pointee.codes(chunk, batch.rows, isDense: batch.isDense, into: output)
     }
 
     override func view(_ code: UInt32) -> ValueView {

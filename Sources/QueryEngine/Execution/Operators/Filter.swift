@@ -5,38 +5,43 @@ import MotteValues
 final class ColumnOperator: Operator {
     private let cursor: ColumnCursor
     private let test: ColumnTest
-    private let scratch: SelectionBuffer
+    /// Whether looking at a value takes longer than finding the few rows that are left.
+    private let isCostly: Bool
 
-    init(_ cursor: ColumnCursor, _ test: ColumnTest, _ reader: TableReader) {
+    init(_ cursor: ColumnCursor, _ test: ColumnTest) {
         self.cursor = cursor
         self.test = test
-        scratch = SelectionBuffer(rows: reader.mostRows)
+        isCostly = test.looksAtEachValue
     }
 
     override func select(
         _ rows: RowGroupRows, _ candidates: UnsafePointer<UInt64>, into words: SelectionWords
     ) throws(DatabaseError) {
-        let chunk = try cursor.chunk(rows.index).pointee
-        // Matching text costs more than finding the few rows that are left.
-        if case .match(let matcher) = test, !chunk.isDictionary,
-            Selection.count(candidates, rows: rows.rowCount) * 4 < rows.rowCount
-        {
-            return Self.match(matcher, chunk, candidates, words)
+        let chunk = try cursor.chunk(rows.index)
+        if isCostly {
+            // Of a dictionary each text is looked at once.
+            let looks = chunk.pointee.isDictionary ? chunk.pointee.distinctCount : rows.rowCount
+            if Selection.count(candidates, rows: rows.rowCount) * 4 < looks {
+                return Self.select(test, chunk, candidates, words)
+            }
         }
-        test.select(chunk, into: words)
+        if case .text(let op, let bytes) = test {
+            return bytes.withBytes { TextKernels.select(chunk.pointee, op, $0, among: candidates, into: words) }
+        }
+        test.select(chunk.pointee, into: words)
     }
 
-    private static func match(
-        _ matcher: TextMatcher, _ chunk: ColumnChunk, _ candidates: UnsafePointer<UInt64>, _ words: SelectionWords
+    private static func select(
+        _ test: ColumnTest, _ chunk: UnsafePointer<ColumnChunk>, _ candidates: UnsafePointer<UInt64>,
+        _ words: SelectionWords
     ) {
-        for index in 0 ..< Selection.wordCount(chunk.count) {
+        for index in 0 ..< Selection.wordCount(chunk.pointee.count) {
             var open = candidates[index]
             var found: UInt64 = 0
             while open != 0 {
                 let bit = open.trailingZeroBitCount
                 open &= open &- 1
-                let row = index &* 64 &+ bit
-                if !chunk.isNull(row), matcher.matches(chunk.bytes(row)) { found |= 1 << UInt64(bit) }
+                if test.holds(chunk.pointee.view(index &* 64 &+ bit)) { found |= 1 << UInt64(bit) }
             }
             words[index] = found
         }
@@ -59,6 +64,17 @@ final class ObjectOperator: Operator {
 }
 
 extension ColumnTest {
+    /// Whether there is no loop for it that compares many values at once.
+    fileprivate var looksAtEachValue: Bool {
+        switch self {
+        case .always, .never, .present, .null, .bool, .int, .intExactly, .intRange, .double, .timestamp, .link: false
+        case .text(let op, _): op != .equal && op != .notEqual
+        case .intSet, .textSet, .match, .value, .valueSet, .matchAmongMixed, .applied: true
+        case .not(let test): test.looksAtEachValue
+        case .any(let tests), .all(let tests): tests.contains { $0.looksAtEachValue }
+        }
+    }
+
     /// Which values of a chunk pass: of rows, or of the elements of lists.
     func select(_ chunk: ColumnChunk, into words: SelectionWords) {
         let rows = chunk.count

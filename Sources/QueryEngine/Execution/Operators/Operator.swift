@@ -58,7 +58,7 @@ struct OperatorBuilder {
         switch predicate {
         case .constant(let value): return ConstantOperator(value)
         case .comparison(_, let inner): return try make(inner, table, visits: visits)
-        case .column(let column, _, let test): return ColumnOperator(try reader.cursor(column), test, reader)
+        case .column(let column, _, let test): return ColumnOperator(try reader.cursor(column), test)
         case .object(let keys): return ObjectOperator(keys)
         case .not(let inner): return NotOperator(try make(inner, table, visits: visits))
         case .and(let parts): return AndOperator(try make(parts, table, visits: visits), reader)
