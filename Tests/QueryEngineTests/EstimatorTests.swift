@@ -47,6 +47,23 @@ import Testing
         }
     }
 
+    /// Also by one commit, which changes neither the number of objects nor what has no sample.
+    @Test func aClassThatWasChangedWhollyIsSampledAgain() throws {
+        let count = 4_000
+        let world = try Self.world(count) { number in ["b": .value(.int(Int64(number % 100)))] }
+        #expect(try abs(fraction(world, "b == 5") - 0.01) < 0.008)
+        try world.begin()
+        for key in 0 ..< count { try world.set("P", Int64(key), "b", .value(.int(key % 50 == 0 ? 7 : 5))) }
+        try world.commit()
+        #expect(try abs(fraction(world, "b == 5") - 0.98) < 0.02)
+        // Of a few changes nobody notices anything.
+        let sample = try world.source.table(try world.table("P")).sample()
+        try world.begin()
+        for key in 0 ..< count / 50 { try world.set("P", Int64(key), "b", .value(.int(9))) }
+        try world.commit()
+        #expect(try world.source.table(try world.table("P")).sample() === sample)
+    }
+
     @Test func largeClassesAreSampled() throws {
         let count = 12_000
         let world = try Self.world(count) { number in

@@ -3,7 +3,8 @@
 /// At most 2,048 rows of at most 32 row groups, so that a column costs no more than 32 chunks to look at, however many
 /// objects there are; of classes with fewer rows all are taken, and what is said of them is exact. All columns are read
 /// for the same rows: what two tests have in common is counted and not supposed. Rows lie at irregular distances, lest
-/// values that repeat in a rhythm look rarer or more frequent than they are. Decision 0042 has the figures.
+/// values that repeat in a rhythm look rarer or more frequent than they are. When a commit has changed the class, a few
+/// of the sampled values are compared with those of the rows. Decision 0042 has the figures.
 import MotteColumns
 import MotteSchemaModel
 import MotteValues
@@ -20,6 +21,8 @@ package final class TableSample: Sendable {
     private let nextKey: Int64
     private let modifiedIn: UInt64
     private let columns = Locked<[ColumnKey: ColumnSample]>([:])
+    /// Versions of the class in which sampled values were found to be still there.
+    private let seen = Locked<Set<UInt64>>([])
 
     package var isWhole: Bool { keys.count == liveCount }
 
@@ -39,6 +42,41 @@ package final class TableSample: Sendable {
     }
 
     private static let commitsUntilStale: UInt64 = 64
+    /// So many of the sampled values are compared, and at most one in eight of them may have changed.
+    private static let compared = 64
+    private static let mostSeen = 16
+
+    /// Whether most sampled values are still those of the rows: a single commit may have changed them all. Looked at
+    /// once for each version that has changed the class.
+    func isRight(for view: TableView) throws(DatabaseError) -> Bool {
+        let version = view.modifiedIn
+        if version == modifiedIn || seen.withLock({ $0.contains(version) }) { return true }
+        for (column, sample) in columns.withLock({ $0 }) where try !isRight(column, sample, view) { return false }
+        seen.withLock { seen in
+            if seen.count >= Self.mostSeen { seen = [] }
+            seen.insert(version)
+        }
+        return true
+    }
+
+    private func isRight(
+        _ column: ColumnKey, _ sample: ColumnSample, _ view: TableView
+    ) throws(DatabaseError) -> Bool {
+        let slot = try view.layout.slot(column)
+        var looked = 0, changed = 0
+        for row in stride(from: 0, to: keys.count, by: max(1, keys.count / Self.compared)) {
+            looked += 1
+            guard let place = try view.locate(ObjectKey(keys[row])) else {
+                changed += 1
+                continue
+            }
+            // Texts outside of chunks are not read for a sample, and not here.
+            if try view.isLongText(slot: slot, at: place) { continue }
+            let value = try view.value(slot: slot, at: place)
+            if ValueOrdering.compare(value, sample.chunk.view(row)) != 0 { changed += 1 }
+        }
+        return changed * 8 <= looked
+    }
 
     private static func areClose(_ old: Int, _ new: Int) -> Bool { abs(old - new) <= old / 8 }
 
@@ -90,7 +128,9 @@ package final class TableSamples: Sendable {
     private let samples = Locked<[TableKey: TableSample]>([:])
 
     func sample(of view: TableView) throws(DatabaseError) -> TableSample {
-        if let known = samples.withLock({ $0[view.key] }), known.isFresh(for: view) { return known }
+        if let known = samples.withLock({ $0[view.key] }), known.isFresh(for: view), try known.isRight(for: view) {
+            return known
+        }
         let made = try TableSample(of: view)
         samples.withLock { $0[view.key] = made }
         return made
