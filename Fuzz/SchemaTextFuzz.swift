@@ -22,6 +22,7 @@ enum SchemaTextFuzz {
         [
             StoreContentFuzz.schema, "A { }", "`A b` { `x\\`y`: link<`int`>, z: inverse<`A b`.`x\\`y`> }",
             "embedded E { a: set<uuid?>, b: map<mixed>, } # end\nF { e: list<E> k: string? key }",
+            "G { a: string unique, b: int, c: string?, indexed(a [c], b desc), unique(c, `b`), indexed(c [cd]) }",
         ].map { Array($0.utf8) }
     }
 }

@@ -230,7 +230,9 @@ package struct SchemaValidation {
                 throw broken(type, index, "names no property; name those whose values it is to hold")
             }
             for name in index.properties {
-                let property = try type.requiredProperty(named: name)
+                guard let property = type.property(named: name) else {
+                    throw broken(type, index, "names '\(name)', which is no property of the class")
+                }
                 guard property.isStored else {
                     throw broken(type, property, "is an inverse and cannot be in an index")
                 }
