@@ -280,6 +280,33 @@ def test_ordered_indexes_have_what_the_document_says(tmp_path: pathlib.Path) -> 
         assert found.ordered(index) == wanted, column.name
 
 
+def test_folded_indexes_have_what_the_document_says(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "folded.motte"
+    names = ["Ada", "ADA", None, "\u00c1DA", "Bob\0", "\u0130zmir", "\u03a3\u03a3", "STRASSE", "\u212aelvin", "late"]
+    schema = "P { id: int key, name: string?, age: int, indexed(name [c], age desc), indexed(name [cd]) }"
+    with motte.open(path, schema=schema) as db:
+        made = db.model("P")
+        for step in range(3):
+            with db.write():
+                for number in range(step, 900, 3):
+                    db.add(made(id=number, name=names[number % 10], age=number % 7))
+
+    found = reader.Reader(str(path))
+
+    first, second = found.tables[0].indexes
+    fingerprint = first.parameters[-4:]
+    assert (first.kind, first.parameters) == ("folded", b"\0\2\1" + fingerprint)
+    assert (second.kind, second.parameters) == ("folded", b"\0\6" + fingerprint)
+    rows = found.objects("P")
+    lower = {key: None if row["name"] is None else "".join(one.lower() for one in row["name"])
+             for key, row in rows.items()}
+    assert found.ordered(first) == sorted(
+        (entry(lower[key]) + bytes(255 - byte for byte in entry(row["age"])), key) for key, row in rows.items())
+    plain = {key: None if text is None else text.replace("\u00e1", "a").replace("\u0307", "")
+             for key, text in lower.items()}
+    assert found.ordered(second) == sorted((entry(text), key) for key, text in plain.items())
+
+
 def entry(value: Any) -> bytes:
     """The bytes of a value in an ordered index."""
     if value is None:

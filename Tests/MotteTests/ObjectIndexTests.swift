@@ -13,7 +13,33 @@ class IndexedGuest: Object {
     override class func shouldIncludeInDefaultSchema() -> Bool { false }
 }
 
+class FoldedGuest: Object {
+    @Persisted var name = ""
+    @Persisted var age = 0
+    override class func indexes() -> [ObjectIndex] {
+        [ObjectIndex(.folded("name"), .descending("age")), ObjectIndex(.folded("name", diacritics: true))]
+    }
+    override class func shouldIncludeInDefaultSchema() -> Bool { false }
+}
+
 @Suite struct ObjectIndexTests {
+    @Test func textsWithoutTheirCaseAreFoundByAnIndex() throws {
+        let realm = try makeRealm([FoldedGuest.self])
+        try realm.write {
+            for (name, age) in [("Ada", 3), ("ADA", 1), ("\u{C1}da", 2), ("Bob", 4)] {
+                realm.add(FoldedGuest(value: ["name": name, "age": age] as [String: Any]))
+            }
+        }
+        let found = realm.objects(FoldedGuest.self).where { $0.name.equals("aDa", options: .caseInsensitive) }
+        #expect(found.sorted(byKeyPath: "age").map(\.age) == [1, 3])
+        #expect(found.explain().description.contains("index name ==[c] \"aDa\""))
+        let plain = realm.objects(FoldedGuest.self).where {
+            $0.name.starts(with: "ADA", options: [.caseInsensitive, .diacriticInsensitive])
+        }
+        #expect(plain.count == 3)
+        #expect(plain.explain().description.contains("index name BEGINSWITH[cd] \"ADA\""))
+    }
+
     @Test func twoWithTheSameValuesAreRefused() throws {
         let realm = try makeRealm([IndexedGuest.self])
         try realm.write {

@@ -26,8 +26,25 @@ import Testing
                     try generator.change(world, name, key, &random, percent: 20)
                 }
             }
+            try undoSome(world, generator, &random, comment)
             try ask(world, generator, &random, comment)
+            try world.commit()
+            #expect(try world.snapshot.verify().isSound, "\(comment)")
         }
+    }
+
+    /// Changes behind a savepoint, asked about, and gone again.
+    private func undoSome(
+        _ world: QueryWorld, _ generator: RandomQueries, _ random: inout SeededRandom, _ comment: String
+    ) throws {
+        let write = try #require(world.write)
+        let before = world.rows
+        let savepoint = try write.savepoint()
+        try generator.fill(world, &random, objects: random.below(5))
+        try deleteSome(world, &random)
+        try ask(world, generator, &random, comment)
+        _ = try write.rollBack(to: savepoint)
+        world.rows = before
     }
 
     private func deleteSome(_ world: QueryWorld, _ random: inout SeededRandom) throws {

@@ -55,6 +55,7 @@ package struct RandomQueries {
                 properties.append("r\(index): \(isList ? "list" : "link")<\(target)>")
                 if random.chance(70) { inverses[target, default: []].append("inverse<\(name).r\(index)>") }
             }
+            properties += indexes(types, hasKey: properties.first?.hasPrefix("id:") ?? false, &random)
             bodies[name] = properties + more
         }
         for name in classes {
@@ -63,6 +64,27 @@ package struct RandomQueries {
             text += "\(name) { \(properties.joined(separator: ", ")) }\n"
         }
         return text
+    }
+
+    /// Ordered ones of one property or several, descending, folded and unique.
+    private func indexes(_ types: [String], hasKey: Bool, _ random: inout SeededRandom) -> [String] {
+        let orderable = types.indices.filter { types[$0] != "mixed" }
+        var texts: [String] = []
+        for _ in 0 ..< random.below(5) {
+            var parts: [String] = []
+            for index in (0 ..< 1 + random.below(3)).map({ _ in random.pick(orderable) })
+            where !parts.contains(where: { $0.split(separator: " ").first == "p\(index)" }) {
+                let isFolded = types[index] == "string" && random.chance(50)
+                let mark = isFolded ? " [\(random.pick(Self.options).letters)]" : random.chance(30) ? " desc" : ""
+                parts.append("p\(index)\(mark)")
+            }
+            // Whatever else is in it, the key makes it unique.
+            let isUnique = hasKey && random.chance(20) && !parts.contains { $0.contains("[") }
+            let text =
+                "\(isUnique ? "unique" : "indexed")(\((parts + (isUnique ? ["id"] : [])).joined(separator: ", ")))"
+            if !texts.contains(text) { texts.append(text) }
+        }
+        return texts
     }
 
     // MARK: Values

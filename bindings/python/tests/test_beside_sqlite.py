@@ -6,6 +6,7 @@ arithmetic, orders, pages, groups.
 """
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import random
@@ -19,7 +20,10 @@ TEXTS = ["", "a", "Ada", "ada", "  Bo ", "bo", "Ülm", "zz", "a b c", "ADA", "x\
 Condition = tuple[str, str, list[Any]]
 
 
-class Row(motte.Model):
+class Row(motte.Model, indexes=[
+    motte.index("s [c]"), motte.index("b", "r desc"), motte.index("t"), motte.index("t desc", "a"),
+    motte.index("f", "s [cd]", "a"), motte.index("b", "id", unique=True), motte.index("r", "f"), motte.index("a desc"),
+]):
     id: int = motte.field(primary_key=True)
     a: Optional[int]
     b: Optional[int] = motte.field(indexed=True)
@@ -106,6 +110,14 @@ class Queries:
             members = [self.argument(draw.randrange(-3, 9)) for _ in range(draw.randrange(1, 6))]
             return (f"{name} IN {{{', '.join(member[0] for member in members)}}}",
                     f"coalesce({name} IN ({', '.join(member[1] for member in members)}), 0)")
+        if kind < 0.68:
+            # SQLite knows the cases of ASCII's letters, and no others differ here by their case alone.
+            name = draw.choice("st")
+            members = [self.argument(draw.choice(TEXTS)) for _ in range(draw.randrange(1, 4))]
+            if len(members) == 1:
+                return f"{name} ==[c] {members[0][0]}", f"coalesce({name} = {members[0][1]} COLLATE NOCASE, 0)"
+            return (f"{name} IN[c] {{{', '.join(member[0] for member in members)}}}",
+                    f"coalesce({name} COLLATE NOCASE IN ({', '.join(member[1] for member in members)}), 0)")
         if kind < 0.7:
             return ("f", "f") if draw.random() < 0.5 else ("f == false", "NOT f")
         one, one_sql = self.text()
@@ -153,6 +165,11 @@ class Queries:
         offset, limit = self.draw.randrange(0, 60), self.draw.randrange(0, 30)
         return f" OFFSET({offset}) LIMIT({limit})", f" LIMIT {limit} OFFSET {offset}"
 
+    def distinct(self) -> tuple[str, str]:
+        """The first of each, in the order of the keys."""
+        names = self.draw.sample(["a", "b", "r", "s", "t", "f"], self.draw.randrange(1, 3))
+        return f"DISTINCT({', '.join(names)})", f"GROUP BY {', '.join(names)} ORDER BY 1"
+
     def groups(self) -> tuple[str, str]:
         draw = self.draw
         keys = draw.sample(["a", "b", "s", "t", "f"], draw.randrange(1, 3))
@@ -193,22 +210,66 @@ def test_random_queries_beside_sqlite() -> None:
     def some(value: Any) -> Any:
         return None if draw.random() < 0.15 else value
 
-    rows = [(number, some(draw.randrange(-3, 9)), some(draw.randrange(-2, 40)), some(draw.randrange(-8, 24) / 4),
-             some(draw.choice(TEXTS)), draw.choice(TEXTS), draw.random() < 0.4) for number in range(ROWS)]
-    peer = sqlite3.connect(":memory:")
+    def made(number: int) -> tuple[Any, ...]:
+        return (number, some(draw.randrange(-3, 9)), some(draw.randrange(-2, 40)), some(draw.randrange(-8, 24) / 4),
+                some(draw.choice(TEXTS)), draw.choice(TEXTS), draw.random() < 0.4)
+
+    rows = [made(number) for number in range(ROWS)]
+    peer = sqlite3.connect(":memory:", isolation_level=None)
     peer.execute("CREATE TABLE row (id INTEGER PRIMARY KEY, a INT, b INT, r REAL, s TEXT, t TEXT, f INT)")
     peer.executemany("INSERT INTO row VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    kinds = {"objects": 0, "groups": 0, "found": 0}
+    kinds = {"objects": 0, "groups": 0, "distinct": 0, "found": 0}
+    names = ["id", "a", "b", "r", "s", "t", "f"]
+
+    def change(db: motte.Database, last: int) -> None:
+        """The same in both: some go, some get other values, some come."""
+        known = [id for id, in peer.execute("SELECT id FROM row ORDER BY id")]
+        for id in draw.sample(known, 12):
+            if draw.random() < 0.5:
+                peer.execute("DELETE FROM row WHERE id = ?", (id,))
+                db.delete(db.one(Row, id))
+                continue
+            values = made(id)
+            peer.execute("REPLACE INTO row VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+            db.update(db.one(Row, id), **dict(zip(names[1:], values[1:])))
+        for number in range(last, last + 6):
+            values = made(number)
+            peer.execute("INSERT INTO row VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+            db.add(Row(**dict(zip(names, values))))
+
     with motte.open(in_memory="beside", schema=[Row], row_group_size=32) as db:
         with db.write():
             db.add_all([Row(id=id, a=a, b=b, r=r, s=s, t=t, f=f) for id, a, b, r, s, t, f in rows])
         everything = db.objects(Row)
+        writing: Optional[contextlib.ExitStack] = None
         for number in range(rounds):
+            if number % 50 == 49:
+                # Half of the questions are asked within a write, behind a savepoint that went back.
+                if writing is not None:
+                    writing.close()
+                    writing = None
+                else:
+                    writing = contextlib.ExitStack()
+                    writing.enter_context(db.write())
+                    change(db, ROWS + number)
+                    peer.execute("SAVEPOINT before")
+                    with contextlib.suppress(ZeroDivisionError), db.write():
+                        change(db, ROWS + number + 6)
+                        raise ZeroDivisionError
+                    peer.execute("ROLLBACK TO before")
+                    peer.execute("RELEASE before")
             queries = Queries(draw)
             condition, sql = queries.condition()
             arguments = queries.arguments
             said = f"seed {seed}, query {number}: {{}}, {arguments}"
-            if number % 3:
+            if number % 7 == 0:
+                distinct, distinct_sql = queries.distinct()
+                text = f"{condition} {distinct}"
+                wanted = [id for id, in peer.execute(f"SELECT min(id) FROM row WHERE {sql} {distinct_sql}", arguments)]
+                assert [row.id for row in everything.where(text, *arguments)] == wanted, said.format(text)
+                assert len(everything.where(text, *arguments)) == len(wanted), said.format(text)
+                kinds["distinct"] += 1
+            elif number % 3:
                 order, order_sql = queries.order()
                 page, page_sql = queries.page()
                 text = f"{condition} {order}{page}"
@@ -228,5 +289,8 @@ def test_random_queries_beside_sqlite() -> None:
                     same(one, other) for left, right in zip(found, wanted_rows) for one, other in zip(left, right)), \
                     f"{said.format(text)}\n{found}\n{wanted_rows}"
                 kinds["groups"] += 1
+        if writing is not None:
+            writing.close()
+        assert db.verify().is_sound
     print(kinds)
     assert kinds["found"] > kinds["objects"] // 4
