@@ -62,6 +62,38 @@ import Testing
         #expect(try again.database.snapshot().verify().isSound)
     }
 
+    /// Ordered indexes of every kind. Folded ones may have been made by another version of Unicode.
+    @Test func filesWithOrderedIndexesAreReadAndWritten() throws {
+        var options = SessionOptions(path: copy("indexes"))
+        options.isDurable = false
+        let session = try Session.open(options)
+        try compare(session, "indexes")
+        #expect(try session.database.snapshot().verify().isSound)
+        func check(_ session: Session, _ ada: Int) throws {
+            for (text, found) in [
+                ("name ==[c] 'ADA'", ada), ("(name ==[c] 'ADA') OR age + 0 == -5", ada), ("mail == 'last'", 1),
+                ("TRUEPREDICATE DISTINCT(age)", 90), ("name == 'late 1' AND age >= 0", 68),
+            ] {
+                #expect(try session.objects("Person").filter(text).count() == found, "\(text)")
+            }
+        }
+        try check(session, 907)
+        let table = try session.tableKey("Person")
+        try session.inWrite {
+            try session.object(table, at: ObjectKey(1))?.set("name", to: .string("gone"))
+            let error = #expect(throws: DatabaseError.self) {
+                try session.add("Person", ["id": .int(-2), "mail": .string("last")])
+            }
+            #expect(error?.code == .duplicateValue)
+        }
+        try check(session, 906)
+        try session.close()
+        let again = try Session.open(options)
+        try check(again, 906)
+        let report = try again.database.snapshot().verify()
+        #expect(report.isSound && report.notes.isEmpty)
+    }
+
     /// Lists with lengths of one and two bytes, and declared widths.
     @Test func filesWithNarrowLengthsAreReadAndWritten() throws {
         var options = SessionOptions(path: copy("packed"))
