@@ -24,7 +24,8 @@ enum {
 };
 
 static const char schema_text[] = "WAL { id: int key, round: int, rounds: list<int>, last: link<Entry> }\n"
-                                  "Entry { name: string key, round: int indexed, number: int, WAL: link<WAL> }\n"
+                                  "Entry { name: string key, round: int indexed, number: int, WAL: link<WAL>,\n"
+                                  "    indexed(round, number desc), unique(number, round), indexed(name [c]) }\n"
                                   "Ballast { weight: int }\n";
 
 typedef struct store {

@@ -69,6 +69,31 @@ static inline void expect(int holds, const char *rule) {
     exit(1);
 }
 
+static inline void expect_count(store *in, const char *text, const motte_value *arguments, size_t count, size_t wanted,
+                                const char *rule) {
+    motte_query *query;
+    size_t found;
+    MUST(motte_query_parse(in->realm, in->entry_class, text, MOTTE_NTS, arguments, count, &query));
+    MUST(motte_query_count(query, &found));
+    expect(found == wanted, rule);
+    motte_release(query);
+}
+
+/* Of one round, by each of the ordered indexes. */
+static inline void check_indexes(store *in, int64_t round) {
+    char name[128], capitals[32];
+    motte_value one[] = {int_value(round), int_value(3)};
+    expect_count(in, "round == $0 AND number <= $1", one, 2, 4, "R1 (by two properties)");
+    expect_count(in, "number == $1 AND round == $0", one, 2, 1, "R1 (by unique values)");
+    expect_count(in, "round == $0 DISTINCT(number)", one, 1, ROWS, "R1 (distinct by an index)");
+    int size = entry_name(name, sizeof name, round, 3);
+    motte_value whole = {MOTTE_TYPE_STRING, 0, {.string = {name, (size_t)size}}};
+    expect_count(in, "name ==[c] $0", &whole, 1, 1, "R1 (without case)");
+    int length = snprintf(capitals, sizeof capitals, "ENTRY 3 OF ROUND %lld ", (long long)round);
+    motte_value beginning = {MOTTE_TYPE_STRING, 0, {.string = {capitals, (size_t)length}}};
+    expect_count(in, "name BEGINSWITH[c] $0", &beginning, 1, 1, "R1 (by a beginning without case)");
+}
+
 static inline void check_entries(store *in, int64_t round) {
     static int64_t rounds[1 << 16], numbers[1 << 16];
     static motte_str names[1 << 16];
@@ -92,14 +117,10 @@ static inline void check_entries(store *in, int64_t round) {
         expect(motte_row_find(in->realm, in->entry_class, &key, &(motte_key){0}) == MOTTE_OK, "R1 (by primary key)");
     }
     for (int64_t k = round; k > 0 && k > round - KEPT; k--) {
-        motte_query *query;
         motte_value argument = int_value(k);
-        size_t found;
         expect(counted[k % KEPT] == ROWS, "R1 (entries of a round)");
-        MUST(motte_query_parse(in->realm, in->entry_class, "round == $0", MOTTE_NTS, &argument, 1, &query));
-        MUST(motte_query_count(query, &found));
-        expect(found == ROWS, "R1 (by index)");
-        motte_release(query);
+        expect_count(in, "round == $0", &argument, 1, ROWS, "R1 (by index)");
+        check_indexes(in, k);
     }
     motte_release(all);
 }
