@@ -19,6 +19,7 @@ plan=(
     "cuts:random runs on a disk that is cut, and every cut of every short one"
     "flips:every byte of a page file flipped, one by one; each 23rd of an encrypted one"
     "fields:fields of a file changed by their place in the format, with checksums that fit"
+    "following:simulated leaders, folders and followers that are killed, on full disks, with torn files: 20,000 runs"
     "pinned:commits under a pinned reader, space used again"
     "size:every operation on a whole file, on one of 2 GB, compared with its source; peak memory of each in the log"
     "debug:the Swift tests with assertions, not optimised"
@@ -33,15 +34,16 @@ logs=build/soak-logs
 mkdir -p "$logs"
 
 # Optimised, because there is much to do, with assertions, because there is much to find.
+soaked="StorageTests PagesTests ReplicationTests FuzzTests"
 build_tests() {
-    MOTTE_ENGINE_ONLY=1 MOTTE_TEST_TARGETS="StorageTests PagesTests FuzzTests" \
+    MOTTE_ENGINE_ONLY=1 MOTTE_TEST_TARGETS=$soaked \
         swift build --build-tests -c release --scratch-path .build-soak \
         -j "$jobs" -Xswiftc -enable-testing -Xswiftc -assert-config -Xswiftc Debug
 }
 
 # How often its scale of 1 goes into what is wanted, and which tests.
 run_tests() {
-    MOTTE_TEST_SCALE=$1 MOTTE_ENGINE_ONLY=1 MOTTE_TEST_TARGETS="StorageTests PagesTests FuzzTests" \
+    MOTTE_TEST_SCALE=$1 MOTTE_ENGINE_ONLY=1 MOTTE_TEST_TARGETS=$soaked \
         swift test --skip-build -c release --scratch-path .build-soak --filter "$2"
 }
 
@@ -52,6 +54,7 @@ soak_flips() {
     run_tests 10 '^PagesTests\.EncryptionTests/everyFlipped'
 }
 soak_fields() { run_tests 40 '^FuzzTests\.FuzzTests/filesChanged'; }
+soak_following() { run_tests 40 '^ReplicationTests\.SimulationTests'; }
 soak_pinned() { run_tests 200 '^PagesTests\.SpaceTests/spaceBehind'; }
 soak_size() {
     .venv/bin/python Tests/RealSize/run.py --size "${MOTTE_SIZE:-2G}" --folder "${MOTTE_SIZE_FOLDER:-build/size}"
@@ -123,7 +126,7 @@ forms = [
     r"note: (\d+) (random operations) agree", r"note: (\d+) (random (?:with a WAL )?runs) survive",
     r"note: (\d+) (cuts) of",
     r"note: of (\d+) ((?:encrypted )?bytes) flipped", r"note: (\d+) (files) changed",
-    r"note: (\d+) (commits) under", r": (\d+) (cycles), ",
+    r"note: (\d+) (commits) under", r"note: (\d+) (runs), \d+ kills and full disks", r": (\d+) (cycles), ",
     r", (\d+) (kills), ", r"(\d+) (operations) of real size", r"Test run with (\d+) (tests)",
 ]
 for form in forms:
@@ -145,7 +148,7 @@ done
 began=$SECONDS passed=0 failed=0
 # Whether one of the parts is among those wanted.
 wants() { for wanted; do [[ " ${names[*]} " != *" $wanted "* ]] || return 0; done; return 1; }
-if wants model cuts flips pinned; then
+if wants model cuts flips fields following pinned; then
     build_tests > "$logs/build.log" 2>&1 || { tail -n 60 "$logs/build.log"; echo "0 passed, 1 failed"; exit 1; }
 fi
 if wants kills size && [ ! -e build/library/libmotte.so ]; then
