@@ -152,7 +152,7 @@ override motte "# The Swift runtime is inside on purpose: Debian has none." "mot
     "motte: hardening-no-fortify-functions *" "motte: hardening-no-pie *"
 control motte database "Depends: $(needs motte "$work/motte/usr/bin/motte")
 Recommends: libedit2, less
-Suggests: libssl3, libsqlite3-0, libpcre2-8-0, zlib1g, libzstd1, tzdata" "embedded object database (command)" \
+Suggests: libssl3, libsqlite3-0, libpq5, libpcre2-8-0, zlib1g, libzstd1, tzdata" "embedded object database (command)" \
     "$about This package has the command that looks into databases, queries, changes, imports, exports and mends them, \
 with a shell, man pages and completion for bash, zsh and fish."
 
