@@ -206,7 +206,11 @@ package final class Shipping {
         try session.refresh()
         try compare()
         guard let shipped, newestSnapshot != nil else { return try shipSnapshot() }
-        guard try session.version > shipped else { return .nothing }
+        let due = options.snapshotBytes ?? max(Self.fewestSnapshotBytes, newestSnapshot?.byteCount ?? 0)
+        guard try session.version > shipped else {
+            // What was acknowledged is shipped already, and counts too.
+            return try session.version == shipped && bytesSinceSnapshot >= due ? shipSnapshot() : .nothing
+        }
         let shown = try session.freeze()
         let batch: ChangeBatch
         do throws(DatabaseError) { batch = try shown.changeBatch(since: shipped) } catch {
@@ -216,7 +220,6 @@ package final class Shipping {
         }
         // As when only the log is kept from later on.
         if batch.isEmpty { return .nothing }
-        let due = options.snapshotBytes ?? max(Self.fewestSnapshotBytes, newestSnapshot?.byteCount ?? 0)
         if bytesSinceSnapshot >= due { return try shipSnapshot() }
         return try ship(batch)
     }
