@@ -33,7 +33,7 @@ enum PageFileFuzz {
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.disk = disk
         options.walPages = walPages
-        options.mapSizeBytes = 4 << 20
+        options.mostFileBytes = 4 << 20
         return try PageStore.open(options)
     }
 

@@ -43,7 +43,7 @@ package enum StoreFieldsFuzz {
         options.rowGroupSize = 3
         options.disk = disk
         options.walPages = walPages
-        options.mapSizeBytes = 16 << 20
+        options.mostFileBytes = 16 << 20
         let store = try PageStore.open(options)
         // Of the last versions a few values each: what a WAL takes.
         func those(_ spaces: [UInt8]) -> [StoreContentFuzz.Entry] {
@@ -166,7 +166,7 @@ package enum StoreFieldsFuzz {
         defer { for name in [path, path + "-shared", path + "-saved", path + "-copy"] { unlink(name) } }
         try put(file, path)
         var options = PageStoreOptions(path: path)
-        options.mapSizeBytes = 16 << 20
+        options.mostFileBytes = 16 << 20
         options.durability = .none
         try attempt {
             let store = try PageStore.open(options)
@@ -198,7 +198,7 @@ package enum StoreFieldsFuzz {
 
     private static func useSession(_ path: String) throws {
         var options = SessionOptions(.file(path))
-        options.mapSizeBytes = 16 << 20
+        options.mostFileBytes = 16 << 20
         options.durability = .none
         let session = try Session.open(options)
         defer { _ = try? session.close() }

@@ -23,6 +23,7 @@ _Thread_local uint64_t motte_shim_serial_of_thread = 0;
 _Thread_local uint64_t motte_shim_untracked_serial = 0;
 _Thread_local uint32_t motte_shim_tracking_depth = 0;
 _Thread_local void *motte_shim_scope_of_thread = NULL;
+_Thread_local uint32_t motte_shim_call_depth = 0;
 
 uint64_t motte_shim_new_thread_serial(void) {
     motte_shim_serial_of_thread = atomic_fetch_add(&next_serial, 1);

@@ -1,4 +1,5 @@
 /// What to open and how. The defaults are what an application wants.
+import CMotteShim
 import MotteValues
 
 #if canImport(Glibc)
@@ -40,9 +41,12 @@ package struct PageStoreOptions: Sendable {
     /// The file cannot change while it is open (a read-only medium): no lock files, no sidecar. Implies `readOnly`.
     package var immutable = false
     package var durability = Durability.full
-    /// Address space reserved for the file, and so the most it can grow to while it is open. nil: the environment
-    /// variable MOTTE_MAP_SIZE (bytes, or with K, M, G behind the number), else 16 GiB.
-    package var mapSizeBytes: Int?
+    /// The most bytes the file may grow to while it is open; nil: what the format allows, 16 TiB.
+    package var mostFileBytes: Int?
+    /// Bytes that pages of the file may take in this process's memory; what is in use may take more. nil: the
+    /// environment variable MOTTE_MEMORY (bytes, or with K, M, G behind the number), else an eighth of the machine's
+    /// memory, or of what the process may have. Who opens the file first says it for the process.
+    package var memoryBytes: Int?
     /// A directory for the files that processes share beside the database, where its own directory cannot be written.
     /// Everybody who opens the file has to name the same one. nil: beside the file.
     package var lockDirectory: String?
@@ -72,22 +76,34 @@ package struct PageStoreOptions: Sendable {
 }
 
 extension PageStoreOptions {
-    private static let defaultMapSize = 16 << 30
+    /// Less would not do for one operation.
+    package static let leastMemory = 64 << 10
 
-    /// The option, the environment variable, or 16 GiB.
-    func chosenMapSize() throws(DatabaseError) -> Int {
-        if let size = mapSizeBytes {
-            guard size > 0 else { throw DatabaseError(.invalidArgument, "map_size is \(size); it must be above 0") }
-            return size
+    /// The option, the environment variable, or a share of what there is.
+    func chosenMemory() throws(DatabaseError) -> Int {
+        if let memoryBytes {
+            guard memoryBytes >= PageStoreOptions.leastMemory else {
+                throw DatabaseError(
+                    .invalidArgument, "memory is \(memoryBytes); it must be \(PageStoreOptions.leastMemory) bytes or more")
+            }
+            return memoryBytes
         }
-        guard let text = getenv("MOTTE_MAP_SIZE") else { return PageStoreOptions.defaultMapSize }
-        guard let size = PageStoreOptions.parseSize(String(cString: text)) else {
+        guard let text = getenv("MOTTE_MEMORY") else { return PageStoreOptions.defaultMemory }
+        guard let size = PageStoreOptions.memoryBytes(String(cString: text)) else {
             throw DatabaseError(
                 .invalidArgument,
-                "MOTTE_MAP_SIZE is '\(String(cString: text))'; a number of bytes is meant, or 512M or 64G")
+                "MOTTE_MEMORY is '\(String(cString: text))'; a number of bytes from \(PageStoreOptions.leastMemory) on is"
+                    + " meant, or 512M or 4G")
         }
         return size
     }
+
+    /// A number of bytes as people write it; nil if it is none, or too small.
+    package static func memoryBytes(_ text: String) -> Int? {
+        parseSize(text).flatMap { $0 >= leastMemory ? $0 : nil }
+    }
+
+    private static let defaultMemory = max(Int(motte_shim_memory_limit() / 8), 4 << 20)
 
     private static func parseSize(_ text: String) -> Int? {
         var digits = Array(text.utf8)

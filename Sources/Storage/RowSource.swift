@@ -81,7 +81,7 @@ package struct SnapshotTrace: Sendable {
 
     /// nil when nobody shows the version any more.
     package var snapshot: Snapshot? {
-        pages.map { Snapshot(pages: $0, catalog: catalog, counters: counters, rowGroupSize: rowGroupSize) }
+        pages.map { Snapshot(pages: $0.sharing(), catalog: catalog, counters: counters, rowGroupSize: rowGroupSize) }
     }
 }
 
@@ -103,13 +103,14 @@ package final class Snapshot: RowSource {
     init(pages: PageSnapshot, catalog: Catalog, counters: Counters, rowGroupSize: Int) {
         self.pages = pages
         super.init(catalog: catalog, counters: counters, rowGroupSize: rowGroupSize)
+        pages.hold?.mayRest()
     }
 
     package override var version: Version { pages.version }
 
     /// Another row source at the same version, for another thread or to stay behind when this one advances.
     package func copy() -> Snapshot {
-        Snapshot(pages: pages, catalog: catalog, counters: counters, rowGroupSize: rowGroupSize)
+        Snapshot(pages: pages.sharing(), catalog: catalog, counters: counters, rowGroupSize: rowGroupSize)
     }
 
     /// For another thread that wants to look at the same version while somebody shows it.
@@ -166,6 +167,33 @@ package final class Snapshot: RowSource {
         declaredReaders.removeAll()
     }
 
+    // MARK: Memory
+
+    /// Pages are being given up for want of memory, so that it is worth to look up again what is still needed.
+    package var isMemoryWanted: Bool { pages.hold?.isDue == true }
+
+    /// Whether the file has more than may stay in memory at once.
+    package var exceedsMemory: Bool { pages.exceedsMemory }
+
+    /// Forgets where chunks and index blocks are, so that the memory of their pages can be taken. Nothing that this has
+    /// lent is used any more.
+    package func releaseMemory() {
+        forgetReaders()
+        keptBuilders = nil
+        for directory in directories.all { directory.forgetPlaces() }
+        pages.hold?.renew()
+    }
+
+    /// Before this moves: pointers are kept, and with them what they point to, unless memory is wanted.
+    private func hand(over newer: PageSnapshot) {
+        if isMemoryWanted {
+            releaseMemory()
+        } else if let hold = pages.hold {
+            newer.hold?.keep(hold)
+        }
+        newer.hold?.mayRest()
+    }
+
     // MARK: Writes on this
 
     /// Whoever takes it has it alone.
@@ -178,6 +206,7 @@ package final class Snapshot: RowSource {
 
     /// To the version that `write`, which began on this one and left the schema alone, has just made.
     func advance(to newer: PageSnapshot, after write: WriteTransaction) {
+        hand(over: newer)
         pages = newer
         advanceReaders(to: newer, except: write.changedIndexes.lazy.map(\.key))
         for directory in directories.all {
@@ -190,6 +219,7 @@ package final class Snapshot: RowSource {
     /// Moves to `newer`. `touched` says what changed in between, nil if that is not known.
     func advance(to newer: PageSnapshot, catalog newCatalog: Catalog, touched: TouchedPages?) throws(DatabaseError) {
         if newer.version != keptBuilders?.version { keptBuilders = nil }
+        hand(over: newer)
         if newCatalog !== catalog {
             forgetReaders()
             replaceCatalog(newCatalog)

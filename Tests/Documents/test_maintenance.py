@@ -104,9 +104,9 @@ def test_compact_on_launch(path: pathlib.Path) -> None:
     assert path.stat().st_size <= size
 
 
-@promises("docs/maintenance.md", "the address space reserved, and so the most the file can grow to while it is open")
-def test_map_size(tmp_path: pathlib.Path) -> None:
-    with motte.open(tmp_path / "small.motte", schema=SCHEMA, map_size=8 << 20) as db:
+@promises("docs/maintenance.md", "the most bytes the file may grow to while it is open")
+def test_max_file_size(tmp_path: pathlib.Path) -> None:
+    with motte.open(tmp_path / "small.motte", schema=SCHEMA, max_file_size=8 << 20) as db:
         fill(db, 0, 100)
         # Refused at its first page, at its last ones, and in between.
         for rows, size in ((8, 1 << 20), (9, 1 << 20), (12, 1 << 20), (40, 1 << 20), (2, 15 << 20), (9000, 1000)):

@@ -49,7 +49,7 @@ final class CutRun {
         options.durability = durability
         options.faults = faults
         options.walPages = walPages
-        options.mapSizeBytes = 16 << 20
+        options.mostFileBytes = 16 << 20
         let isSealed = try sealed ?? CutRun.isSealed(disk)
         if isSealed { options.encryptionKey = TestStore.key }
         return try PageStore.open(options)

@@ -14,7 +14,7 @@ import Musl
 @Suite struct DamageTests {
     private func open(_ path: String, _ change: (inout PageStoreOptions) -> Void = { _ in }) throws -> PageStore {
         var options = PageStoreOptions(path: path)
-        options.mapSizeBytes = 64 << 20
+        options.mostFileBytes = 64 << 20
         change(&options)
         return try PageStore.open(options)
     }
@@ -83,7 +83,7 @@ import Musl
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.disk = disk
         options.readOnly = true
-        options.mapSizeBytes = 1 << 20
+        options.mostFileBytes = 1 << 20
         do {
             let store = try PageStore.open(options)
             defer { store.close() }

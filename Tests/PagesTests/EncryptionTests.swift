@@ -22,7 +22,7 @@ import Musl
         var options = PageStoreOptions(path: path)
         options.encryptionKey = key
         options.durability = .none
-        options.mapSizeBytes = 64 << 20
+        options.mostFileBytes = 64 << 20
         change(&options)
         return try PageStore.open(options)
     }
@@ -117,7 +117,7 @@ import Musl
     func aFailedCommitLeavesNothingToBeWritten(walPages: Int) throws {
         let scratch = try Scratch()
         let limited = try open(scratch.path()) {
-            $0.mapSizeBytes = 1 << 20
+            $0.mostFileBytes = 1 << 20
             $0.walPages = walPages
         }
         try limited.commitNext([("a", [UInt8](repeating: 1, count: 100))])

@@ -141,14 +141,14 @@ import Musl
 
     @Test func aFullMapNamesTheOption() throws {
         let scratch = try Scratch()
-        let store = try open(scratch.path()) { $0.mapSizeBytes = 1 << 20 }
+        let store = try open(scratch.path()) { $0.mostFileBytes = 1 << 20 }
         var batch = PageBatch()
         for index in 0 ..< 100 { batch.put([1, UInt8(index)], [UInt8](repeating: 1, count: 20_000)) }
 
         let error = try failure { try store.commitNext(batch) }
 
         #expect(error.code == .mapFull)
-        #expect(error.message.contains("map_size") && error.message.contains("MOTTE_MAP_SIZE"))
+        #expect(error.message.contains("max_file_size"))
         #expect(try store.snapshot().version == Version(0))
         try store.commitNext([("a", [1])])
         store.close()
@@ -159,7 +159,7 @@ import Musl
     @Test(arguments: [(8, 1 << 20), (9, 1 << 20), (12, 1 << 20), (40, 1 << 20), (1, 9 << 20), (9_000, 1_000)])
     func aFullMapLeavesEverythingAsItWas(_ count: Int, _ size: Int) throws {
         let scratch = try Scratch()
-        let store = try open(scratch.path()) { $0.mapSizeBytes = 8 << 20 }
+        let store = try open(scratch.path()) { $0.mostFileBytes = 8 << 20 }
         try store.commitNext([("a", [1])])
         var batch = PageBatch()
         for index in 0 ..< count {

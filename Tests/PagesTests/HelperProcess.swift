@@ -104,7 +104,7 @@ final class HelperProcess {
     private func run(_ command: String, _ path: String) throws {
         switch command {
         case "fork": return try forkWithOpenStore()
-        case "limit-memory": setLimit(Int32(RLIMIT_AS.rawValue), 12 << 30)
+        case "limit-memory": setLimit(Int32(RLIMIT_AS.rawValue), addressSpace() + 24 << 20)
         case "limit-file":
             signal(SIGXFSZ, SIG_IGN)
         case "make-without-space":
@@ -136,7 +136,13 @@ final class HelperProcess {
             report("observing")
             withExtendedLifetime((slot, snapshot)) { pause() }
         case "limit-memory":
-            report("map \(try store.statistics().mapSizeBytes)")
+            let snapshot = try store.snapshot()
+            var bytes = 0
+            for index in UInt8(0) ..< 64 {
+                bytes += try snapshot.get([5, index])?.bytes.filter { $0 == index }.count ?? 0
+                snapshot.hold?.renew()
+            }
+            report("read \(bytes)")
         case "limit-file":
             setLimit(Int32(RLIMIT_FSIZE.rawValue), 256 << 10)
             var batch = PageBatch()
@@ -254,6 +260,16 @@ final class HelperProcess {
             return Int(text.filter(\.isNumber)) ?? 0
         }
         return 0
+    }
+
+    /// Bytes that this process has now.
+    private func addressSpace() -> UInt {
+        var text = [UInt8](repeating: 0, count: 64)
+        let file = Glibc.open("/proc/self/statm", O_RDONLY)
+        defer { close(file) }
+        let count = read(file, &text, text.count)
+        let pages = text.prefix(max(0, count)).prefix { $0 != UInt8(ascii: " ") }
+        return (UInt(String(decoding: pages, as: UTF8.self)) ?? 0) * UInt(sysconf(Int32(_SC_PAGESIZE)))
     }
 
     private func setLimit(_ resource: Int32, _ bytes: UInt) {

@@ -17,11 +17,11 @@ import Musl
 @Suite struct HostileTreeTests {
     private static let pageBytes = 4096
 
-    private func open(_ bytes: [UInt8], _ mapSizeBytes: Int = 8 << 20) throws -> PageStore {
+    private func open(_ bytes: [UInt8], _ mostFileBytes: Int = 8 << 20) throws -> PageStore {
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.disk = MemoryDisk(bytes)
         options.walPages = 0
-        options.mapSizeBytes = mapSizeBytes
+        options.mostFileBytes = mostFileBytes
         return try PageStore.open(options)
     }
 
@@ -61,7 +61,7 @@ import Musl
         let bytes = try soundFile()
         let disk = MemoryDisk(bytes)
         let image = try PageImage(
-            disk, pageBytes: Self.pageBytes, byteCount: PageImage.smallestBytes, atLeast: PageImage.smallestBytes)
+            disk, pageBytes: Self.pageBytes)
         for node in nodes(of: 0, bytes) + nodes(of: 1, bytes) {
             var page = Array(bytes[node ..< node + Self.pageBytes])
             func isWellFormed() -> Bool {
@@ -213,7 +213,7 @@ import Musl
         let sound = try soundFile()
         let disk = MemoryDisk(sound)
         let image = try PageImage(
-            disk, pageBytes: 4096, byteCount: PageImage.smallestBytes, atLeast: PageImage.smallestBytes)
+            disk, pageBytes: 4096)
         var root = try RootSlots.choose(disk, image).root
         var bytes = sound
         root.version = root.version.next

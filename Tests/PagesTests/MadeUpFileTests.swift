@@ -17,7 +17,7 @@ import Testing
         try store.commitNext((0 ..< 9).map { ("key-\($0)", [UInt8($0)]) })
         store.close()
         let image = try PageImage(
-            disk, pageBytes: 4096, byteCount: PageImage.smallestBytes, atLeast: PageImage.smallestBytes)
+            disk, pageBytes: 4096)
         return (image, try RootSlots.choose(disk, image).root)
     }
 
@@ -52,7 +52,7 @@ import Testing
     @Test func aPageThatIsBeingBuiltIsNotRead() throws {
         let (image, root) = try soundFile()
         let run = PageRun(start: root.tree.page, count: 1)
-        image.beginBuilding(run)
+        try image.beginBuilding(run)
         #expect(try failure { _ = try image.node(root.tree, level: root.level) }.code == .corrupted)
         image.forget(run)
         #expect(try image.node(root.tree, level: root.level).count > 0)

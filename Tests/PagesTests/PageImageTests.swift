@@ -14,13 +14,13 @@ import Testing
         let reference = try value.withUnsafeBytes { try writer.writeExtent($0) }
         let count = image.byteCount(of: reference.pageCount(image.layout))
         try image.disk.write(
-            UnsafeRawBufferPointer(start: image.address(reference.page), count: count),
+            UnsafeRawBufferPointer(start: try #require(image.builtBytes(reference.run(image.layout))), count: count),
             at: image.offset(of: reference.page))
         return reference
     }
 
     private func image(_ disk: any Disk) throws -> PageImage {
-        try PageImage(disk, pageBytes: 4096, byteCount: 1 << 30, atLeast: PageImage.smallestBytes)
+        try PageImage(disk, pageBytes: 4096)
     }
 
     /// Wherever it is said to begin: on pages that nobody has read, on read ones, behind the end.

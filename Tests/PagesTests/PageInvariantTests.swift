@@ -51,7 +51,7 @@ import Testing
 
     @Test func brokenAllocationsAreNamed() throws {
         let image = try PageImage(
-            MemoryDisk(), pageBytes: 4096, byteCount: PageImage.smallestBytes, atLeast: PageImage.smallestBytes)
+            MemoryDisk(), pageBytes: 4096)
         func broken(_ change: (inout PageAllocator) -> Void) throws -> String {
             var allocator = PageAllocator(image, try map(), wishing: 4, "a test")
             _ = try allocator.allocate(2)
@@ -97,7 +97,7 @@ import Testing
         try commit.build(batch.effectiveEntries(), header)
         try commit.checkInvariants()
         defer { commit.abandon() }
-        try change(&commit, TreeNode(pages.image.address(commit.next.root.tree.page)))
+        try change(&commit, try node(pages.image, commit.next.root.tree))
         return message { try commit.checkInvariants() }
     }
 
@@ -107,7 +107,11 @@ import Testing
     }
 
     private func leaf(_ commit: TreeCommit, _ root: TreeNode) throws -> TreeNode {
-        TreeNode(commit.image.address(root.reference(try newChild(commit, root)).page))
+        try node(commit.image, root.reference(try newChild(commit, root)))
+    }
+
+    private func node(_ image: PageImage, _ reference: PageRef) throws -> TreeNode {
+        TreeNode(try #require(image.builtBytes(reference.run(image.layout))))
     }
 
     private func store(_ reference: PageRef, _ node: TreeNode, _ index: Int) {

@@ -16,7 +16,7 @@ import Musl
         var options = PageStoreOptions(path: path)
         options.pageBytes = pageBytes
         options.durability = .none
-        options.mapSizeBytes = 64 << 20
+        options.mostFileBytes = 64 << 20
         if sealed { options.encryptionKey = TestStore.key }
         return try PageStore.open(options)
     }

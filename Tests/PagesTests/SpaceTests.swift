@@ -194,7 +194,7 @@ import Testing
                 var options = PageStoreOptions(location: .memory(identifier: nil))
                 options.disk = disk
                 options.pageBytes = pageBytes
-                options.mapSizeBytes = 64 << 20
+                options.mostFileBytes = 64 << 20
                 return try PageStore.open(options)
             }
             var store = try open()

@@ -18,7 +18,7 @@ import Testing
     /// The leaves of the newest version in their order, with their keys.
     private func leaves(_ disk: MemoryDisk) throws -> [(page: PageNumber, keys: [String])] {
         let image = try PageImage(
-            disk, pageBytes: 4096, byteCount: PageImage.smallestBytes, atLeast: PageImage.smallestBytes)
+            disk, pageBytes: 4096)
         let root = try RootSlots.choose(disk, image).root
         var found: [(page: PageNumber, keys: [String])] = []
         func visit(_ reference: PageRef, _ level: Int) throws {

@@ -67,7 +67,7 @@ struct WALFile {
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.disk = disk
         options.readOnly = true
-        options.mapSizeBytes = 4 << 20
+        options.mostFileBytes = 4 << 20
         options.encryptionKey = try CutRun.isSealed(disk) ? TestStore.key : nil
         let store = try PageStore.open(options)
         defer { store.close() }
@@ -166,7 +166,7 @@ struct WALFile {
         let disk = MemoryDisk(file.bytes)
         var options = PageStoreOptions(location: .memory(identifier: nil))
         options.disk = disk
-        options.mapSizeBytes = 4 << 20
+        options.mostFileBytes = 4 << 20
         var bytes = file.bytes
         switch invariant {
         case "J2":

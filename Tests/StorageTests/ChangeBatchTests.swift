@@ -22,7 +22,7 @@ import Testing
             options.faults = faults
             options.rowGroupSize = rowGroupSize
             options.durability = .none
-            options.mapSizeBytes = 256 << 20
+            options.mostFileBytes = 256 << 20
             database = try Database.open(options)
             snapshot = try database.snapshot()
             if let text { _ = try database.reconcile(try SchemaText.parse(text), on: snapshot) }

@@ -31,7 +31,7 @@ import Testing
         options.rowGroupSize = rowGroupSize
         // A flush proves nothing here.
         options.durability = .none
-        options.mapSizeBytes = 256 << 20
+        options.mostFileBytes = 256 << 20
         let faults = FaultInjection()
         options.faults = faults
         let database = try Database.open(options)

@@ -9,7 +9,7 @@ final class IndexTestStore {
     init(_ location: PageStoreOptions.Location = .memory(identifier: nil)) throws {
         var options = PageStoreOptions(location: location)
         options.durability = .none
-        options.mapSizeBytes = 1 << 30
+        options.mostFileBytes = 1 << 30
         store = try PageStore.open(options)
         pages = try store.snapshot()
     }

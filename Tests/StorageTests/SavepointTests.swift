@@ -17,7 +17,7 @@ import Testing
             var options = PageStoreOptions(path: folder.file("store.motte"))
             options.rowGroupSize = rowGroupSize
             options.durability = .none
-            options.mapSizeBytes = 256 << 20
+            options.mostFileBytes = 256 << 20
             let database = try Database.open(options)
             let snapshot = try database.snapshot()
             _ = try database.reconcile(try SchemaText.parse(EverythingModel.text), on: snapshot)

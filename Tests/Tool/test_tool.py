@@ -16,7 +16,7 @@ TOOL = pathlib.Path(__file__).parents[2] / "build" / "tool" / "motte"
 PEOPLE = 'id,name,age,when\n1,Ada,36,2013-01-01T10:00:00Z\n2,"Bob ""B"", jr",NA,2013-01-02T10:00:00Z\n'
 
 
-FOREIGN = re.compile(r"motte_\w|MOTTE_E|Realm\(|isValid|try!|\bsessions?\b|\brealms?\b|mapSizeBytes|\bhandle\b|NULL")
+FOREIGN = re.compile(r"motte_\w|MOTTE_E|Realm\(|isValid|try!|\bsessions?\b|\brealms?\b|mostFileBytes|\bhandle\b|NULL")
 
 
 def motte(*arguments: object, expect: int = 0) -> str:

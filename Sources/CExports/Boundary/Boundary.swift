@@ -1,6 +1,7 @@
 /// Where C enters. `boundary` is the only place where an error becomes a status: it runs a body, keeps the thread's
 /// error and returns the code. Every exported function is one call of it, or cannot fail.
 import CMotte
+import CMotteShim
 import MotteValues
 
 typealias Outcome = motte_status
@@ -17,6 +18,8 @@ extension Outcome {
 
 @inline(__always)
 func boundary(_ body: () throws(DatabaseError) -> Outcome) -> motte_status {
+    motte_shim_enter_call()
+    defer { motte_shim_leave_call() }
     do throws(DatabaseError) {
         return try body()
     } catch {

@@ -68,7 +68,7 @@ private func text(_ code: ErrorCode) -> (name: StaticString, message: StaticStri
     case .unsupportedFormat: ("MOTTE_E_UNSUPPORTED_FORMAT", "The file needs another version of this library.")
     case .inputOutput: ("MOTTE_E_INPUT_OUTPUT", "The system failed to read or write.")
     case .diskFull: ("MOTTE_E_DISK_FULL", "The disk is full.")
-    case .mapFull: ("MOTTE_E_MAP_FULL", "The file has reached the size reserved for it; raise map_size.")
+    case .mapFull: ("MOTTE_E_MAP_FULL", "The file has reached the most it may grow to; raise max_file_size.")
     case .secondCopy: ("MOTTE_E_SECOND_COPY", "Another copy of this library has the file open in this process.")
     case .lockFailed: ("MOTTE_E_LOCK_FAILED", "The file could not be locked.")
     case .wrongKey: ("MOTTE_E_WRONG_KEY", "The encryption key is not the file's, or one of the two is missing.")

@@ -12,7 +12,9 @@ final class ConfigBox: Box {
     var flags: UInt32 = 0
     var schema: Schema?
     var queue: DeliveryQueue?
-    var mapSizeBytes: Int?
+    var mostFileBytes: Int?
+    var memoryBytes: Int?
+    var viewsAreShort = false
     var rowGroupSize: Int?
     var durability = Durability.full
     var schemaVersion: UInt64?
@@ -38,7 +40,9 @@ final class ConfigBox: Box {
         copy.flags = flags
         copy.schema = schema
         copy.queue = queue
-        copy.mapSizeBytes = mapSizeBytes
+        copy.mostFileBytes = mostFileBytes
+        copy.memoryBytes = memoryBytes
+        copy.viewsAreShort = viewsAreShort
         copy.rowGroupSize = rowGroupSize
         copy.durability = durability
         copy.schemaVersion = schemaVersion
@@ -75,7 +79,9 @@ final class ConfigBox: Box {
         options.migration.deletesInsteadOfMigrating = deletesInsteadOfMigrating
         options.isImmutable = isImmutable
         options.encryptionKey = encryptionKey
-        options.mapSizeBytes = mapSizeBytes
+        options.mostFileBytes = mostFileBytes
+        options.memoryBytes = memoryBytes
+        options.viewsAreShort = viewsAreShort
         options.rowGroupSize = rowGroupSize
         steps.apply(to: &options)
         return options
@@ -214,7 +220,7 @@ public func motte_config_set_queue(_ config: OpaquePointer?, _ queue: OpaquePoin
 
 private enum OptionName {
     static let settable = [
-        "map_size", "durability", "row_group_size", "schema_version", "delete_if_migration_needed",
+        "max_file_size", "memory", "short_views", "durability", "row_group_size", "schema_version", "delete_if_migration_needed",
         "max_live_versions", "open_timeout", "seed_path", "lock_directory", "immutable",
         "convert_realm_files",
     ]
@@ -233,7 +239,9 @@ public func motte_config_set_option(
         let name = try requiredName(name, name_size, "the option name")
         let value = try checkedValue(value)
         switch name {
-        case "map_size": config.box.mapSizeBytes = try positive(value, name)
+        case "max_file_size": config.box.mostFileBytes = try positive(value, name)
+        case "memory": config.box.memoryBytes = try positive(value, name, from: Int64(SessionOptions.leastMemory))
+        case "short_views": config.box.viewsAreShort = try flag(value, name)
         case "row_group_size": config.box.rowGroupSize = try positive(value, name)
         case "durability": config.box.durability = try durability(value)
         case "schema_version": config.box.schemaVersion = UInt64(try positive(value, name, from: 0))
@@ -299,7 +307,9 @@ public func motte_config_get_option(
 
 private func option(_ name: String, _ config: ConfigBox) throws(DatabaseError) -> motte_value? {
     switch name {
-    case "map_size": return config.mapSizeBytes.map { ValueView.int(Int64($0)).cValue }
+    case "max_file_size": return config.mostFileBytes.map { ValueView.int(Int64($0)).cValue }
+    case "memory": return config.memoryBytes.map { ValueView.int(Int64($0)).cValue }
+    case "short_views": return ValueView.bool(config.viewsAreShort).cValue
     case "row_group_size": return config.rowGroupSize.map { ValueView.int(Int64($0)).cValue }
     case "durability": return try kept(config.durability.rawValue, config)
     case "schema_version": return config.schemaVersion.map { ValueView.int(Int64(clamping: $0)).cValue }

@@ -1,6 +1,7 @@
 /// What all handles of one realm share. It lives until the last of them is released; closing ends the session, and the
 /// handles stay and answer `.closed`.
 import CMotte
+import CMotteShim
 import MotteLiveObjects
 import MotteNotifications
 import MotteSchemaModel
@@ -71,6 +72,12 @@ class RealmMemberBox: Box {
     /// Why this thread may not use it now; nil if it may.
     @inline(__always)
     final func refusal() -> DatabaseError? { heldSession._withUnsafeGuaranteedRef { $0.refusal() } }
+
+    /// Of a session whose views are short.
+    @inline(__always)
+    final func endViews() {
+        heldSession._withUnsafeGuaranteedRef { $0.releaseMemory() }
+    }
 
     override func check() throws(DatabaseError) { try session.check() }
     override var isFrozen: Bool { session.isFrozen }
@@ -171,9 +178,11 @@ final class CollectionBox: RealmMemberBox {
 }
 
 extension Pinned where Kind: RealmMemberBox {
+    /// Where views end with the next call, they end here, unless this is called back from one that may use them.
     @inline(__always)
     func check() throws(DatabaseError) {
         if let refusal = reference._withUnsafeGuaranteedRef({ $0.refusal() }) { throw refusal }
+        if motte_shim_is_outermost_call() != 0 { reference._withUnsafeGuaranteedRef { $0.endViews() } }
     }
 }
 

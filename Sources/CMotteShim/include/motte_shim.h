@@ -30,6 +30,11 @@ static inline uint64_t motte_shim_serial_for_reading(void) { return motte_shim_u
 
 /* A reference that the calling thread keeps while a part of a program runs, NULL outside of it. */
 extern _Thread_local void *motte_shim_scope_of_thread;
+/* Calls from C that this thread is in, one within another where it is called back. */
+extern _Thread_local uint32_t motte_shim_call_depth;
+static inline void motte_shim_enter_call(void) { motte_shim_call_depth++; }
+static inline void motte_shim_leave_call(void) { motte_shim_call_depth--; }
+static inline int motte_shim_is_outermost_call(void) { return motte_shim_call_depth == 1; }
 static inline void *motte_shim_scope(void) { return motte_shim_scope_of_thread; }
 static inline void motte_shim_set_scope(void *scope) { motte_shim_scope_of_thread = scope; }
 
@@ -108,6 +113,9 @@ uint64_t motte_shim_process_start(int32_t pid);
 /* The same of this process, looked up once. Called holding the open-files lock. */
 uint64_t motte_shim_own_start(void);
 
+/* Bytes of memory that this process can have at most: of the machine, its control group (Linux) and its limits. */
+uint64_t motte_shim_memory_limit(void);
+
 /* The f_type of the file system at `path` (linux/magic.h); 0 when it is not known. */
 uint32_t motte_shim_file_system_type(const char *path);
 
@@ -135,9 +143,29 @@ static inline uint64_t motte_shim_load64(const uint64_t *word) { return __atomic
 static inline void motte_shim_store64(uint64_t *word, uint64_t value) {
     __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
 }
+/* The same, seen by others a little later. */
+static inline void motte_shim_release64(uint64_t *word, uint64_t value) {
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
 static inline int motte_shim_compare_exchange64(uint64_t *word, uint64_t expected, uint64_t desired) {
     return __atomic_compare_exchange_n(word, &expected, desired, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
+
+/* Says in a word of this process that its owner may be lent memory from now on, which costs no more than a store where
+ * the system can make all threads pass a barrier; who takes memory away calls the other first and reads the words
+ * then. Either sees what the other wrote before. */
+extern int motte_shim_has_barrier;
+static inline void motte_shim_open_hold(uint64_t *word) {
+    __atomic_store_n(word, UINT64_MAX, __ATOMIC_RELEASE);
+    if (motte_shim_has_barrier) {
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    } else {
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    }
+}
+void motte_shim_see_holds(void);
+/* Called once before the others. */
+void motte_shim_prepare_holds(void);
 
 /* CRC-32C (Castagnoli) of `count` bytes continuing from `seed` (0 to start). Hardware instruction where present. */
 uint32_t motte_shim_crc32c(uint32_t seed, const void *bytes, size_t count);

@@ -46,6 +46,7 @@ package struct CSVExport {
         header(to: &sink)
         let count = try collection.count()
         for index in 0 ..< count {
+            session.releaseMemory()
             if (index + 1) & 0xFFF == 0 { try progress?(index + 1) }
             guard let object = try collection.object(at: index) else { continue }
             try row(ObjectLink(table: table, key: object.key), to: &sink)

@@ -135,6 +135,7 @@ package struct JSONExport {
             }
             if form == .lines { sink.append("\n") }
             try sink.flushIfFull()
+            openSession?.releaseMemory()
             if (index + 1) & 0xFFF == 0 { try progress?(index + 1) }
         }
         try progress?(count)
@@ -164,6 +165,7 @@ package struct JSONExport {
                     written += 1
                     try sink.flushIfFull()
                 }
+                openSession?.releaseMemory()
                 try progress?(written)
             }
         }

@@ -20,6 +20,8 @@ package final class Session: @unchecked Sendable {
     /// nil once closed, so that a session that somebody still holds does not keep the file open.
     private var openDatabase: Database?
     package let isFrozen: Bool
+    /// What it lends is used until the next call only.
+    package let viewsAreShort: Bool
     /// Set by the layer above; nil until something is observed.
     package var hook: (any SessionHook)?
     /// What ends queries of this session. Every thread may use it.
@@ -100,6 +102,7 @@ package final class Session: @unchecked Sendable {
         var options = options
         options.forgetOpening()
         self.options = options
+        viewsAreShort = options.viewsAreShort
         queryControl = QueryControl(timeoutMilliseconds: options.queryTimeoutMilliseconds)
         openDatabase = database
         counters = database.counters
@@ -358,6 +361,23 @@ package final class Session: @unchecked Sendable {
     func forgetTables() {
         lentTables.update(repeating: nil, count: Self.lentTableCount)
         gate.pointee.close()
+    }
+
+    /// Where memory is wanted for other pages, forgets where values are and lets their memory go. To be called where
+    /// the caller uses nothing that the session has lent, at the beginning of a call or between two objects; does
+    /// nothing in a write, in callbacks, in what is frozen, and where views live until the epoch moves.
+    @inline(__always)
+    package func releaseMemory() {
+        guard let snapshot, snapshot.isMemoryWanted else { return }
+        releaseMemory(of: snapshot)
+    }
+
+    @inline(never)
+    private func releaseMemory(of snapshot: Snapshot) {
+        guard viewsAreShort, write == nil, group == nil, !isFrozen, isAsking == nil, hook?.isDelivering != true
+        else { return }
+        forgetTables()
+        snapshot.releaseMemory()
     }
 
     /// Whether what is read now stays where it is until `forgetTables`.

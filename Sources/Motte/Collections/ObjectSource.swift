@@ -39,9 +39,11 @@ public final class _ObjectSource {
     @usableFromInline final func _next(_ index: Int) -> ObjectBase? {
         guard let type, let epoch, index < keys.count, engine.hasStayed(at: epoch) else { return nil }
         if isFree(&last), let again = last, !again._objectKeeps {
+            engine.releaseMemory()
             again._objectRow = keys[index]
             return again
         }
+        engine.releaseMemory()
         let home = home(of: type)
         let object = session.object(keys[index], at: home, as: type)
         last = home.binding?.isPlain == true ? object : nil

@@ -86,6 +86,8 @@ package enum RealmOpening {
         options.compactOnLaunch = configuration.shouldCompactOnLaunch
         options.seedPath = configuration.seedFilePath?.path
         options.rowGroupSize = configuration.rowGroupSize
+        options.memoryBytes = configuration.memory
+        options.mostFileBytes = configuration.maximumFileSize
         options.lockDirectory = configuration.lockDirectory?.path
         options.openTimeoutMilliseconds = openTimeout(configuration)
         options.maximumLiveVersions = configuration.maximumNumberOfActiveVersions.map { Int(clamping: $0) }

@@ -48,6 +48,9 @@ extension PageStore {
         _ place: FileLocation, _ identity: FileIdentity, _ options: PageStoreOptions,
         _ decide: (Int, Int) throws(DatabaseError) -> Bool, _ batchBytes: Int?, _ progress: PageProgressHandler?
     ) throws(DatabaseError) -> CompactionOutcome? {
+        var options = options
+        // Nobody else reads it, and this reads everything once.
+        options.memoryBytes = PageCopy.memoryBytes
         let pages = try TreePages.openUnshared(place, options)
         pages.beginUse()
         var isOpen = true
@@ -58,9 +61,8 @@ extension PageStore {
         let temporary = try TemporaryFile(.compacting, of: place.path, .replacing(facts))
         var copy = try PageCopy(
             of: try pages.snapshot(), at: place.path, try pages.header, encryptionKey: options.encryptionKey,
-            entries: statistics.entryCount, bytes: statistics.fileBytes,
+            entries: statistics.entryCount,
             batchBytes: batchBytes ?? PageCopy.batchBytes, progress: progress)
-        copy.isAlone = true
         try copy.write(to: temporary, options.faults)
         pages.endUse()
         isOpen = false

@@ -16,8 +16,8 @@ struct CopyCheck {
     /// Read since memory was given back.
     private var readBytes = 0
 
-    /// Bytes of the copy that are kept in memory at once.
-    private static let mostReadBytes = 32 << 20
+    /// After so many it is seen to that memory can be given back.
+    private static let mostReadBytes = 1 << 20
 
     /// Opens the copy, whose header record must be `header`.
     init(
@@ -29,8 +29,8 @@ struct CopyCheck {
         do throws(DatabaseError) {
             var options = PageStoreOptions(path: path)
             options.readOnly = true
+            options.memoryBytes = PageCopy.memoryBytes
             let place = try FileLocation(path, options)
-            options.mapSizeBytes = place.sizeBytes
             options.encryptionKey = encryptionKey
             pages = try TreePages.openUnshared(place, options)
         } catch {
@@ -76,7 +76,6 @@ struct CopyCheck {
             let found = try pages.statistics().entryCount
             guard found == count + 1 else { throw .corrupted("it counts \(found) entries and has \(count + 1)") }
             var check = TreeCheck(snapshot.image, snapshot.root, shown: snapshot.version)
-            check.keepsValues = false
             try check.run(isQuiet: true)
             if let problem = check.problems.first { throw .corrupted(problem.description) }
         } catch {
@@ -84,10 +83,14 @@ struct CopyCheck {
         }
     }
 
-    /// Nobody else reads this image, and nothing that was lent from it is used any more.
+    /// Nothing that was lent is used any more.
     private mutating func giveBackMemory() throws(DatabaseError) {
         readBytes = 0
-        cursor = try snapshot.cursor(at: [UInt8](cursor.key))
+        guard let hold = snapshot.hold, hold.isDue else { return }
+        let key = [UInt8](cursor.key)
+        hold.renew()
+        cursor = try snapshot.makeCursor()
+        guard try cursor.seek(key) else { throw .corrupted("an entry that was read is gone") }
     }
 
     /// Not the source is damaged, but what was to stand in for it.
@@ -97,16 +100,5 @@ struct CopyCheck {
             "the copy of '\(sourcePath)' does not read back as what was copied (\(error.damage)); it was removed and"
                 + " nothing was replaced; run 'motte verify' and look at the disk",
             path: sourcePath, systemError: error.details.systemError)
-    }
-}
-
-extension TreeSnapshot {
-    /// A new cursor at a key that is there, after the memory of all pages was given back: nobody else may be reading
-    /// them, and nothing that was lent from them may be used any more.
-    func cursor(at key: [UInt8]) throws(DatabaseError) -> PageCursor {
-        image.giveBackMemory(of: PageRun(start: 0, count: root.pageCount))
-        let cursor = try makeCursor()
-        guard try cursor.seek(key) else { throw .corrupted("an entry that was read is gone") }
-        return cursor
     }
 }

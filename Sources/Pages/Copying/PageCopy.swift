@@ -36,7 +36,8 @@ package enum CopyEncryption: Sendable {
 struct PageCopy {
     /// Bytes of entries that go to the copy together.
     static let batchBytes = 16 << 20
-    private static let spareMapBytes = 64 << 20
+    /// For pages of a file that nobody else reads.
+    static let memoryBytes = 32 << 20
 
     private let source: PageSnapshot
     private let sourcePath: String
@@ -45,16 +46,13 @@ struct PageCopy {
     private let encryptionKey: [UInt8]?
     /// Entries of the source, as far as it knows.
     private let entryCount: Int
-    private let byteCount: Int
     private let batchBytes: Int
-    /// Nobody else reads the source, so that what was read of it need not stay in memory.
-    var isAlone = false
     private let progress: PageProgressHandler?
 
     /// `header` is that of the source.
     init(
         of source: PageSnapshot, at path: String, _ header: FileHeader, encryptionKey: [UInt8]?, entries: Int,
-        bytes: Int, batchBytes: Int, progress: PageProgressHandler?
+        batchBytes: Int, progress: PageProgressHandler?
     ) throws(DatabaseError) {
         self.source = source
         sourcePath = path
@@ -62,7 +60,6 @@ struct PageCopy {
         self.header.historyEpoch = try .random()
         self.encryptionKey = encryptionKey
         entryCount = entries
-        byteCount = bytes * 2 + PageCopy.spareMapBytes
         self.batchBytes = batchBytes
         self.progress = progress
     }
@@ -77,7 +74,7 @@ struct PageCopy {
 
     private mutating func writeTree(_ temporary: TemporaryFile) throws(DatabaseError) -> Int {
         if !TreeFormat.pageSizes.contains(header.pageBytes) { header.pageBytes = TreeFormat.defaultPageBytes }
-        var tree = try TreeCopy(temporary, header, encryptionKey: encryptionKey, atMost: byteCount)
+        var tree = try TreeCopy(temporary, header, encryptionKey: encryptionKey)
         defer { tree.close() }
         let header = header
         let written = try forEachBatch { batch, isFirst throws(DatabaseError) in
@@ -115,9 +112,11 @@ struct PageCopy {
 
     /// The cursor stays where it is.
     private func giveBackMemory(_ cursor: inout PageCursor) throws(DatabaseError) {
-        guard isAlone, let source = source as? TreeSnapshot else { return }
+        guard let hold = source.hold, hold.isDue else { return }
         let key = [UInt8](cursor.key)
-        cursor = try source.cursor(at: key)
+        hold.renew()
+        cursor = try source.makeCursor()
+        guard try cursor.seek(key) else { throw .corrupted("an entry that was read is gone") }
     }
 
     private static func isCopied(_ key: UnsafeRawBufferPointer) -> Bool {
@@ -174,7 +173,6 @@ extension PageStore {
             .copying, of: path, source.fileIdentity == nil ? .new : .like(source.path))
         var copy = try PageCopy(
             of: snapshot, at: source.path, header, encryptionKey: key, entries: statistics.entryCount,
-            bytes: statistics.fileBytes + ((snapshot as? OverlaySnapshot)?.layerBytes ?? 0),
             batchBytes: batchBytes ?? PageCopy.batchBytes, progress: progress)
         try copy.write(to: temporary, source.faults)
         try temporary.name(path)

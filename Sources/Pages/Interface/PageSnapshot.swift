@@ -1,8 +1,8 @@
 import MotteValues
 
 /// One version of the map, pinned: what it shows never changes, and the bytes it lends stay where they are while it
-/// lives. There is one snapshot per process and version, shared by whoever retains it, usable and releasable from any
-/// thread.
+/// lives, or until its owner renews its hold. Usable and releasable from any thread, as long as its hold is not told
+/// that it may rest or renewed.
 package protocol PageSnapshot: AnyObject, Sendable {
     var version: Version { get }
 
@@ -18,6 +18,15 @@ package protocol PageSnapshot: AnyObject, Sendable {
 
     /// What is wrong with the pages of this version; a store without pages has nothing to say.
     func pageProblems() throws(DatabaseError) -> [PageProblem]
+
+    /// What says which memory is in use by who has this; nil where memory is never given back.
+    var hold: PageHold? { get }
+
+    /// The same version for another user, whose use is kept apart.
+    func sharing() -> PageSnapshot
+
+    /// Whether it has more than may stay in memory at once.
+    var exceedsMemory: Bool { get }
 
     /// What the file was opened in spite of.
     var passedOver: PassedOver? { get }

@@ -15,7 +15,13 @@ package struct PageStatistics: Sendable {
     /// Size of the file; for a database in memory the bytes of keys and values.
     package var fileBytes: Int
     /// The most the file can grow to while it is open.
-    package var mapSizeBytes: Int
+    package var mostFileBytes: Int
+    /// Bytes of pages in this process's memory, the most there were since the file was opened, what they may take, and
+    /// how many users may hold some; 0 for a database in memory.
+    package var memoryBytes = 0
+    package var mostMemoryBytes = 0
+    package var memoryBudgetBytes = 0
+    package var holdCount = 0
     package var waitingWriterCount: Int
     /// Bytes, writes and flushes of this process's commits since it opened the file; 0 where that is not counted.
     package var writtenBytes = 0

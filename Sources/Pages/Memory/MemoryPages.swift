@@ -107,7 +107,7 @@ final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
         let tree = base.tree
         return PageStatistics(
             version: base.version, entryCount: tree.entryCount, pageBytes: 0, pageCount: 0, branchPageCount: 0,
-            leafPageCount: 0, overflowPageCount: 0, treeDepth: 0, fileBytes: tree.byteCount, mapSizeBytes: Int.max,
+            leafPageCount: 0, overflowPageCount: 0, treeDepth: 0, fileBytes: tree.byteCount, mostFileBytes: Int.max,
             waitingWriterCount: waitingWriterCount)
     }
 }

@@ -19,6 +19,9 @@ final class MemorySnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: 
     func makeCursor() throws(DatabaseError) -> PageCursor { MemoryCursor(self) }
 
     func pageProblems() -> [PageProblem] { [] }
+    var hold: PageHold? { nil }
+    func sharing() -> PageSnapshot { self }
+    var exceedsMemory: Bool { false }
     var passedOver: PassedOver? { nil }
 }
 

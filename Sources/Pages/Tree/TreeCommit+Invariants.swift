@@ -76,7 +76,8 @@ struct BuiltTree {
         _ reference: PageRef, _ level: Int, _ low: UnsafeRawBufferPointer?, _ high: UnsafeRawBufferPointer?
     ) throws(DatabaseError) {
         guard try claim(reference) else { return }
-        let node = TreeNode(image.address(reference.page))
+        guard let base = image.builtBytes(reference.run(image.layout)) else { throw PageImage.damaged(reference) }
+        let node = TreeNode(base)
         try Invariant.require(
             image.isThere(reference, level: level) && node.level == level
                 && node.page == UInt64(reference.page.rawValue) && node.birth == version

@@ -206,7 +206,7 @@ struct TreeCommit {
             base.storeBytes(of: count.littleEndian, toByteOffset: PageRef.encodedCount, as: UInt32.self)
         }
         content += next.root.log + record.bytes
-        let reference = seal(content, page, image.layout.pageCount(bytes))
+        let reference = try seal(content, page, image.layout.pageCount(bytes))
         next.root.logPage = reference
         next.root.logPageBytes = next.root.logPageBytes + content.count
         next.root.log = []
@@ -229,15 +229,15 @@ struct TreeCommit {
         for dead in dead { map.die(dead.run, birth: dead.birth, death: version) }
         var content = [UInt8](repeating: 0, count: bound)
         content.withUnsafeMutableBytes { SpaceLog.encodeCheckpoint(map, $0) }
-        next.root.checkpoint = seal(content, page, count)
+        next.root.checkpoint = try seal(content, page, count)
         next.root.logPage = .none
         next.root.logPageBytes = 0
         next.root.log = []
         next.logPages = []
     }
 
-    private func seal(_ content: [UInt8], _ page: PageNumber, _ count: PageCount) -> PageRef {
-        let target = UnsafeMutableRawBufferPointer(start: image.address(page), count: image.byteCount(of: count))
+    private func seal(_ content: [UInt8], _ page: PageNumber, _ count: PageCount) throws(DatabaseError) -> PageRef {
+        let target = try image.space(PageRun(start: page, count: count))
         target.initializeMemory(as: UInt8.self, repeating: 0)
         target.copyBytes(from: content)
         // All of its pages belong to it, also those that stayed empty.

@@ -14,8 +14,11 @@ extension TreePages {
             pageCount: root.pageCount.rawValue,
             branchPageCount: root.branchPageCount.rawValue, leafPageCount: root.leafPageCount.rawValue,
             overflowPageCount: root.extentPageCount.rawValue, treeDepth: root.tree.isNone ? 0 : root.level + 1,
-            fileBytes: try disk.byteCount(), mapSizeBytes: image.byteCount(of: image.pageLimit),
+            fileBytes: try disk.byteCount(), mostFileBytes: image.byteCount(of: image.pageLimit),
             waitingWriterCount: waitingWriterCount)
+        (
+            statistics.memoryBytes, statistics.mostMemoryBytes, statistics.memoryBudgetBytes, statistics.holdCount
+        ) = image.memory
         (statistics.writtenBytes, statistics.writeCallCount, statistics.flushCount) = written.withLock { $0 }
         return statistics
     }

@@ -117,8 +117,10 @@ extension TreePages {
             let cipher = try head.cipher(options.encryptionKey, disk.path)
             let size = try disk.byteCount()
             let image = try PageImage(
-                disk, pageBytes: head.pageBytes, cipher, byteCount: try options.chosenMapSize(),
-                atLeast: size)
+                disk, pageBytes: head.pageBytes, cipher, memoryBytes: try options.chosenMemory(),
+                limit: options.mostFileBytes.map { max($0, size) })
+            let hold = PageHold(image)
+            defer { withExtendedLifetime(hold) {} }
             let isOpenElsewhere = sidecar?.isFileOpenElsewhere() ?? false
             let announced = isOpenElsewhere ? sidecar?.makeSignal() : nil
             let (newest, passedOver, header) = try newestVersionAndHeader(disk, image, announced)
@@ -213,8 +215,7 @@ extension TreePages {
         let cipher: PageCipher? =
             if let key = options.encryptionKey { try PageCipher.new(key) } else { nil }
         let image = try PageImage(
-            disk, pageBytes: options.pageBytes, cipher, byteCount: PageImage.smallestBytes,
-            atLeast: PageImage.smallestBytes)
+            disk, pageBytes: options.pageBytes, cipher)
         var batch = PageBatch()
         batch.put(FileHeader.key, header.encoded())
         let allocator = PageAllocator(image, SpaceMap(pageCount: TreeFormat.leastPages), wishing: 1, disk.path)

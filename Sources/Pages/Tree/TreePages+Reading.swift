@@ -19,7 +19,9 @@ extension TreePages {
 
     func snapshot() throws(DatabaseError) -> PageSnapshot { try treeSnapshot() }
 
-    func treeSnapshot() throws(DatabaseError) -> TreeSnapshot {
+    func treeSnapshot() throws(DatabaseError) -> TreeSnapshot { TreeSnapshot(try pinnedVersion()) }
+
+    private func pinnedVersion() throws(DatabaseError) -> PinnedVersion {
         try checkProcess()
         return try shown.withLock { shown throws(DatabaseError) in
             while true {
@@ -36,7 +38,7 @@ extension TreePages {
                     pins.release(pin)
                     continue
                 }
-                let snapshot = TreeSnapshot(known, pin, self)
+                let snapshot = PinnedVersion(known, pin, self)
                 beginUse()
                 shown.current = snapshot
                 return snapshot
@@ -53,7 +55,9 @@ extension TreePages {
 
     /// Looks into the file when another process has published something newer.
     private func refresh(_ shown: inout Shown) throws(DatabaseError) {
-        guard sidecar != nil else { return }
+        guard sidecar != nil, shown.known.version < signal.published else { return }
+        let hold = PageHold(image)
+        defer { withExtendedLifetime(hold) {} }
         for _ in 0 ..< 10_000 {
             let published = signal.published
             if shown.known.version >= published { return }
@@ -75,8 +79,8 @@ extension TreePages {
         guard root.pageCount <= image.pageLimit else {
             throw DatabaseError(
                 .mapFull,
-                "'\(path)' has grown beyond the address space reserved for it here; open it with a larger"
-                    + " 'map_size' (or MOTTE_MAP_SIZE) in every process", path: path)
+                "'\(path)' has grown beyond what it may grow to here; open it with a larger 'max_file_size' in every"
+                    + " process", path: path)
         }
     }
 
@@ -85,6 +89,8 @@ extension TreePages {
         try shown.withLock { shown throws(DatabaseError) in
             guard sidecar != nil else { return shown.known.version }
             try refresh(&shown)
+            let hold = PageHold(image)
+            defer { withExtendedLifetime(hold) {} }
             slotVersions = try RootSlots.versions(disk, image)
             if !isPoisoned, slotVersions.max() != shown.known.root.version {
                 let slots = try RootSlots.read(disk, image)

@@ -40,8 +40,8 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     struct Shown {
         /// The newest version that may be shown.
         var known: TreeVersion
-        /// The snapshot that was made last, which may be of an older one.
-        weak var current: TreeSnapshot?
+        /// The version that was pinned last, which may be an older one.
+        weak var current: PinnedVersion?
         var hasWarned = false
     }
 

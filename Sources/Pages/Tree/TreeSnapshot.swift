@@ -1,15 +1,15 @@
 /// A version of the tree: a root, what its WAL changes in it, and the pin that keeps what it reaches from being
-/// overwritten. Reading takes no lock: nodes never change, and the image says with one load whether a page is there.
+/// overwritten. Reading takes no lock: nodes never change, and the image says with a few loads whether a page is there.
 import MotteValues
 
-final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: never changes
+/// What all snapshots of a version in this process share.
+final class PinnedVersion: @unchecked Sendable {  // @unchecked: never changes
     let version: Version
     let pages: TreePages
     let root: RootSlot
     /// Copies of what the WAL says, above the tree.
     let changes: MemoryTree
-    private let filter: KeyFilter
-    let image: PageImage
+    fileprivate let filter: KeyFilter
     private let pin: PagePins.Pin
 
     /// Takes over the pin and a user count of `pages`.
@@ -19,7 +19,6 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
         changes = version.wal.changes
         filter = version.wal.filter
         self.pin = pin
-        image = pages.image
         self.version = version.version
     }
 
@@ -29,6 +28,33 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
         pages.pins.release(pin)
         pages.endUse()
     }
+}
+
+/// One user's view of a version; what it lends is held for that user.
+final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: never changes
+    let version: Version
+    let pages: TreePages
+    let root: RootSlot
+    let changes: MemoryTree
+    private let filter: KeyFilter
+    let image: PageImage
+    private let pinned: PinnedVersion
+    private let ownHold: PageHold
+
+    init(_ pinned: PinnedVersion) {
+        self.pinned = pinned
+        pages = pinned.pages
+        root = pinned.root
+        changes = pinned.changes
+        filter = pinned.filter
+        image = pinned.pages.image
+        version = pinned.version
+        ownHold = PageHold(pinned.pages.image)
+    }
+
+    var hold: PageHold? { ownHold }
+    func sharing() -> PageSnapshot { TreeSnapshot(pinned) }
+    var exceedsMemory: Bool { image.exceedsMemory(root.pageCount) }
 
     func get(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes? {
         try pages.checkProcess()
@@ -36,7 +62,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
         if changes.entryCount > 0, filter.mayHave(key), let entry = changes.entry(for: key) {
             return entry.isDeletion ? nil : PageBytes(bytes: entry.value, isStable: false)
         }
-        return try valueInTree(key)
+        return try ownHold.lend { () throws(DatabaseError) in try valueInTree(key) }
     }
 
     private func valueInTree(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes? {
@@ -113,7 +139,10 @@ final class TreeCursor: PageCursorEntry, PageCursor {
     init(_ snapshot: TreeSnapshot) {
         self.snapshot = snapshot
         image = snapshot.image
+        snapshot.hold?.begin()
     }
+
+    deinit { snapshot.hold?.end() }
 
     func seek(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
         guard var target = try descend(to: key), let last = target.indices.last else { return false }

@@ -14,6 +14,8 @@ struct TreeState {
 
     init(reading root: RootSlot, _ image: PageImage) throws(DatabaseError) {
         self.root = root
+        let hold = PageHold(image)
+        defer { withExtendedLifetime(hold) {} }
         // The first version of a file has one page.
         map = SpaceMap(pageCount: TreeFormat.leastPages + 1)
         logPages = []

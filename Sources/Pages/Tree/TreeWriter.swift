@@ -33,6 +33,8 @@ struct TreeWriter {
     }
 
     private let image: PageImage
+    /// Of the old nodes that entries on their way lie in.
+    private let hold: PageHold
     private let version: Version
     private let pageBytes: Int
     private let layout: PageLayout
@@ -53,6 +55,7 @@ struct TreeWriter {
 
     init(_ image: PageImage, _ allocator: PageAllocator, version: Version) {
         self.image = image
+        hold = PageHold(image)
         self.allocator = allocator
         self.version = version
         pageBytes = image.pageBytes
@@ -274,7 +277,7 @@ struct TreeWriter {
     ) throws(DatabaseError) -> PageRef {
         let count = layout.pageCount(value.count)
         let page = try allocate(count, apart: stays)
-        let reference = fillExtent(page, value)
+        let reference = try fillExtent(page, value)
         try early.add(reference.run(layout), in: image)
         return reference
     }
@@ -292,9 +295,8 @@ struct TreeWriter {
     /// What is built and not in the file yet.
     var unwrittenRuns: [PageRun] { early.unwritten(of: allocator.sortedRuns) }
 
-    func fillExtent(_ page: PageNumber, _ value: UnsafeRawBufferPointer) -> PageRef {
-        let count = layout.pageCount(value.count)
-        let target = UnsafeMutableRawBufferPointer(start: image.address(page), count: image.byteCount(of: count))
+    func fillExtent(_ page: PageNumber, _ value: UnsafeRawBufferPointer) throws(DatabaseError) -> PageRef {
+        let target = try image.space(PageRun(start: page, count: layout.pageCount(value.count)))
         target.copyMemory(from: value)
         // Nothing of what was there before goes into the file.
         UnsafeMutableRawBufferPointer(rebasing: target[value.count...]).initializeMemory(as: UInt8.self, repeating: 0)
@@ -400,8 +402,9 @@ struct TreeWriter {
     /// Writes one node with entries from the head of the row, until it has `target` bytes or is full.
     private mutating func emit(_ level: Int, _ end: Int, upTo target: Int) throws(DatabaseError) {
         let page = try allocate(1)
-        let base = image.address(page)
-        UnsafeMutableRawBufferPointer(start: base, count: pageBytes).initializeMemory(as: UInt8.self, repeating: 0)
+        let space = try image.space(PageRun(start: page, count: 1))
+        space.initializeMemory(as: UInt8.self, repeating: 0)
+        guard let base = space.baseAddress else { return }
         let head = rows[level].head
         var index = head
         var top = layout.nodeBytes
@@ -431,12 +434,12 @@ struct TreeWriter {
             rows[level].items.removeSubrange(..<rows[level].head)
             rows[level].head = 0
         }
-        try addParent(reference, level + 1)
+        try addParent(reference, TreeNode(base), level + 1)
     }
 
-    private mutating func addParent(_ reference: PageRef, _ level: Int) throws(DatabaseError) {
+    private mutating func addParent(_ reference: PageRef, _ node: TreeNode, _ level: Int) throws(DatabaseError) {
         if rows.count <= level { rows.append(Row()) }
-        let key = TreeNode(image.address(reference.page)).key(0)
+        let key = node.key(0)
         guard let start = key.baseAddress else { return }
         add(TreeItem(start, key.count, reference), level, isNew: true)
         try emitFull(level)

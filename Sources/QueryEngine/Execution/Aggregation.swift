@@ -46,6 +46,8 @@ final class Aggregation {
         cursor = try reader.cursor(column)
     }
 
+    var keepsNumbersOnly: Bool { type != .mixed && type != .decimal }
+
     func add(_ rows: RowGroupRows, _ words: UnsafePointer<UInt64>) throws(DatabaseError) {
         let chunk = try cursor.chunk(rows.index).pointee
         let selected = Selection.count(words, rows: rows.rowCount)

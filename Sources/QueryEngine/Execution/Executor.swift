@@ -152,14 +152,24 @@ package final class Executor {
             return min(limit, access.count)
         }
         var count = 0
-        try run(plan).forEachRowGroup { rows, words in
-            count += Selection.count(words, rows: rows.rowCount)
-            return count < limit
+        let run = try run(plan)
+        try keepingNothing { () throws(DatabaseError) in
+            try run.forEachRowGroup { rows, words in
+                count += Selection.count(words, rows: rows.rowCount)
+                return count < limit
+            }
         }
         return min(limit, count)
     }
 
     package func first() throws(DatabaseError) -> Int64? { try keys(atMost: 1).first }
+
+    /// Around a pass over row groups that keeps keys and numbers, and nothing that rows lend.
+    private func keepingNothing(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
+        context.keepsNothing = true
+        defer { context.keepsNothing = false }
+        try body()
+    }
 
     func run(_ plan: Plan) throws(DatabaseError) -> SelectionRun {
         try SelectionRun(
@@ -173,9 +183,12 @@ package final class Executor {
         var keys: [Int64] = []
         let start = measured == nil ? 0 : MonotonicClock.nanoseconds
         defer { measured?.noteSelection(since: start) }
-        try run(try plan()).forEachRowGroup { rows, words in
-            Selection.appendKeys(words, rows: rows.rowCount, first: rows.firstKey, to: &keys)
-            return keys.count < most
+        let run = try run(try plan())
+        try keepingNothing { () throws(DatabaseError) in
+            try run.forEachRowGroup { rows, words in
+                Selection.appendKeys(words, rows: rows.rowCount, first: rows.firstKey, to: &keys)
+                return keys.count < most
+            }
         }
         if keys.count > most { keys.removeLast(keys.count - most) }
         return keys
@@ -253,10 +266,15 @@ package final class Executor {
         let onlySorts = query.steps.allSatisfy { if case .sort = $0 { true } else { false } }
         if !onlySorts { return try aggregation.overKeys(try keys()) }
         if let extreme = try extremeAlongIndex(function, column) { return extreme }
-        try run(try plan()).forEachRowGroup { rows, words throws(DatabaseError) in
-            try aggregation.add(rows, words)
-            return true
+        let run = try run(try plan())
+        let add = { () throws(DatabaseError) in
+            try run.forEachRowGroup { rows, words throws(DatabaseError) in
+                try aggregation.add(rows, words)
+                return true
+            }
         }
+        // Of other types the lowest and highest values are kept where they lie.
+        if aggregation.keepsNumbersOnly { try keepingNothing(add) } else { try add() }
         return try aggregation.result()
     }
 

@@ -95,6 +95,10 @@ final class KeySelection {
 
     func complete() throws(DatabaseError) {
         guard !isComplete else { return }
+        try context.within { () throws(DatabaseError) in try completeNow() }
+    }
+
+    private func completeNow() throws(DatabaseError) {
         let start = measured == nil ? 0 : MonotonicClock.nanoseconds
         defer { measured?.note(nanoseconds: MonotonicClock.nanoseconds &- start) }
         if let access = try IndexChoice.choose(predicate, try context.source.table(table), context.source) {

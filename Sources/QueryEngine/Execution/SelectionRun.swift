@@ -95,11 +95,14 @@ struct SelectionRun {
         _ rows: RowGroupRows, _ body: (RowGroupRows, UnsafePointer<UInt64>) throws(DatabaseError) -> Bool
     ) throws(DatabaseError) -> Bool {
         try context.watch?.check()
+        try context.releaseMemory()
         measured?.note(rows: Selection.count(candidates.words, rows: rows.rowCount), nanoseconds: 0)
-        guard let filter else { return try body(rows, candidates.words) }
+        guard let filter else { return try context.within { () throws(DatabaseError) in try body(rows, candidates.words) } }
         context.noteEvaluated(Selection.count(candidates.words, rows: rows.rowCount))
-        try filter.select(rows, candidates.words, into: found.words)
+        try context.within { () throws(DatabaseError) in
+            try filter.select(rows, candidates.words, into: found.words)
+        }
         Selection.formAnd(found.words, candidates.words, rows: rows.rowCount)
-        return try body(rows, found.words)
+        return try context.within { () throws(DatabaseError) in try body(rows, found.words) }
     }
 }

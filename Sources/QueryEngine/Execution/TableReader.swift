@@ -12,7 +12,7 @@ struct RowGroupRows {
 }
 
 final class TableReader {
-    let view: TableView
+    var view: TableView
     let rowGroupCount: Int
     let nextKey: Int64
     /// No row group has more.
@@ -53,6 +53,9 @@ final class TableReader {
         }
         return RowGroupRows(index: rowGroup, firstKey: rows.firstKey, rowCount: rows.rowCount)
     }
+
+    /// They are looked up again when they are asked for.
+    func forgetChunks() { for cursor in columns.values { cursor.forgetChunks() } }
 
     func cursor(_ column: ColumnKey) throws(DatabaseError) -> ColumnCursor {
         let slot = try view.layout.slot(column)
@@ -112,6 +115,8 @@ final class ColumnCursor {
         }
         return reader.place(key)
     }
+
+    func forgetChunks() { isLoaded.update(repeating: false, count: max(1, reader.rowGroupCount)) }
 
     private func load(_ rowGroup: Int) throws(DatabaseError) {
         try reader.watch?.check()

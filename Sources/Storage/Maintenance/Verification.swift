@@ -173,6 +173,8 @@ struct VerificationWalk {
             let name = "\(table.name).\(column.name)"
             var entries = RowEntries(column)
             for rowGroup in 0 ..< view.rowGroupCount {
+                // What was found of the ones before is not used again.
+                if source.isMemoryWanted { source.releaseMemory() }
                 if rowGroup & 0xFF == 0xFF {
                     tell(done + rowGroup * Self.partsOfAStep / view.rowGroupCount)
                     guard stopped == nil else { return }

@@ -333,6 +333,13 @@ final class TableDirectory {
         }
     }
 
+    /// Nothing of what was found is used any more.
+    func forgetPlaces() {
+        openGroup = nil
+        lastList = nil
+        forgetChunks()
+    }
+
     private func forgetChunks() {
         for slot in columns.indices {
             if !columns[slot].isEmpty { columns[slot].removeAll() }

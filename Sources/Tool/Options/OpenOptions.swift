@@ -18,9 +18,18 @@ struct OpenOptions: ParsableArguments {
             valueName: "seconds"))
     var openTimeout: Double?
 
+    @Option(
+        help: ArgumentHelp(
+            "Memory for what is read of the file: bytes, or 64M, or 2G; an eighth of the machine's without this.",
+            valueName: "bytes"))
+    var memory: String?
+
     static let longestTimeout = 1e9
 
     func validate() throws {
+        if let memory, SessionOptions.memoryBytes(memory) == nil {
+            throw ValidationError("--memory is a number of bytes from \(SessionOptions.leastMemory) on, or 64M, or 2G")
+        }
         guard let openTimeout else { return }
         guard openTimeout >= 0, openTimeout <= OpenOptions.longestTimeout else {
             throw ValidationError("--open-timeout is a number of seconds from 0 on")
@@ -36,6 +45,7 @@ struct OpenOptions: ParsableArguments {
     func apply(to options: inout SessionOptions) throws {
         options.encryptionKey = try key.bytes()
         options.lockDirectory = lockDirectory
+        options.memoryBytes = memory.flatMap { SessionOptions.memoryBytes($0) }
         if let openTimeout { options.openTimeoutMilliseconds = Int64((openTimeout * 1_000).rounded(.up)) }
     }
 }

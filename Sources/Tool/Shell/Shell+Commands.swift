@@ -95,6 +95,7 @@ extension Shell {
         var all = [name, file] + arguments
         if let key = opening.key.path { all += ["--key-file", key] }
         if let directory = opening.lockDirectory { all += ["--lock-directory", directory] }
+        if let memory = opening.memory { all += ["--memory", memory] }
         if let timeout = opening.openTimeout { all += ["--open-timeout", "\(timeout)"] }
         do {
             var command = try MotteCommand.parseAsRoot(all)

@@ -87,12 +87,12 @@ static void configs(void) {
     MUST(motte_config_new(&config));
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_realm_open(config, &realm));
     CHECK(realm == NULL);
-    STATUS(MOTTE_NULL, motte_config_get_option(config, MOTTE_LIT("map_size"), &found));
-    STATUS(MOTTE_OK, motte_config_set_option(config, MOTTE_LIT("map_size"), &value));
-    STATUS(MOTTE_OK, motte_config_get_option(config, MOTTE_LIT("map_size"), &found));
+    STATUS(MOTTE_NULL, motte_config_get_option(config, MOTTE_LIT("max_file_size"), &found));
+    STATUS(MOTTE_OK, motte_config_set_option(config, MOTTE_LIT("max_file_size"), &value));
+    STATUS(MOTTE_OK, motte_config_get_option(config, MOTTE_LIT("max_file_size"), &found));
     CHECK(found.type == MOTTE_TYPE_INT && found.as.integer == 1 << 28);
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_config_set_option(config, MOTTE_LIT("colour"), &value));
-    CHECK(strstr(check_error().message, "map_size") != NULL);
+    CHECK(strstr(check_error().message, "max_file_size") != NULL);
     STATUS(MOTTE_E_WRONG_TYPE, motte_config_set_option(config, MOTTE_LIT("durability"), &value));
     value = motte_string("none");
     STATUS(MOTTE_OK, motte_config_set_option(config, MOTTE_LIT("durability"), &value));

@@ -53,7 +53,7 @@ GOOD = {
     ("motte_changes_batch_inverse", "bytes"): NO_CHANGES, ("motte_changes_batch_inverse", "size"): "88",
     ("motte_changes_batch_apply", "bytes"): BATCH, ("motte_changes_batch_apply", "size"): "88",
     ("motte_check_abi", "abi_version"): "MOTTE_ABI_VERSION", ("motte_check_abi", "abi_layout"): "MOTTE_ABI_LAYOUT",
-    ("motte_schema_add_class", "name"): '"Another"', ("motte_config_set_option", "name"): '"map_size"',
+    ("motte_schema_add_class", "name"): '"Another"', ("motte_config_set_option", "name"): '"max_file_size"',
     ("motte_schema_add_index", "props"): '"n, name desc"',
     ("motte_config_get_option", "name"): '"durability"', ("motte_config_set_option", "value"): "&f->map_size",
     ("motte_schema_parse", "text"): '"A { a: int }"', ("motte_coll_aggregate", "op"): "MOTTE_AGGREGATE_SUM",

@@ -513,7 +513,7 @@ static void a_full_map(const char *folder) {
     MUST(motte_schema_parse("A { data: data }", MOTTE_NTS, &schema));
     MUST(motte_config_set_path(config, path, MOTTE_NTS));
     MUST(motte_config_set_schema(config, schema, 0));
-    MUST(motte_config_set_option(config, "map_size", MOTTE_NTS, &most));
+    MUST(motte_config_set_option(config, "max_file_size", MOTTE_NTS, &most));
     MUST(motte_realm_open(config, &realm));
     MUST(motte_class_find(realm, "A", 1, &cls));
     MUST(motte_prop_find(realm, cls, "data", 4, &data));

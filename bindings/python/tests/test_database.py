@@ -132,7 +132,7 @@ def test_unknown_options_are_refused(opened: Opener) -> None:
     with pytest.raises(errors.Error):
         opened(durability="perhaps")
     with pytest.raises(errors.WrongTypeError):
-        opened(map_size="much")
+        opened(max_file_size="much")
 
 
 # ------------------------------------------------------------------------------------------------ schema

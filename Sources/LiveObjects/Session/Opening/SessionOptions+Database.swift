@@ -14,7 +14,8 @@ extension SessionOptions {
         options.durability = durability
         options.lockDirectory = lockDirectory
         options.immutable = isImmutable
-        options.mapSizeBytes = mapSizeBytes
+        options.mostFileBytes = mostFileBytes
+        options.memoryBytes = memoryBytes
         options.rowGroupSize = rowGroupSize
         options.openTimeoutMilliseconds = openTimeoutMilliseconds
         return options

@@ -34,8 +34,16 @@ package struct SessionOptions: Sendable {
     package var isImmutable = false
     /// For the files that processes share, where the file's own directory cannot be written.
     package var lockDirectory: String?
-    /// Address space to reserve, the most a file can grow to.
-    package var mapSizeBytes: Int?
+    /// The most bytes a file may grow to.
+    package var mostFileBytes: Int?
+    /// Bytes that pages of the file may take in memory; who opens it first says it for the process. nil: a share of
+    /// what there is.
+    package var memoryBytes: Int?
+    package static let leastMemory = DatabaseOptions.leastMemory
+    /// A number of bytes as people write it; nil if it is none, or too small.
+    package static func memoryBytes(_ text: String) -> Int? { DatabaseOptions.memoryBytes(text) }
+    /// Nobody uses what the session lends longer than until the next call, so that its memory can be given back then.
+    package var viewsAreShort = true
     /// Beginning a write fails while more versions than this are pinned. nil: any number may be.
     package var maximumLiveVersions: Int?
     /// How long opening waits for others: for who opens, compacts or deletes the file, and for a writer where the

@@ -8,15 +8,27 @@ extension PageImage {
 
     /// Pages of a commit; runs ascend.
     func write(_ runs: [PageRun]) throws(DatabaseError) {
-        guard let cipher else {
-            for run in runs {
-                let bytes = UnsafeRawBufferPointer(start: address(run.start), count: byteCount(of: run.count))
-                try disk.write(bytes, at: offset(of: run.start))
-            }
-            return
+        if let cipher {
+            defer { built.removeAll() }
+            try writeSealed(built.sorted { $0.page < $1.page }, cipher)
+        } else {
+            for run in runs { try writePlain(run) }
         }
-        defer { built.removeAll() }
-        try writeSealed(built.sorted { $0.page < $1.page }, cipher)
+        endWriting(runs)
+    }
+
+    private func writePlain(_ run: PageRun) throws(DatabaseError) {
+        var rest = run
+        while rest.count > 0 {
+            guard let piece = builtPiece(rest) else { throw PageImage.isNotBuilt(rest.start) }
+            let bytes = UnsafeRawBufferPointer(start: piece.start, count: byteCount(of: piece.run.count))
+            try disk.write(bytes, at: offset(of: piece.run.start))
+            rest = PageRun(start: piece.run.end, count: rest.end - piece.run.end)
+        }
+    }
+
+    private static func isNotBuilt(_ page: PageNumber) -> DatabaseError {
+        DatabaseError(.internal, "page \(page) was to be written and is not in memory")
     }
 
     /// Extents of a commit under way, which nobody reads yet.
@@ -46,8 +58,9 @@ extension PageImage {
             if random.isEmpty {
                 random = try PageCipher.drawRandom(min(PageImage.unitsPerDraw, units.count - index))[...]
             }
+            guard let address = builtBytes(unit.run(layout)) else { throw PageImage.isNotBuilt(unit.page) }
             try cipher.seal(
-                .of(unit), address(unit.page), count: count, to: base + waiting,
+                .of(unit), address, count: count, to: base + waiting,
                 random: random.prefix(PageCipher.randomBytes))
             random = random.dropFirst(PageCipher.randomBytes)
             waiting += count

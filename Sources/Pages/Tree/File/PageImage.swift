@@ -1,39 +1,34 @@
-/// The file's pages in this process's memory: page p is at `base + p * pageBytes` for as long as the file is open,
-/// filled in when first asked for. A page is read and checked once per (page, version); after that reading it costs one
-/// atomic load. Because the memory is ours and not a map of the file, a file that is cut short or overwritten under us
-/// is an error of `read` and never a signal, what was checked stays checked, and new pages are built where they stay.
+/// The file's pages in this process's memory, filled in when first asked for. A page is read and checked when it comes;
+/// from then on reading it costs a few loads, for as long as its memory is not wanted for others (`PageFrames`).
+/// Because the memory is ours and not a map of the file, a file that is cut short or overwritten under us is an error of
+/// `read` and never a signal, what was checked stays checked, and new pages are built where they stay.
 ///
-/// The state word of a page: 0 nothing is there, 1 the writer of this process is building, 2 read but not yet checked
-/// (and not yet decrypted), 3 the rest of a value, else the identity of the reference it was checked against. A page is
-/// only read again, or built upon, when no pinned version reaches what it held; so bytes lent from it never change
-/// under a snapshot.
+/// A page is only read again, or built upon, when no pinned version reaches what it held, or when no hold can have a
+/// pointer into it; so bytes lent from it never change under whoever has them. All that is lent, is lent to a
+/// `PageHold`.
 ///
 /// Measured against a shared map of the file (80 MB of chunks, warm): the first scan of a process takes longer, later
 /// scans and gets are equal; see docs/RELIABILITY.md. The price is memory: pages touched are copies of the file's.
 import CMotteShim
 import MotteValues
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; pages follow the rule above
-    let base: UnsafeMutableRawPointer
     let pageBytes: Int
     let layout: PageLayout
     /// nil: a plain file.
     let cipher: PageCipher?
-    /// Pages the reservation has room for.
+    /// Pages the file can grow to.
     let pageLimit: PageCount
-    private let states: UnsafeMutablePointer<UInt64>
+    let regions: PageRegions
     private let pageShift: Int
     let disk: any Disk
     /// What a writer has built and not yet written, where it has to be sealed one by one.
     var built: [PageRef] = []
-    /// What reading goes on from. Serialises reading pages and the start of building them.
+    private let clockWord: UnsafeMutablePointer<UInt64>
+
+    /// What reading goes on from. Serialises reading pages, the start of building them and taking their memory.
     private struct Reading {
+        var frames: PageFrames
         /// Where the last read ended: reading on from there is worth reading ahead.
         var lastEnd: PageNumber = 0
         var ahead = PageImage.leastReadAhead
@@ -41,58 +36,40 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         var largePagesEnd: PageNumber = 0
     }
 
-    private let reading = Locked(Reading())
+    private let reading: Locked<Reading>
 
-    private static let empty: UInt64 = 0
-    private static let building: UInt64 = 1
-    private static let unchecked: UInt64 = 2
-    private static let continued: UInt64 = 3
     private static let leastReadAhead: PageCount = 4
     private static let mostReadAhead: PageCount = 64
-    static let smallestBytes = 1 << 20
     private static let smallPagesBytes = 8 << 20
     private static let manyPages: PageCount = 256
 
-    /// Halves the reservation until the machine grants it.
+    /// `memoryBytes` is what pages may take; `limit` bytes are the most the file may grow to, nil: what the format allows.
     init(
-        _ disk: any Disk, pageBytes: Int, _ cipher: PageCipher? = nil, byteCount wanted: Int, atLeast least: Int
+        _ disk: any Disk, pageBytes: Int, _ cipher: PageCipher? = nil, memoryBytes: Int = .max, limit: Int? = nil
     ) throws(DatabaseError) {
         self.disk = disk
         self.pageBytes = pageBytes
         self.cipher = cipher
         layout = PageLayout(pageBytes: pageBytes, isSealed: cipher != nil)
         pageShift = pageBytes.trailingZeroBitCount
-        var size = max(wanted, least, pageBytes * 16) / pageBytes * pageBytes
-        while true {
-            if let pages = PageImage.reserve(size) {
-                if let words = PageImage.reserve(size / pageBytes * 8) {
-                    base = pages
-                    states = words.assumingMemoryBound(to: UInt64.self)
-                    pageLimit = PageCount(in: size, pageBytes: pageBytes)
-                    return
-                }
-                munmap(pages, size)
-            }
-            guard size / 2 >= max(least, PageImage.smallestBytes) else {
-                throw SystemError.error(ENOMEM, "reserve address space for", disk.path)
-            }
-            size = size / 2 / pageBytes * pageBytes
-        }
+        motte_shim_prepare_holds()
+        guard let regions = PageRegions(pageBytes: pageBytes) else { throw PageImage.noMemory(disk.path) }
+        self.regions = regions
+        let most = limit.map { PageCount(in: max($0, pageBytes * 16), pageBytes: pageBytes) }
+        pageLimit = min(regions.pageLimit, most ?? regions.pageLimit)
+        clockWord = .allocate(capacity: 1)
+        clockWord.initialize(to: 1)
+        let budget = PageCount(in: memoryBytes, pageBytes: pageBytes)
+        reading = Locked(Reading(frames: PageFrames(regions, clockWord, budget: budget)))
     }
 
-    deinit {
-        munmap(base, byteCount(of: pageLimit))
-        munmap(states, pageLimit.rawValue * 8)
-    }
+    deinit { clockWord.deallocate() }
 
-    private static func reserve(_ byteCount: Int) -> UnsafeMutableRawPointer? {
-        let address = mmap(
-            nil, byteCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-        return address == UnsafeMutableRawPointer(bitPattern: -1) ? nil : address
+    private static func noMemory(_ path: String) -> DatabaseError {
+        DatabaseError(
+            .outOfMemory, "the system gives no memory for pages of '\(path)': its limits (ulimit -v) are too low for it",
+            path: path)
     }
-
-    @inline(__always)
-    func address(_ page: PageNumber) -> UnsafeMutableRawPointer { base + page.rawValue << pageShift }
 
     /// Where a page is in the file.
     @inline(__always) func offset(of page: PageNumber) -> Int { page.rawValue << pageShift }
@@ -100,59 +77,110 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     /// Whole pages of a file with so many bytes.
     func pageCount(in byteCount: Int) -> PageCount { PageCount(in: byteCount, pageBytes: pageBytes) }
 
-    @inline(__always) private func state(_ page: PageNumber) -> UInt64 { motte_shim_load64(states + page.rawValue) }
-    @inline(__always)
-    private func set(_ page: PageNumber, _ state: UInt64) { motte_shim_store64(states + page.rawValue, state) }
+    // MARK: Holds.
+
+    @inline(__always) var clock: UInt64 { motte_shim_load64(clockWord) }
+
+    func add(_ hold: PageHold) { reading.withLock { $0.frames.add(hold) } }
+    func remove(_ hold: PageHold) { reading.withLock { $0.frames.remove(hold) } }
+
+    /// Bytes of pages in memory, and the most there were.
+    var memory: (now: Int, most: Int, budget: Int, holds: Int) {
+        reading.withLock { reading in
+            let frames = reading.frames
+            return (
+                byteCount(of: frames.occupied), byteCount(of: frames.mostOccupied), byteCount(of: frames.budget),
+                frames.holds.count
+            )
+        }
+    }
+
+    /// Whether a file of so many pages has more than may stay in memory.
+    func exceedsMemory(_ pages: PageCount) -> Bool { reading.withLock { pages > $0.frames.budget } }
 
     // MARK: Reading.
 
     @inline(__always)
     func node(_ reference: PageRef, level: Int) throws(DatabaseError) -> TreeNode {
-        if state(reference.page) != reference.identity(level: level) {
-            try load(reference, level: level)
+        if let region = regions.find(reference.page), let base = region.pointee.base {
+            let index = regions.index(reference.page)
+            if motte_shim_load64(region.pointee.states + index) == reference.identity(level: level) {
+                return TreeNode(base + index << pageShift)
+            }
         }
-        return TreeNode(address(reference.page))
+        return TreeNode(try load(reference, level: level))
     }
 
     @inline(__always)
     func extent(_ reference: PageRef) throws(DatabaseError) -> UnsafeRawBufferPointer {
-        if state(reference.page) != reference.identity(level: 0) {
-            try load(reference, level: 0)
+        if let region = regions.find(reference.page), let base = region.pointee.base {
+            let index = regions.index(reference.page)
+            if motte_shim_load64(region.pointee.states + index) == reference.identity(level: 0) {
+                return UnsafeRawBufferPointer(start: base + index << pageShift, count: reference.byteCount)
+            }
         }
-        return UnsafeRawBufferPointer(start: address(reference.page), count: reference.byteCount)
+        return UnsafeRawBufferPointer(start: try load(reference, level: 0), count: reference.byteCount)
     }
 
     /// Whether memory has what `reference` means; the disk is not asked.
     func isThere(_ reference: PageRef, level: Int) -> Bool {
-        state(reference.page) == reference.identity(level: level)
+        PageState.identity(of: regions.state(reference.page)) == reference.identity(level: level)
     }
 
     @inline(never)
-    private func load(_ reference: PageRef, level: Int) throws(DatabaseError) {
+    private func load(_ reference: PageRef, level: Int) throws(DatabaseError) -> UnsafeMutableRawPointer {
         try reading.withLock { reading throws(DatabaseError) in try load(reference, level: level, &reading) }
     }
 
-    private func load(_ reference: PageRef, level: Int, _ reading: inout Reading) throws(DatabaseError) {
+    private func load(
+        _ reference: PageRef, level: Int, _ reading: inout Reading
+    ) throws(DatabaseError) -> UnsafeMutableRawPointer {
         let identity = reference.identity(level: level)
         let count = reference.pageCount(layout)
-        if state(reference.page) == identity { return }
-        // In a file that somebody made, pages in use may be counted as free.
         let run = PageRun(start: reference.page, count: count)
-        for page in run.pages where state(page) == PageImage.building { throw PageImage.damaged(reference) }
+        guard run.end <= regions.pageLimit.end else { throw PageImage.damaged(reference) }
+        let state = regions.state(run.start)
+        if PageState.identity(of: state) == identity, let address = regions.address(run) {
+            if state & PageState.givenUp != 0 { reading.frames.takeBack(run.start) }
+            return address
+        }
+        // In a file that somebody made, pages in use may be counted as free.
+        for page in run.pages where regions.state(page) == PageState.building { throw PageImage.damaged(reference) }
         try requireEnd(of: reference, count)
+        reading.frames.makeRoom(for: count)
+        let place = regions.makePlace(for: run)
+        if regions.isShort {
+            regions.isShort = false
+            reading.frames.lowerBudget()
+        }
+        guard let address = place else { throw PageImage.noMemory(disk.path) }
         // Pages read ahead may have been written since: what does not pass is read again before it is judged.
-        if try !isReadAhead(reference, level, count) {
-            if isIn(PageImage.empty, run) {
-                try fill(run, &reading)
-                guard try isSound(reference, level, at: address(reference.page)) else {
-                    throw PageImage.damaged(reference)
-                }
+        if try !isReadAhead(reference, level, run, at: address) {
+            if isIn(PageState.empty, run), !regions.isApart(run) {
+                try fill(run, at: address, &reading)
+                guard try isSound(reference, level, at: address) else { throw PageImage.damaged(reference) }
             } else {
-                try replace(reference, level, count)
+                try replace(reference, level, count, at: address)
             }
         }
-        for page in run.pages where page > run.start { set(page, PageImage.continued) }
-        set(run.start, identity)
+        for page in run.pages where page > run.start {
+            regions.set(page, PageState.continued, &reading.frames.occupied)
+        }
+        reading.frames.stamp(run.start)
+        regions.set(run.start, identity | regions.mark(of: run), &reading.frames.occupied)
+        return address
+    }
+
+    /// Reads a value only to see that it is sound: what was not in memory before is not afterwards.
+    func check(_ reference: PageRef, with scratch: inout PageScratch) throws(DatabaseError) {
+        if isThere(reference, level: 0) { return }
+        let count = reference.pageCount(layout)
+        guard reference.page + count <= regions.pageLimit.end else { throw PageImage.damaged(reference) }
+        try requireEnd(of: reference, count)
+        let buffer = try scratch.bytes(byteCount(of: count), disk.path)
+        guard let start = buffer.baseAddress, try disk.read(buffer, at: offset(of: reference.page)) == buffer.count
+        else { throw PageImage.tooShort(reference.page + count - 1) }
+        guard try isSound(reference, 0, at: start) else { throw PageImage.damaged(reference) }
     }
 
     /// Before memory is asked for: in a file that somebody made a value may be said to have four gigabytes.
@@ -170,21 +198,27 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
             "page \(reference.page) is not the \(what) of version \(reference.birth.rawValue) that belongs there")
     }
 
-    private func isReadAhead(_ reference: PageRef, _ level: Int, _ count: PageCount) throws(DatabaseError) -> Bool {
-        guard isIn(PageImage.unchecked, PageRun(start: reference.page, count: count)) else { return false }
-        return try isSound(reference, level, at: address(reference.page))
+    private func isReadAhead(
+        _ reference: PageRef, _ level: Int, _ run: PageRun, at address: UnsafeMutableRawPointer
+    ) throws(DatabaseError) -> Bool {
+        guard isIn(PageState.unchecked, run), !regions.isApart(run) else { return false }
+        return try isSound(reference, level, at: address)
     }
 
-    private func isIn(_ wanted: UInt64, _ run: PageRun) -> Bool { run.pages.allSatisfy { state($0) == wanted } }
+    private func isIn(_ wanted: UInt64, _ run: PageRun) -> Bool {
+        run.pages.allSatisfy { regions.state($0) == wanted }
+    }
 
     /// Reads aside first: in a file that somebody made, what is here may be lent and the reference a lie.
-    private func replace(_ reference: PageRef, _ level: Int, _ count: PageCount) throws(DatabaseError) {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount(of: count), alignment: 16)
-        defer { buffer.deallocate() }
+    private func replace(
+        _ reference: PageRef, _ level: Int, _ count: PageCount, at address: UnsafeMutableRawPointer
+    ) throws(DatabaseError) {
+        var scratch = PageScratch()
+        let buffer = try scratch.bytes(byteCount(of: count), disk.path)
         guard let start = buffer.baseAddress, try disk.read(buffer, at: offset(of: reference.page)) == buffer.count
         else { throw PageImage.tooShort(reference.page + count - 1) }
         guard try isSound(reference, level, at: start) else { throw PageImage.damaged(reference) }
-        address(reference.page).copyMemory(from: start, byteCount: buffer.count)
+        address.copyMemory(from: start, byteCount: buffer.count)
     }
 
     private static func tooShort(_ page: PageNumber) -> DatabaseError {
@@ -205,8 +239,10 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         return motte_shim_xxh3(start, reference.byteCount) == reference.checksum
     }
 
-    /// Reads pages, and some more behind them when reading seems to go on there.
-    private func fill(_ run: PageRun, _ reading: inout Reading) throws(DatabaseError) {
+    /// Reads pages that lie in their region, and some more behind them when reading seems to go on there.
+    private func fill(
+        _ run: PageRun, at address: UnsafeMutableRawPointer, _ reading: inout Reading
+    ) throws(DatabaseError) {
         if run.start == reading.lastEnd {
             reading.ahead = min(reading.ahead * 2, PageImage.mostReadAhead)
         } else {
@@ -214,59 +250,114 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
             reading.largePagesEnd = 0
         }
         var end = run.end
-        while end < run.end + reading.ahead, end < pageLimit.end, state(end) == PageImage.empty { end += 1 }
+        let most = min(run.end + reading.ahead, regions.end(of: run.start), pageLimit.end)
+        if reading.ahead > PageImage.leastReadAhead || reading.frames.hasRoomAhead {
+            while end < most, regions.state(end) == PageState.empty { end += 1 }
+        }
         reading.lastEnd = end
+        let whole = PageRun(start: run.start, count: end - run.start)
+        regions.expectBytes(in: whole)
         if reading.ahead == PageImage.mostReadAhead, reading.largePagesEnd < end {
-            reading.largePagesEnd = end + PageImage.manyPages * 16
-            useLargePages(PageRun(start: run.start, count: reading.largePagesEnd - run.start))
+            reading.largePagesEnd = end + PageImage.manyPages
+            useLargePages(whole, reading.frames)
         }
         // What memory still holds of an earlier occupant could pass for what was asked for. Pages that do not arrive
         // stay empty, so nobody looks at it.
         let bytes = try disk.read(
-            UnsafeMutableRawBufferPointer(start: address(run.start), count: byteCount(of: end - run.start)),
-            at: offset(of: run.start))
+            UnsafeMutableRawBufferPointer(start: address, count: byteCount(of: whole.count)), at: offset(of: run.start))
         guard bytes >= byteCount(of: run.count) else { throw PageImage.tooShort(run.end - 1) }
         let ahead = PageRun(start: run.end, count: pageCount(in: bytes) - run.count)
-        for page in ahead.pages { set(page, PageImage.unchecked) }
+        for page in ahead.pages { regions.set(page, PageState.unchecked, &reading.frames.occupied) }
     }
 
-    /// Fresh memory is most of what a first scan or a bulk load waits for; large pages save nine of ten faults. Only
-    /// where much lies side by side, since the first byte of a large page costs as much as opening the file does; and
-    /// not at the beginning, so that a small file takes little.
-    private func useLargePages(_ run: PageRun) {
-        let start = max(offset(of: run.start), PageImage.smallPagesBytes)
-        let end = offset(of: min(run.end, pageLimit.end))
-        if start < end { madvise(base + start, end - start, MADV_HUGEPAGE) }
+    /// Only where much lies side by side, since the first byte of a large page costs as much as opening the file does,
+    /// and far from where memory becomes scarce, since pieces of one are not given back; and not at the beginning, so
+    /// that a small file takes little.
+    private func useLargePages(_ run: PageRun, _ frames: PageFrames) {
+        guard offset(of: run.start) >= PageImage.smallPagesBytes, frames.occupied * 2 < frames.budget else { return }
+        regions.useLargePages(run)
     }
 
     // MARK: Building.
 
     /// Nobody reads these pages until their version is published; reading ahead keeps off them.
-    func beginBuilding(_ run: PageRun) {
+    func beginBuilding(_ run: PageRun) throws(DatabaseError) {
         assert(run.end <= pageLimit.end, "pages that the image has no place for")
-        reading.withLock { _ in
-            if run.count >= PageImage.manyPages { useLargePages(run) }
-            for page in run.pages { set(page, PageImage.building) }
+        let isMade = reading.withLock { reading in
+            forget(run, &reading)
+            reading.frames.makeRoom(for: run.count)
+            guard regions.makeRegions(for: run) else { return false }
+            if run.count >= PageImage.manyPages { useLargePages(run, reading.frames) }
+            for page in run.pages { regions.set(page, PageState.building, &reading.frames.occupied) }
+            return true
+        }
+        if !isMade { throw PageImage.noMemory(disk.path) }
+    }
+
+    /// Where a unit is built, on pages whose building has begun.
+    func space(_ run: PageRun) throws(DatabaseError) -> UnsafeMutableRawBufferPointer {
+        let address = reading.withLock { _ in regions.makePlace(for: run) }
+        guard let address else { throw PageImage.noMemory(disk.path) }
+        return UnsafeMutableRawBufferPointer(start: address, count: byteCount(of: run.count))
+    }
+
+    /// It stays in memory until it is written.
+    func endBuilding(_ reference: PageRef, level: Int) {
+        let run = reference.run(layout)
+        reading.withLock { reading in
+            for page in run.pages where page > run.start { regions.change(page, PageState.continued) }
+            reading.frames.keepUnwritten(run.start)
+            regions.change(run.start, reference.identity(level: level) | regions.mark(of: run))
+        }
+        if cipher != nil { built.append(reference) }
+    }
+
+    /// Of what was built there memory may be taken from now on.
+    func endWriting(_ runs: [PageRun]) {
+        reading.withLock { reading in
+            for run in runs { reading.frames.noteWritten(run) }
         }
     }
 
-    func endBuilding(_ reference: PageRef, level: Int) {
-        for page in reference.run(layout).pages where page > reference.page { set(page, PageImage.continued) }
-        set(reference.page, reference.identity(level: level))
-        if cipher != nil { built.append(reference) }
+    /// Bytes of a unit that was built and is not given back before it is written.
+    func builtBytes(_ run: PageRun) -> UnsafeMutableRawPointer? { reading.withLock { _ in regions.address(run) } }
+
+    /// The longest beginning of a run of built pages that lies in one piece.
+    func builtPiece(_ run: PageRun) -> (start: UnsafeMutableRawPointer, run: PageRun)? {
+        reading.withLock { _ in regions.piece(of: run) }
     }
 
     /// The run is free: nobody will read it as what it was.
     func giveBackMemory(of run: PageRun) {
-        reading.withLock { _ in
-            forget(run)
-            madvise(address(run.start), byteCount(of: run.count), MADV_DONTNEED)
+        reading.withLock { reading in
+            forget(run, &reading)
+            regions.giveBack(run)
         }
     }
 
     /// What was built there came to nothing.
-    func forget(_ run: PageRun) {
+    func forget(_ run: PageRun) { reading.withLock { reading in forget(run, &reading) } }
+
+    private func forget(_ run: PageRun, _ reading: inout Reading) {
         assert(run.end <= pageLimit.end, "pages that the image has no place for")
-        for page in run.pages { set(page, PageImage.empty) }
+        for page in run.pages { regions.set(page, PageState.empty, &reading.frames.occupied) }
+        regions.forgetApart(run)
+    }
+}
+
+/// Memory to read something into that is not kept; grows to the largest piece.
+struct PageScratch: ~Copyable {
+    private var buffer = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+
+    init() {}
+
+    deinit { buffer.deallocate() }
+
+    mutating func bytes(_ count: Int, _ path: String) throws(DatabaseError) -> UnsafeMutableRawBufferPointer {
+        if buffer.count < count {
+            buffer.deallocate()
+            buffer = .allocate(byteCount: count, alignment: 16)
+        }
+        return UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
     }
 }

@@ -65,14 +65,11 @@ struct PageRef: Equatable {
     @inline(__always)
     func identity(level: Int) -> UInt64 {
         // The version is in it: the same bytes may come to the same pages again after others were there.
-        (checksum &+ birthNumber &* 0x9E37_79B9_7F4A_7C15) << 6 | UInt64(byteCount == 0 ? level + 1 : 0)
-            | PageRef.mark
+        (checksum &+ birthNumber &* 0x9E37_79B9_7F4A_7C15) << 8 | UInt64(byteCount == 0 ? level + 1 : 0)
+            | PageState.mark
     }
 
     private static let lowest48: UInt64 = 0xFFFF_FFFF_FFFF
-
-    /// Keeps identities apart from the small numbers that stand for other states.
-    private static let mark: UInt64 = 1 << 5
 }
 
 /// Where things are in every file, whatever its page size. Page 0 is the header, the next ones the root slots.

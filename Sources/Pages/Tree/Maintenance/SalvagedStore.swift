@@ -156,10 +156,9 @@ extension TreeSalvage {
         guard !TemporaryFile.isThere(target) else { throw TemporaryFile.exists(target) }
         let temporary = try TemporaryFile(.salvaging, of: target, .like(path))
         var batch = batch()
-        let bytes = batch.byteCount
         batch.put(FileHeader.key, header.encoded())
         let key = image.cipher?.userKey
-        var copy = try TreeCopy(temporary, header, encryptionKey: key, atMost: bytes * 4 + (64 << 20))
+        var copy = try TreeCopy(temporary, header, encryptionKey: key)
         defer { copy.close() }
         try copy.append(batch)
         try copy.finish()

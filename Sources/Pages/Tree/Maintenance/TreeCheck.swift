@@ -18,7 +18,7 @@ package struct PageProblem: Sendable, Equatable, CustomStringConvertible {
     package var description: String
 }
 
-struct TreeCheck {
+struct TreeCheck: ~Copyable {
     private let image: PageImage
     private let root: RootSlot
     /// The version that is looked at, of the root or of a record behind it.
@@ -27,15 +27,21 @@ struct TreeCheck {
     private var owner: PageMap<UInt8>
     private var counts = (entries: 0, branches: PageCount.zero, leaves: PageCount.zero, extents: PageCount.zero)
     private static let mostProblems = 1000
-    /// False: memory of values is given back when they were checked, which nobody else may be reading.
-    var keepsValues = true
+    private let hold: PageHold
+    /// For values that are not in memory, and shall not be for this.
+    private var scratch = PageScratch()
+    /// Copies of the nodes from the root down to the one at hand, so that memory of none is needed meanwhile.
+    private var path: [UnsafeMutableRawBufferPointer] = []
 
     init(_ image: PageImage, _ root: RootSlot, shown: Version) {
         self.image = image
         self.root = root
         self.shown = shown
+        hold = PageHold(image)
         owner = PageMap(0, root.pageCount)
     }
+
+    deinit { for copy in path { copy.deallocate() } }
 
     /// `isQuiet`: nobody writes, so that the free-space map can be compared with the pages.
     mutating func run(isQuiet: Bool) throws(DatabaseError) {
@@ -100,10 +106,7 @@ struct TreeCheck {
             counts.extents += extent.pageCount(image.layout)
             guard claim(extent) else { continue }
             do throws(DatabaseError) {
-                _ = try image.extent(extent)
-                if !keepsValues {
-                    image.giveBackMemory(of: extent.run(image.layout))
-                }
+                try image.check(extent, with: &scratch)
             } catch {
                 try noteDamage(extent, error)
             }
@@ -118,7 +121,14 @@ struct TreeCheck {
 
     private mutating func node(_ reference: PageRef, _ level: Int) throws(DatabaseError) -> TreeNode? {
         do throws(DatabaseError) {
-            return try image.node(reference, level: level)
+            let node = try image.node(reference, level: level)
+            while path.count <= level {
+                path.append(.allocate(byteCount: image.pageBytes, alignment: 16))
+            }
+            let copy = path[level]
+            copy.copyMemory(from: UnsafeRawBufferPointer(start: node.base, count: copy.count))
+            hold.renew()
+            return copy.baseAddress.map { TreeNode($0) }
         } catch {
             try noteDamage(reference, error)
             return nil

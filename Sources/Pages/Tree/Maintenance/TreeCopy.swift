@@ -18,14 +18,14 @@ struct TreeCopy {
 
     /// Writes to a file that was just made. `header` is that of the copy.
     init(
-        _ temporary: TemporaryFile, _ header: FileHeader, encryptionKey: [UInt8]?, atMost byteCount: Int
+        _ temporary: TemporaryFile, _ header: FileHeader, encryptionKey: [UInt8]?
     ) throws(DatabaseError) {
         let cipher: PageCipher? = if let encryptionKey { try PageCipher.new(encryptionKey) } else { nil }
         disk = try FileDisk(temporary.path, isWritable: true, making: temporary)
         self.header = header
         do throws(DatabaseError) {
             image = try PageImage(
-                disk, pageBytes: header.pageBytes, cipher, byteCount: byteCount, atLeast: PageImage.smallestBytes)
+                disk, pageBytes: header.pageBytes, cipher)
         } catch {
             disk.close()
             throw error
@@ -70,7 +70,7 @@ struct TreeCopy {
         map.insert(writer.freed.map(\.run))
         map.dropEnd()
         content.withUnsafeMutableBytes { SpaceLog.encodeCheckpoint(map, $0) }
-        slot.checkpoint = content.withUnsafeBytes { writer.fillExtent(page, $0) }
+        slot.checkpoint = try content.withBytes { bytes throws(DatabaseError) in try writer.fillExtent(page, bytes) }
         slot.pageCount = map.pageCount
         try image.write(writer.unwrittenRuns)
         let byteCount = image.byteCount(of: slot.pageCount)

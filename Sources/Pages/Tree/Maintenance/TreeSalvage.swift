@@ -102,22 +102,10 @@ struct TreeSalvage {
         self.disk = disk
         let size = try disk.byteCount()
         pageCount = PageCount(in: size, pageBytes: pageBytes)
-        let least = max(size, PageImage.smallestBytes)
-        let small = try PageImage(disk, pageBytes: pageBytes, cipher, byteCount: least, atLeast: least)
-        slots = try RootSlots.read(disk, small).sorted { $0.isNewer(than: $1) }
-        // Nodes of a file that was cut short refer to pages behind its end.
-        let most = PageCount(in: TreeSalvage.mostBytes, pageBytes: pageBytes)
-        let full = min(slots.map(\.pageCount).max() ?? 0, most)
-        image =
-            full <= small.pageLimit
-            ? small
-            : try PageImage(
-                disk, pageBytes: pageBytes, cipher, byteCount: full.byteCount(pageBytes: pageBytes), atLeast: least)
+        image = try PageImage(disk, pageBytes: pageBytes, cipher)
+        slots = try RootSlots.read(disk, image).sorted { $0.isNewer(than: $1) }
         try findNodes()
     }
-
-    /// More address space than this is not asked for, whatever a slot says.
-    private static let mostBytes = 1 << 42
 
     /// Nodes, records and root slots that were found, of whatever version.
     var findCount: Int { leaves.count + branches.count + records.count + slots.count }

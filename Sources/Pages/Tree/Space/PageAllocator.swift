@@ -32,7 +32,7 @@ struct PageAllocator {
             // The image has no place for it, so it must not be given back either.
             guard map.pageCount <= image.pageLimit else { throw full }
             current = run
-            image.beginBuilding(run)
+            try image.beginBuilding(run)
         }
         let page = current.start
         current.start += count
@@ -47,7 +47,7 @@ struct PageAllocator {
         apartCount += 1
         let run = map.takeSmallest(count)
         guard map.pageCount <= image.pageLimit else { throw full }
-        image.beginBuilding(run)
+        try image.beginBuilding(run)
         note(run.start, count)
         return run.start
     }
@@ -93,8 +93,7 @@ struct PageAllocator {
         let bytes = image.byteCount(of: image.pageLimit)
         return DatabaseError(
             .mapFull,
-            "'\(path)' has grown to \(bytes) bytes, the address space reserved for it; open it again with a larger"
-                + " map_size (or MOTTE_MAP_SIZE)",
+            "'\(path)' would grow beyond \(bytes) bytes, the most it may; open it again with a larger max_file_size",
             path: path)
     }
 }

@@ -16,7 +16,13 @@ class Operator {
 
 /// What the operators of a run share, and several queries that are run one after another while their source stays.
 package final class RunContext {
-    let source: RowSource
+    /// Another one of the same version, once memory was wanted while this runs.
+    private(set) var source: RowSource
+    /// Set while nothing of the rows that were seen is kept: then memory is released between row groups.
+    var keepsNothing = false
+    /// Loops over row groups within each other.
+    private var depth = 0
+    private var own: Snapshot?
     /// nil where nothing ends what runs here.
     let watch: QueryWatch?
     private var readers: [TableKey: TableReader] = [:]
@@ -36,6 +42,35 @@ package final class RunContext {
         let reader = try TableReader(try source.table(table), watch)
         readers[table] = reader
         return reader
+    }
+
+    /// A loop within which nothing must be released.
+    func within<Result>(_ body: () throws(DatabaseError) -> Result) throws(DatabaseError) -> Result {
+        depth += 1
+        defer { depth -= 1 }
+        return try body()
+    }
+
+    /// Between two row groups. What the session's snapshot has found it keeps; from here on this run reads through one
+    /// of its own, which can let go.
+    @inline(__always)
+    func releaseMemory() throws(DatabaseError) {
+        guard keepsNothing, depth == 0, let snapshot = own ?? (source as? Snapshot), snapshot.isMemoryWanted
+        else { return }
+        try release(snapshot)
+    }
+
+    @inline(never)
+    private func release(_ snapshot: Snapshot) throws(DatabaseError) {
+        for reader in readers.values { reader.forgetChunks() }
+        if let own {
+            own.releaseMemory()
+        } else {
+            let copy = snapshot.copy()
+            own = copy
+            source = copy
+            for (table, reader) in readers { reader.view = try copy.table(table) }
+        }
     }
 
     func noteEvaluated(_ count: Int) { rowsEvaluated += count }

@@ -389,7 +389,7 @@ class DiskFullError(StorageError):
 
 
 class MapFullError(StorageError):
-    """The file would grow beyond its `map_size`."""
+    """The file would grow beyond its `max_file_size`."""
     code = Code.MAP_FULL
 
 

@@ -36,7 +36,8 @@ def open(
     max_live_versions: Optional[int] = None,
     immutable: bool = False,
     lock_directory: Optional[Union[str, os.PathLike[str]]] = None,
-    map_size: Optional[int] = None,
+    memory: Optional[int] = None,
+    max_file_size: Optional[int] = None,
     row_group_size: Optional[int] = None,
     progress: Optional[Progress] = None,
     encryption_key: Optional[bytes] = None,
@@ -59,7 +60,9 @@ def open(
     bytes in use when nobody else has it open; True compacts it. `durability` is "full", "relaxed" (the last commits may
     be lost to a power cut, the file stays whole) or "none", for scratch data. Beginning a write raises BusyError while
     more than `max_live_versions` are shown. `lock_directory` is for the files that processes share, the same for
-    everybody. `map_size` is the most bytes the file can grow to. `row_group_size`, 1 to 65536, is how many rows of a
+    everybody. `memory` is how many bytes stored data may take in memory, 65536 or more, for all who have the
+    file open in this process: that of the first. If it is not given, it is what the environment variable MOTTE_MEMORY
+    says, or an eighth of the machine's memory. `max_file_size` is the most bytes the file may grow to. `row_group_size`, 1 to 65536, is how many rows of a
     class a new file stores together; fewer make it larger, and cheaper to change one of many values. Classes with wide
     values get 480 where this is more.
     `timeout` is how many seconds opening waits for others, 30 if it is not given: for who opens, compacts or deletes
@@ -75,8 +78,8 @@ def open(
         "schema_version": schema_version, "delete_if_migration_needed": delete_if_migration_needed or None,
         "seed_path": None if seed is None else os.fspath(seed), "durability": durability,
         "max_live_versions": max_live_versions, "immutable": immutable or None,
-        "lock_directory": None if lock_directory is None else os.fspath(lock_directory), "map_size": map_size,
-        "row_group_size": row_group_size,
+        "lock_directory": None if lock_directory is None else os.fspath(lock_directory), "memory": memory,
+        "max_file_size": max_file_size, "short_views": True, "row_group_size": row_group_size,
         "open_timeout": opening_ms(timeout), "convert_realm_files": convert_realm_files or None,
     }
     steps = Steps(

@@ -1,0 +1,236 @@
+/// Which pages stay in memory when there is not room for all. Below the budget nothing is ever given up.
+///
+/// At it, pages are given up in the order of a clock's hand, except those that were asked for again the last time: these
+/// have another round. What is given up waits in a queue of a quarter of the budget; who asks for it meanwhile takes it
+/// back. So a scan, which asks for its pages once, drives out other pages of scans, and not what is asked for time and
+/// again. From the queue's head memory is taken as soon as nobody can hold a pointer into it (`PageHold`).
+///
+/// All of it under the image's lock.
+import CMotteShim
+import MotteValues
+
+struct PageFrames {
+    private struct GivenUp {
+        var run: PageRun
+        var state: UInt64
+        var stamp: UInt64
+        /// The clock when it was given up.
+        var end: UInt64
+    }
+
+    /// What holds say together, on the safe side.
+    private struct Holders: Equatable {
+        /// Of those that may be lent something now.
+        var openSince = UInt64.max
+        /// Of those that rest.
+        var restingSince = UInt64.max
+        var restingLast: UInt64 = 0
+    }
+
+    let regions: PageRegions
+    /// Advances when pages are given up. Others read it without the lock.
+    let clock: UnsafeMutablePointer<UInt64>
+    private(set) var budget: PageCount
+    /// Pages that are not empty.
+    var occupied: PageCount = 0
+    /// The most there ever were.
+    private(set) var mostOccupied: PageCount = 0
+    private var waiting: [GivenUp] = []
+    private var head = 0
+    /// Of pages in the queue from its head on, those taken back included.
+    private var waitingCount: PageCount = 0
+    /// Passed over because of who rests; looked at again when that has changed.
+    private var heldByResting: [GivenUp] = []
+    private var seenHolders = Holders()
+    private var hand = 0
+    private var handIndex = 0
+    private(set) var holds: [Unmanaged<PageHold>] = []
+
+    private static let waitingShare = 4
+    private static let slackShare = 16
+    private static let mostLookedAt = 512
+    private static let mostMarks: UInt8 = 2
+    /// The stamp of what is built and not written.
+    private static let unwritten = UInt32.max
+    static let leastBudget: PageCount = 16
+
+    init(_ regions: PageRegions, _ clock: UnsafeMutablePointer<UInt64>, budget: PageCount) {
+        self.regions = regions
+        self.clock = clock
+        self.budget = max(budget, PageFrames.leastBudget)
+    }
+
+    // MARK: Holds.
+
+    mutating func add(_ hold: PageHold) {
+        hold.place = holds.count
+        holds.append(.passUnretained(hold))
+    }
+
+    mutating func remove(_ hold: PageHold) {
+        let last = holds.removeLast()
+        guard hold.place < holds.count else { return }
+        last._withUnsafeGuaranteedRef { $0.place = hold.place }
+        holds[hold.place] = last
+    }
+
+    private func holders() -> Holders {
+        var all = Holders()
+        motte_shim_see_holds()
+        for hold in holds {
+            hold._withUnsafeGuaranteedRef { hold in
+                let (last, since) = (hold.last, hold.since)
+                if last == PageHold.open {
+                    all.openSince = min(all.openSince, since)
+                } else {
+                    all.restingSince = min(all.restingSince, since)
+                    all.restingLast = max(all.restingLast, last)
+                }
+            }
+        }
+        return all
+    }
+
+    // MARK: Room.
+
+    /// Before `count` pages are read: gives up and takes what it can. Not enough is no reason to fail, since memory that
+    /// somebody uses must stay.
+    mutating func makeRoom(for count: PageCount) {
+        defer { mostOccupied = max(mostOccupied, occupied + count) }
+        guard occupied + count > budget else { return }
+        let slack = max(budget / PageFrames.slackShare, 1)
+        take(downTo: budget - min(budget, count + slack))
+        if waitingCount < budget / PageFrames.waitingShare { giveUp() }
+    }
+
+    /// The system gives no more address space, so what there is has to do.
+    mutating func lowerBudget() { budget = max(PageFrames.leastBudget, min(budget, occupied * 3 / 4)) }
+
+    /// Whether reading ahead is worth the room it takes.
+    var hasRoomAhead: Bool { occupied + budget / PageFrames.slackShare < budget }
+
+    /// Takes memory from the head of the queue until no more pages are occupied than that.
+    private mutating func take(downTo target: PageCount) {
+        guard occupied > target, head < waiting.count || !heldByResting.isEmpty else { return }
+        let holders = holders()
+        if holders != seenHolders, !heldByResting.isEmpty {
+            for unit in heldByResting { waitingCount += unit.run.count }
+            waiting.replaceSubrange(..<head, with: heldByResting)
+            head = 0
+            heldByResting = []
+        }
+        seenHolders = holders
+        var taken: [PageRun] = []
+        var looked = 0
+        while head < waiting.count, occupied > target, looked < PageFrames.mostLookedAt {
+            let unit = waiting[head]
+            // Those behind it were given up later.
+            if unit.end >= holders.openSince { break }
+            looked += 1
+            head += 1
+            waitingCount -= unit.run.count
+            if unit.end >= holders.restingSince, unit.stamp <= holders.restingLast {
+                heldByResting.append(unit)
+                continue
+            }
+            guard regions.state(unit.run.start) == unit.state else { continue }
+            for page in unit.run.pages { regions.set(page, PageState.empty, &occupied) }
+            if let last = taken.last, last.end == unit.run.start, regions.apart.isEmpty {
+                taken[taken.count - 1].count += unit.run.count
+            } else {
+                taken.append(unit.run)
+            }
+        }
+        for run in taken { regions.giveBack(run) }
+        if head > 4096, head * 2 > waiting.count {
+            waiting.removeSubrange(..<head)
+            head = 0
+        }
+    }
+
+    /// Moves the hand on until a quarter of the budget waits, or it has been everywhere.
+    private mutating func giveUp() {
+        let wanted = max(budget / PageFrames.waitingShare, 1)
+        let now = motte_shim_load64(clock)
+        var isAny = false
+        // Twice round: marks are taken away the first time.
+        for _ in 0 ... 2 * regions.all.count where waitingCount < wanted && !regions.all.isEmpty {
+            if hand >= regions.all.count { hand = 0 }
+            let region = regions.all[hand]
+            if region.pointee.occupied > 0, giveUp(in: region, wanted, now) { isAny = true }
+            guard waitingCount < wanted else { break }
+            hand += 1
+            handIndex = 0
+        }
+        if isAny { motte_shim_store64(clock, now + 1) }
+    }
+
+    /// Within one region, from the hand on.
+    private mutating func giveUp(
+        in region: UnsafeMutablePointer<PageRegion>, _ wanted: PageCount, _ now: UInt64
+    ) -> Bool {
+        var isAny = false
+        while handIndex < regions.pageCount, waitingCount < wanted {
+            let index = handIndex
+            handIndex += 1
+            let state = motte_shim_load64(region.pointee.states + index)
+            let page = region.pointee.first + PageCount(index)
+            if state == PageState.unchecked {
+                // Read ahead and never asked for.
+                regions.set(page, PageState.empty, &occupied)
+                regions.giveBack(PageRun(start: page, count: 1))
+                continue
+            }
+            guard PageState.isIdentity(state), state & PageState.givenUp == 0,
+                region.pointee.stamps[index] != PageFrames.unwritten
+            else { continue }
+            if region.pointee.marks[index] > 0 {
+                region.pointee.marks[index] -= 1
+                continue
+            }
+            var end = page + 1
+            while end < regions.pageLimit.end, regions.state(end) == PageState.continued { end += 1 }
+            let run = PageRun(start: page, count: end - page)
+            regions.change(page, state | PageState.givenUp)
+            waiting.append(
+                GivenUp(
+                    run: run, state: state | PageState.givenUp, stamp: UInt64(region.pointee.stamps[index]), end: now))
+            waitingCount += run.count
+            isAny = true
+            handIndex = min(index + run.count.rawValue, regions.pageCount)
+        }
+        return isAny
+    }
+
+    /// Somebody asked for what was given up.
+    func takeBack(_ page: PageNumber) {
+        guard let region = regions.find(page) else { return }
+        let index = regions.index(page)
+        if region.pointee.marks[index] < PageFrames.mostMarks { region.pointee.marks[index] += 1 }
+        regions.change(page, regions.state(page) & ~PageState.givenUp)
+    }
+
+    /// What is on a page from now on was not there before.
+    func stamp(_ page: PageNumber) { stamp(page, stampNow) }
+
+    /// Clocks that no longer fit count as the last one that does, which is on the safe side.
+    private var stampNow: UInt32 { UInt32(clamping: min(motte_shim_load64(clock), UInt64(PageFrames.unwritten - 1))) }
+
+    /// The same, and it is nowhere else yet.
+    func keepUnwritten(_ page: PageNumber) { stamp(page, PageFrames.unwritten) }
+
+    private func stamp(_ page: PageNumber, _ stamp: UInt32) {
+        guard let region = regions.find(page) else { return }
+        region.pointee.stamps[regions.index(page)] = stamp
+        region.pointee.marks[regions.index(page)] = 0
+    }
+
+    func noteWritten(_ run: PageRun) {
+        let now = stampNow
+        for page in run.pages {
+            guard let region = regions.find(page) else { continue }
+            let index = regions.index(page)
+            if region.pointee.stamps[index] == PageFrames.unwritten { region.pointee.stamps[index] = now }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+// Pages stay in memory within a budget: files larger than it are read whole, what is held is not taken away, what is
+// asked for again and again stays, and a process with little address space gets on.
+import MotteValues
+import TestSupport
+import Testing
+
+@testable import MottePages
+
+@Suite struct PageMemoryTests {
+    private static let budget = 256 << 10
+    private static let valueBytes = 20_000
+
+    /// A store whose entries are `count` values on pages of their own, closed and opened again.
+    private func store(
+        _ count: Int, _ scratch: Scratch, memory: Int = Self.budget, sealed: Bool = false
+    ) throws -> PageStore {
+        var options = PageStoreOptions(path: scratch.path())
+        options.memoryBytes = memory
+        if sealed { options.encryptionKey = TestStore.key }
+        let store = try PageStore.open(options)
+        for first in stride(from: 0, to: count, by: 64) {
+            var batch = PageBatch()
+            for index in first ..< min(first + 64, count) { batch.put(key(index), value(index)) }
+            try store.commitNext(batch)
+        }
+        store.close()
+        return try PageStore.open(options)
+    }
+
+    private func key(_ index: Int) -> [UInt8] { [5, UInt8(index >> 8), UInt8(index & 0xFF)] }
+    private func value(_ index: Int) -> [UInt8] {
+        [UInt8](repeating: UInt8(truncatingIfNeeded: index), count: Self.valueBytes + index % 7)
+    }
+
+    /// Its ends and its length, which are quick to look at.
+    private func isValue(_ index: Int, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        let byte = UInt8(truncatingIfNeeded: index)
+        return bytes.count == Self.valueBytes + index % 7 && bytes.first == byte && bytes.last == byte
+    }
+
+    @Test(arguments: [false, true]) func aFileOfTwentyBudgetsIsReadWithinOne(sealed: Bool) throws {
+        let count = 20 * Self.budget / Self.valueBytes
+        let store = try store(count, try Scratch(), sealed: sealed)
+        defer { store.close() }
+        let snapshot = try store.snapshot()
+        let hold = try #require(snapshot.hold)
+        for _ in 0 ..< 2 {
+            for index in 0 ..< count {
+                #expect(try snapshot.get(key(index))?.bytes.elementsEqual(value(index)) == true)
+                hold.renew()
+            }
+        }
+        let statistics = try store.statistics()
+        #expect(statistics.memoryBudgetBytes == Self.budget)
+        #expect(statistics.mostMemoryBytes < 2 * Self.budget, "\(statistics.mostMemoryBytes)")
+        #expect(try store.check().isEmpty)
+        #expect(try store.statistics().mostMemoryBytes < 2 * Self.budget)
+    }
+
+    @Test func belowTheBudgetNothingIsGivenUp() throws {
+        let store = try store(100, try Scratch(), memory: 8 << 20)
+        defer { store.close() }
+        let snapshot = try store.snapshot()
+        let hold = try #require(snapshot.hold)
+        let places = try (0 ..< 100).map { try #require(try snapshot.get(key($0))).bytes.baseAddress }
+        hold.renew()
+        #expect(!hold.isDue)
+        for index in 0 ..< 100 { #expect(try snapshot.get(key(index))?.bytes.baseAddress == places[index]) }
+        #expect(!hold.isDue)
+    }
+
+    /// Of one that is asked all the time, and of one that was asked once and rests.
+    @Test(arguments: [false, true]) func whatIsHeldStays(rests: Bool) throws {
+        let count = 20 * Self.budget / Self.valueBytes
+        let store = try store(count, try Scratch())
+        defer { store.close() }
+        let holder = try store.snapshot()
+        if rests { try #require(holder.hold).mayRest() }
+        let held = try (0 ..< 5).map { try #require(try holder.get(key($0))).bytes }
+        let other = try store.snapshot()
+        try #require(other.hold).mayRest()
+        for _ in 0 ..< 3 {
+            for index in 0 ..< count {
+                #expect(try other.get(key(index))?.bytes.elementsEqual(value(index)) == true)
+                other.hold?.renew()
+            }
+        }
+        for index in 0 ..< 5 { #expect(held[index].elementsEqual(value(index))) }
+        // Who rests keeps what was there when it was lent something last, and nothing that came later.
+        let most = try store.statistics().mostMemoryBytes
+        if rests { #expect(most < 3 * Self.budget, "\(most)") } else { #expect(most > 10 * Self.budget, "\(most)") }
+        withExtendedLifetime(holder) {}
+    }
+
+    @Test func aScanDoesNotDriveOutWhatIsAskedForAgainAndAgain() throws {
+        let count = 40 * Self.budget / Self.valueBytes
+        let disk = CountingDisk(MemoryDisk())
+        var options = PageStoreOptions(location: .memory(identifier: nil))
+        options.disk = disk
+        options.memoryBytes = Self.budget
+        let store = try PageStore.open(options)
+        defer { store.close() }
+        for first in stride(from: 0, to: count, by: 16) {
+            var batch = PageBatch()
+            for index in first ..< min(first + 16, count) { batch.put(key(index), value(index)) }
+            try store.commitNext(batch)
+        }
+        let snapshot = try store.snapshot()
+        let hold = try #require(snapshot.hold)
+        func read(_ index: Int) throws {
+            #expect(try snapshot.get(key(index)) != nil)
+            hold.renew()
+        }
+        for _ in 0 ..< 8 { try read(0) }
+        var readsOfHot = 0
+        for index in 1 ..< count {
+            try read(index)
+            let before = disk.reads
+            try read(0)
+            readsOfHot += disk.reads - before
+        }
+        #expect(readsOfHot <= 4, "\(readsOfHot) of \(count)")
+    }
+
+    /// Threads that read, hold and renew as they like, beside one that commits.
+    @Test func threadsReadWithinTheBudget() throws {
+        let count = 300
+        let store = try store(count, try Scratch())
+        defer { store.close() }
+        let readers = (0 ..< 3).map { thread in
+            ThreadRun { () throws -> Int in
+                var random = SeededRandom(seed: UInt64(thread + 1))
+                let snapshot = try store.snapshot()
+                if thread > 0 { snapshot.hold?.mayRest() }
+                var held: [(index: Int, bytes: UnsafeRawBufferPointer)] = []
+                var failures = 0
+                for _ in 0 ..< 3_000 {
+                    let index = random.below(count)
+                    guard let found = try snapshot.get(self.key(index)) else { return -1 }
+                    held.append((index, found.bytes))
+                    guard held.count > 8 else { continue }
+                    failures += held.filter { !self.isValue($0.index, $0.bytes) }.count
+                    held = []
+                    snapshot.hold?.renew()
+                }
+                return failures
+            }
+        }
+        let writer = ThreadRun { () throws -> Int in
+            for step in 0 ..< 50 {
+                try store.commitNext([("other", [UInt8](repeating: UInt8(step), count: 9_000))])
+            }
+            return 0
+        }
+        for run in readers + [writer] { #expect(try run.join() == 0) }
+        #expect(try store.check().isEmpty)
+    }
+
+    @Test func aBudgetThatIsTooSmallIsRefused() throws {
+        let scratch = try Scratch()
+        var options = PageStoreOptions(path: scratch.path())
+        options.memoryBytes = 65_535
+        #expect(try failure { try PageStore.open(options) }.code == .invalidArgument)
+        for text in ["", "much", "64", "63K", "-1G", "99999999999999999999"] {
+            #expect(PageStoreOptions.memoryBytes(text) == nil, "\(text)")
+        }
+        #expect(PageStoreOptions.memoryBytes("64K") == 65_536)
+        #expect(PageStoreOptions.memoryBytes("2G") == 2 << 30)
+    }
+
+    /// Values that cross the ends of regions, and larger than one.
+    @Test(arguments: [4096, 32768]) func valuesAcrossRegions(pageBytes: Int) throws {
+        var options = PageStoreOptions(path: try Scratch().path())
+        options.pageBytes = pageBytes
+        options.memoryBytes = 1 << 20
+        let store = try PageStore.open(options)
+        defer { store.close() }
+        let sizes = [3 << 20, 5 << 20, 100_000, 9 << 20, 1 << 20, 3 << 20, 2 << 20, 200_000]
+        for (index, size) in sizes.enumerated() {
+            try store.commitNext([("\(index)", [UInt8](repeating: UInt8(index + 1), count: size))])
+        }
+        for _ in 0 ..< 2 {
+            let snapshot = try store.snapshot()
+            for (index, size) in sizes.enumerated() {
+                let bytes = try #require(try snapshot.get(Array("\(index)".utf8))).bytes
+                #expect(bytes.count == size && bytes.allSatisfy { $0 == UInt8(index + 1) })
+                snapshot.hold?.renew()
+            }
+        }
+        #expect(try store.check().isEmpty)
+        try store.checkInvariants()
+    }
+}
+
+/// How often something was read.
+private final class CountingDisk: Disk, @unchecked Sendable {  // @unchecked: one test, one thread
+    private let disk: any Disk
+    private(set) var reads = 0
+
+    init(_ disk: any Disk) { self.disk = disk }
+
+    var path: String { disk.path }
+    func byteCount() throws(DatabaseError) -> Int { try disk.byteCount() }
+    func close() { disk.close() }
+    func flush() throws(DatabaseError) { try disk.flush() }
+    func resize(to byteCount: Int) throws(DatabaseError) { try disk.resize(to: byteCount) }
+    func write(_ source: UnsafeRawBufferPointer, at offset: Int) throws(DatabaseError) {
+        try disk.write(source, at: offset)
+    }
+    func read(_ target: UnsafeMutableRawBufferPointer, at offset: Int) throws(DatabaseError) -> Int {
+        reads += 1
+        return try disk.read(target, at: offset)
+    }
+}
