@@ -575,10 +575,10 @@ motte_status motte_config_set_schema(motte_config *config, const motte_schema *s
 motte_status motte_config_set_queue(motte_config *config, motte_queue *queue);
 
 /** Sets an option by name. Unknown names are INVALID_ARGUMENT and the message lists the known ones.
- *    "memory"            int     bytes that the file's pages may take in this process, 65536 or more. What is in use may
- *                                take more for a while. Unless set, the environment variable MOTTE_MEMORY (bytes, or with
- *                                K, M or G), or an eighth of what the machine or the process has. Who opens the file first
- *                                says it for the process
+ *    "memory"            int     bytes that the file's pages may take in this process, 65536 or more. What is in use
+ *                                may take more for a while. Unless set, the environment variable MOTTE_MEMORY (bytes,
+ *                                or with K, M or G), or an eighth of what the machine or the process has. Who opens the
+ *                                file first says it for the process
  *    "short_views"       bool    borrowed views (V) of the realm are used until the next call on it only, so that the
  *                                memory behind them can be given back then: for programs that read more of a file than
  *                                "memory" without refreshing. Within a write they live as long as always

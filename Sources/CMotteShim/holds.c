@@ -12,7 +12,11 @@ int motte_shim_has_barrier;
 
 #if defined(__linux__) && defined(SYS_membarrier)
 /* linux/membarrier.h, which not every system has the header of. */
-enum { QUERY = 0, PRIVATE_EXPEDITED = 1 << 3, REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
+enum {
+    QUERY = 0,
+    PRIVATE_EXPEDITED = 1 << 3,
+    REGISTER_PRIVATE_EXPEDITED = 1 << 4
+};
 
 void motte_shim_prepare_holds(void) {
     long known = syscall(SYS_membarrier, QUERY, 0, 0);

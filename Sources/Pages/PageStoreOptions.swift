@@ -84,7 +84,8 @@ extension PageStoreOptions {
         if let memoryBytes {
             guard memoryBytes >= PageStoreOptions.leastMemory else {
                 throw DatabaseError(
-                    .invalidArgument, "memory is \(memoryBytes); it must be \(PageStoreOptions.leastMemory) bytes or more")
+                    .invalidArgument,
+                    "memory is \(memoryBytes); it is \(PageStoreOptions.leastMemory) bytes or more")
             }
             return memoryBytes
         }
@@ -92,8 +93,8 @@ extension PageStoreOptions {
         guard let size = PageStoreOptions.memoryBytes(String(cString: text)) else {
             throw DatabaseError(
                 .invalidArgument,
-                "MOTTE_MEMORY is '\(String(cString: text))'; a number of bytes from \(PageStoreOptions.leastMemory) on is"
-                    + " meant, or 512M or 4G")
+                "MOTTE_MEMORY is '\(String(cString: text))'; a number of bytes from"
+                    + " \(PageStoreOptions.leastMemory) on is meant, or 512M or 4G")
         }
         return size
     }

@@ -220,7 +220,8 @@ public func motte_config_set_queue(_ config: OpaquePointer?, _ queue: OpaquePoin
 
 private enum OptionName {
     static let settable = [
-        "max_file_size", "memory", "short_views", "durability", "row_group_size", "schema_version", "delete_if_migration_needed",
+        "max_file_size", "memory", "short_views", "durability", "row_group_size", "schema_version",
+        "delete_if_migration_needed",
         "max_live_versions", "open_timeout", "seed_path", "lock_directory", "immutable",
         "convert_realm_files",
     ]

@@ -49,7 +49,7 @@ extension Realm {
         /// How many objects of a class a new file stores together, 1 to 65,536; nil: 1,904. Fewer make it larger, and
         /// cheaper to change one of many values. Classes with wide values get 480 where this is more.
         public var rowGroupSize: Int?
-        /// How many bytes of memory stored data may take while the file is open, 64 KB or more; nil: the environment
+        /// How many bytes stored data may take in memory while the file is open, 64 KB or more; nil: the environment
         /// variable MOTTE_MEMORY, or an eighth of what the machine or the process has. What is in use may take more for
         /// a while. It is one number for all who have the file open in a process: that of the first.
         public var memory: Int?

@@ -1,8 +1,8 @@
 import MotteValues
 
 /// One version of the map, pinned: what it shows never changes, and the bytes it lends stay where they are while it
-/// lives, or until its owner renews its hold. Usable and releasable from any thread, as long as its hold is not told
-/// that it may rest or renewed.
+/// lives, or until its owner renews its hold. Usable and releasable from any thread, as long as nobody calls
+/// its hold.
 package protocol PageSnapshot: AnyObject, Sendable {
     var version: Version { get }
 

@@ -97,7 +97,9 @@ struct SelectionRun {
         try context.watch?.check()
         try context.releaseMemory()
         measured?.note(rows: Selection.count(candidates.words, rows: rows.rowCount), nanoseconds: 0)
-        guard let filter else { return try context.within { () throws(DatabaseError) in try body(rows, candidates.words) } }
+        guard let filter else {
+            return try context.within { () throws(DatabaseError) in try body(rows, candidates.words) }
+        }
         context.noteEvaluated(Selection.count(candidates.words, rows: rows.rowCount))
         try context.within { () throws(DatabaseError) in
             try filter.select(rows, candidates.words, into: found.words)

@@ -1,7 +1,7 @@
 /// The file's pages in this process's memory, filled in when first asked for. A page is read and checked when it comes;
 /// from then on reading it costs a few loads, for as long as its memory is not wanted for others (`PageFrames`).
-/// Because the memory is ours and not a map of the file, a file that is cut short or overwritten under us is an error of
-/// `read` and never a signal, what was checked stays checked, and new pages are built where they stay.
+/// Because the memory is ours and not a map of the file, a file that is cut short or overwritten under us is an error
+/// of `read` and never a signal, what was checked stays checked, and new pages are built where they stay.
 ///
 /// A page is only read again, or built upon, when no pinned version reaches what it held, or when no hold can have a
 /// pointer into it; so bytes lent from it never change under whoever has them. All that is lent, is lent to a
@@ -43,7 +43,8 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     private static let smallPagesBytes = 8 << 20
     private static let manyPages: PageCount = 256
 
-    /// `memoryBytes` is what pages may take; `limit` bytes are the most the file may grow to, nil: what the format allows.
+    /// `memoryBytes` is what pages may take; `limit` bytes are the most the file may grow to, nil: what the format
+    /// allows.
     init(
         _ disk: any Disk, pageBytes: Int, _ cipher: PageCipher? = nil, memoryBytes: Int = .max, limit: Int? = nil
     ) throws(DatabaseError) {
@@ -67,7 +68,8 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
 
     private static func noMemory(_ path: String) -> DatabaseError {
         DatabaseError(
-            .outOfMemory, "the system gives no memory for pages of '\(path)': its limits (ulimit -v) are too low for it",
+            .outOfMemory,
+            "the system gives no memory for pages of '\(path)': its limits (ulimit -v) are too low for it",
             path: path)
     }
 

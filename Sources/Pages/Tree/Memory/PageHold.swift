@@ -1,6 +1,6 @@
 /// Who may have pointers into a file's pages. Memory of pages that were given up is taken only when no hold can have a
-/// pointer into it, and a hold knows nothing of pages: it says of the image's clock from when on its owner may have kept
-/// what it was lent, and when its owner last was lent something.
+/// pointer into it, and a hold knows nothing of pages: it says of the image's clock from when on its owner may have
+/// kept what it was lent, and when its owner last was lent something.
 ///
 ///     since   the owner has kept nothing from before
 ///     last    the owner has been lent nothing that was read into memory after; or `open`: it may be lent things now

@@ -60,11 +60,11 @@ def open(
     bytes in use when nobody else has it open; True compacts it. `durability` is "full", "relaxed" (the last commits may
     be lost to a power cut, the file stays whole) or "none", for scratch data. Beginning a write raises BusyError while
     more than `max_live_versions` are shown. `lock_directory` is for the files that processes share, the same for
-    everybody. `memory` is how many bytes stored data may take in memory, 65536 or more, for all who have the
-    file open in this process: that of the first. If it is not given, it is what the environment variable MOTTE_MEMORY
-    says, or an eighth of the machine's memory. `max_file_size` is the most bytes the file may grow to. `row_group_size`, 1 to 65536, is how many rows of a
-    class a new file stores together; fewer make it larger, and cheaper to change one of many values. Classes with wide
-    values get 480 where this is more.
+    everybody. `memory` is how many bytes stored data may take in memory, 65536 or more, for all who have the file open
+    in this process: that of the first. If it is not given, it is what the environment variable MOTTE_MEMORY says, or
+    an eighth of the machine's memory. `max_file_size` is the most bytes the file may grow to. `row_group_size`, 1 to
+    65536, is how many rows of a class a new file stores together; fewer make it larger, and cheaper to change one of
+    many values. Classes with wide values get 480 where this is more.
     `timeout` is how many seconds opening waits for others, 30 if it is not given: for who opens, compacts or deletes
     the file, and for a writer where the schema has to be changed. A negative one waits for ever.
     `encryption_key`, 64 bytes, encrypts a new file and opens one that is; another key is a `WrongKeyError`.
