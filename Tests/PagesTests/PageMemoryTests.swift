@@ -40,7 +40,9 @@ import Testing
 
     @Test(arguments: [false, true]) func aFileOfTwentyBudgetsIsReadWithinOne(sealed: Bool) throws {
         let count = 20 * Self.budget / Self.valueBytes
-        let store = try store(count, try Scratch(), sealed: sealed)
+        let scratch = try Scratch()
+        defer { withExtendedLifetime(scratch) {} }
+        let store = try store(count, scratch, sealed: sealed)
         defer { store.close() }
         let snapshot = try store.snapshot()
         let hold = try #require(snapshot.hold)
@@ -58,7 +60,9 @@ import Testing
     }
 
     @Test func belowTheBudgetNothingIsGivenUp() throws {
-        let store = try store(100, try Scratch(), memory: 8 << 20)
+        let scratch = try Scratch()
+        defer { withExtendedLifetime(scratch) {} }
+        let store = try store(100, scratch, memory: 8 << 20)
         defer { store.close() }
         let snapshot = try store.snapshot()
         let hold = try #require(snapshot.hold)
@@ -72,7 +76,9 @@ import Testing
     /// Of one that is asked all the time, and of one that was asked once and rests.
     @Test(arguments: [false, true]) func whatIsHeldStays(rests: Bool) throws {
         let count = 20 * Self.budget / Self.valueBytes
-        let store = try store(count, try Scratch())
+        let scratch = try Scratch()
+        defer { withExtendedLifetime(scratch) {} }
+        let store = try store(count, scratch)
         defer { store.close() }
         let holder = try store.snapshot()
         if rests { try #require(holder.hold).mayRest() }
@@ -125,7 +131,9 @@ import Testing
     /// Threads that read, hold and renew as they like, beside one that commits.
     @Test func threadsReadWithinTheBudget() throws {
         let count = 300
-        let store = try store(count, try Scratch())
+        let scratch = try Scratch()
+        defer { withExtendedLifetime(scratch) {} }
+        let store = try store(count, scratch)
         defer { store.close() }
         let readers = (0 ..< 3).map { thread in
             ThreadRun { () throws -> Int in
@@ -170,7 +178,9 @@ import Testing
 
     /// Values that cross the ends of regions, and larger than one.
     @Test(arguments: [4096, 32768]) func valuesAcrossRegions(pageBytes: Int) throws {
-        var options = PageStoreOptions(path: try Scratch().path())
+        let scratch = try Scratch()
+        defer { withExtendedLifetime(scratch) {} }
+        var options = PageStoreOptions(path: scratch.path())
         options.pageBytes = pageBytes
         options.memoryBytes = 1 << 20
         let store = try PageStore.open(options)

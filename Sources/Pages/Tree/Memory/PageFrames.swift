@@ -1,9 +1,9 @@
 /// Which pages stay in memory when there is not room for all. Below the budget nothing is ever given up.
 ///
 /// At it, pages are given up in the order of a clock's hand, except those that were asked for again the last time:
-/// these have another round. What is given up waits in a queue of a quarter of the budget; who asks for it meanwhile takes it
-/// back. So a scan, which asks for its pages once, drives out other pages of scans, and not what is asked for time and
-/// again. From the queue's head memory is taken as soon as nobody can hold a pointer into it (`PageHold`).
+/// these have another round. What is given up waits in a queue of a quarter of the budget; who asks for it meanwhile
+/// takes it back. So a scan, which asks for its pages once, drives out other pages of scans, and not what is asked for
+/// time and again. From the queue's head memory is taken as soon as nobody can hold a pointer into it (`PageHold`).
 ///
 /// All of it under the image's lock.
 import CMotteShim
