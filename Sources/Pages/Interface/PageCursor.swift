@@ -21,6 +21,13 @@ package class PageCursorEntry {
     package final internal(set) var value = PageBytes(
         bytes: UnsafeRawBufferPointer(start: nil, count: 0), isStable: false)
 
+    /// Set by who wants keys only: values on pages of their own are not read, and `value` is empty then.
+    package var skipsValues = false
+    /// Bytes of a value that was not read.
+    final var skippedByteCount: Int?
+    /// Bytes of the value, also where it was not read.
+    package final var valueByteCount: Int { skippedByteCount ?? value.bytes.count }
+
     init() {}
 }
 

@@ -13,6 +13,10 @@ final class OverlayCursor: PageCursorEntry, PageCursor {
     private var isAtBase = false
     private var isAtPlace = false
 
+    override var skipsValues: Bool {
+        didSet { base.skipsValues = skipsValues }
+    }
+
     init(_ changes: MemoryTree, _ base: PageCursor) {
         self.changes = changes
         self.base = base
@@ -109,10 +113,12 @@ final class OverlayCursor: PageCursorEntry, PageCursor {
     private func show(_ entry: MemoryEntry) {
         key = entry.key
         value = PageBytes(bytes: entry.value, isStable: false)
+        skippedByteCount = nil
     }
 
     private func showBase() {
         key = base.key
         value = base.value
+        skippedByteCount = base.skippedByteCount
     }
 }

@@ -89,12 +89,12 @@ extension TreePages {
         try shown.withLock { shown throws(DatabaseError) in
             guard sidecar != nil else { return shown.known.version }
             try refresh(&shown)
-            let hold = PageHold(image)
-            defer { withExtendedLifetime(hold) {} }
             slotVersions = try RootSlots.versions(disk, image)
             if !isPoisoned, slotVersions.max() != shown.known.root.version {
                 let slots = try RootSlots.read(disk, image)
                 if let newest = slots.max(by: { $1.isNewer(than: $0) }), newest.version > shown.known.version {
+                    let hold = PageHold(image)
+                    defer { withExtendedLifetime(hold) {} }
                     try checkSize(newest)
                     if try RootSlots.isWhole(newest, image, disk) { shown.known = TreeVersion(newest) }
                 }

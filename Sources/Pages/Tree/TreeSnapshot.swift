@@ -177,7 +177,7 @@ final class TreeCursor: PageCursorEntry, PageCursor {
         let index = path[last].index + distance
         if index >= 0, index < path[last].node.count {
             let leaf = path[last].node
-            value = try TreeSnapshot.value(leaf, index, image)
+            value = try value(leaf, index)
             key = leaf.key(index)
             path[last].index = index
             return true
@@ -244,9 +244,19 @@ final class TreeCursor: PageCursorEntry, PageCursor {
         return true
     }
 
+    @inline(__always)
+    private func value(_ leaf: TreeNode, _ index: Int) throws(DatabaseError) -> PageBytes {
+        guard skipsValues else { return try TreeSnapshot.value(leaf, index, image) }
+        skippedByteCount = leaf.hasReference(index) ? leaf.reference(index).byteCount : nil
+        if skippedByteCount != nil {
+            return PageBytes(bytes: UnsafeRawBufferPointer(start: nil, count: 0), isStable: false)
+        }
+        return try TreeSnapshot.value(leaf, index, image)
+    }
+
     private func show(_ steps: [Step]) throws(DatabaseError) -> Bool {
         guard let leaf = steps.last else { return false }
-        value = try TreeSnapshot.value(leaf.node, leaf.index, image)
+        value = try value(leaf.node, leaf.index)
         key = leaf.node.key(leaf.index)
         path = steps
         return true

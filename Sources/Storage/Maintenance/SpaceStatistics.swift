@@ -75,10 +75,11 @@ extension Database {
             }
         }
         let cursor = try shown.pages.makeCursor()
+        cursor.skipsValues = true
         var found = try FileHeader.key.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
         var done = 0
         while found {
-            statistics.add(cursor.key, cursor.key.count + cursor.value.bytes.count, classOfTable, placeOfIndex)
+            statistics.add(cursor.key, cursor.key.count + cursor.valueByteCount, classOfTable, placeOfIndex)
             done += 1
             if done & 0xFFFF == 0 { try progress?(MaintenanceProgress(done: done, total: max(done, page.entryCount))) }
             found = try cursor.next()

@@ -24,6 +24,7 @@ extension Snapshot {
         known.sort { $0.lexicographicallyPrecedes($1) }
         var stray: [(prefix: [UInt8], count: Int)] = []
         let cursor = try pages.makeCursor()
+        cursor.skipsValues = true
         var found = try FileHeader.key.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
         var position = 0
         while found {

@@ -310,8 +310,14 @@ class Cells:
         count = self.count if count is None else count
         words = ffi.unpack(self.words, 3 * count) if count else []
         decode = DECODERS if decoders is None else decoders
-        return [decode[head & _LOW]((head >> 32) & _LOW, low, high, make_object)
-                for head, low, high in zip(words[0::3], words[1::3], words[2::3])]
+        cells = list(zip(words[0::3], words[1::3], words[2::3]))
+        # Texts and data first: what they point to is there until the next call, and making objects may make one.
+        made: dict[int, Any] = {}
+        for points in (True, False):
+            for index, (head, low, high) in enumerate(cells):
+                if (head & _LOW in (STRING, DATA)) == points:
+                    made[index] = decode[head & _LOW]((head >> 32) & _LOW, low, high, make_object)
+        return [made[index] for index in range(count)]
 
 
 _CHARS = ffi.typeof("char *")

@@ -1,0 +1,98 @@
+"""Files larger than the memory that is given for them: every way of going through one stays within it."""
+from __future__ import annotations
+
+import pathlib
+import random
+import subprocess
+import sys
+
+import pytest
+
+import motte
+from motte import Model, errors, field
+
+BUDGET = 2 << 20
+ROWS = 60_000
+
+PROGRAM = """
+import gc, pathlib, sys
+import motte
+
+def anonymous():
+    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) << 10
+    raise SystemExit("the system does not say what the process takes")
+
+path, what, memory = sys.argv[1], sys.argv[2], int(sys.argv[3])
+db = motte.open(path, memory=memory)
+entry = db.model("Entry")
+everything = db.objects(entry)
+assert len(everything.where("number == -1")) == 0 or what == "count"
+before = anonymous()
+if what == "count":
+    found = len(everything.where("text CONTAINS 'never there'")) + len(everything.where("number >= 0"))
+elif what == "sum":
+    found = everything.sum("number")
+elif what == "loop":
+    found = 0
+    for each in everything:
+        found += len(each.text) > 0
+elif what == "random":
+    import random
+    numbers, found = random.Random(1), 0
+    for _ in range(30_000):
+        found += db.get(entry, numbers.randrange(len(everything))).number >= 0
+elif what == "verify":
+    found = db.verify().is_sound
+elif what == "copy":
+    db.copy_to(path + ".copy")
+    found = 1
+most = anonymous()
+print(int(found), most - before)
+"""
+
+
+class Entry(Model):
+    number: int = field(primary_key=True)
+    text: str
+    other: float
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    path = tmp_path_factory.mktemp("memory") / "large.motte"
+    letters = random.Random(7)
+    with motte.open(path, schema=[Entry]) as db:
+        for first in range(0, ROWS, 10_000):
+            with db.write():
+                db.add_all([Entry(number=number, text=letters.randbytes(300).hex(), other=number / 3)
+                            for number in range(first, first + 10_000)])
+    assert path.stat().st_size > 16 * BUDGET
+    return path
+
+
+@pytest.mark.parametrize("what, expected", [
+    ("count", ROWS), ("sum", ROWS * (ROWS - 1) // 2), ("loop", ROWS), ("random", 30_000), ("verify", 1), ("copy", 1),
+])
+def test_a_file_of_many_budgets(path: pathlib.Path, what: str, expected: int) -> None:
+    def run(memory: int) -> tuple[int, int]:
+        done = subprocess.run([sys.executable, "-c", PROGRAM, str(path), what, str(memory)], capture_output=True,
+                              text=True)
+        assert done.returncode == 0, done.stderr
+        found, grown = done.stdout.split()
+        return int(found), int(grown)
+
+    found, grown = run(BUDGET)
+    assert found == expected
+    # What Python, the keys of a result and buffers for copying take is not pages of the file.
+    assert grown < BUDGET + (24 << 20), f"{what} took {grown >> 20} MB"
+
+
+def test_what_is_refused(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="'memory' is at least 65536"):
+        motte.open(tmp_path / "a.motte", schema=[Entry], memory=1000)
+    with motte.open(tmp_path / "a.motte", schema=[Entry], memory=65536) as db:
+        with db.write():
+            db.add(Entry(number=1, text="x" * 100_000, other=0.5))
+        assert len(db.objects(Entry)) == 1
