@@ -39,7 +39,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
     private let filter: KeyFilter
     let image: PageImage
     private let pinned: PinnedVersion
-    private let ownHold: PageHold
+    fileprivate let ownHold: PageHold
 
     init(_ pinned: PinnedVersion) {
         self.pinned = pinned
@@ -132,6 +132,8 @@ final class TreeCursor: PageCursorEntry, PageCursor {
 
     private let snapshot: TreeSnapshot
     private let image: PageImage
+    /// Between two moves what the cursor is at stays, like everything that was lent before.
+    private let hold: PageHold
     /// From the root down; empty before the first successful move.
     private var path: [Step] = []
     private var isOfThisProcess: Bool { snapshot.pages.isOfThisProcess }
@@ -139,12 +141,14 @@ final class TreeCursor: PageCursorEntry, PageCursor {
     init(_ snapshot: TreeSnapshot) {
         self.snapshot = snapshot
         image = snapshot.image
-        snapshot.hold?.begin()
+        hold = snapshot.ownHold
     }
 
-    deinit { snapshot.hold?.end() }
-
     func seek(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
+        try hold.lend { () throws(DatabaseError) in try find(atOrAfter: key) }
+    }
+
+    private func find(atOrAfter key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
         guard var target = try descend(to: key), let last = target.indices.last else { return false }
         if target[last].index == target[last].node.count {
             // Past the end of this leaf: the next entry of all begins the next one.
@@ -156,6 +160,10 @@ final class TreeCursor: PageCursorEntry, PageCursor {
     }
 
     func seekLast(atMost key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
+        try hold.lend { () throws(DatabaseError) in try find(atMost: key) }
+    }
+
+    private func find(atMost key: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
         guard !key.isEmpty, var target = try descend(to: key), let last = target.indices.last else { return false }
         let leaf = target[last]
         let isExact =
@@ -167,8 +175,8 @@ final class TreeCursor: PageCursorEntry, PageCursor {
         return try show(target)
     }
 
-    func next() throws(DatabaseError) -> Bool { try move(by: 1) }
-    func previous() throws(DatabaseError) -> Bool { try move(by: -1) }
+    func next() throws(DatabaseError) -> Bool { try hold.lend { () throws(DatabaseError) in try move(by: 1) } }
+    func previous() throws(DatabaseError) -> Bool { try hold.lend { () throws(DatabaseError) in try move(by: -1) } }
 
     private func move(by distance: Int) throws(DatabaseError) -> Bool {
         guard let last = path.indices.last else { return false }

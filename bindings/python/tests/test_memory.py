@@ -85,8 +85,9 @@ def test_a_file_of_many_budgets(path: pathlib.Path, what: str, expected: int) ->
 
     found, grown = run(BUDGET)
     assert found == expected
-    # What Python, the keys of a result and buffers for copying take is not pages of the file.
-    assert grown < BUDGET + (24 << 20), f"{what} took {grown >> 20} MB"
+    # What Python, the keys of a result and buffers take is not pages of the file; a copy is written and read back in
+    # pieces of 16 MB.
+    assert grown < BUDGET + ((48 if what == "copy" else 20) << 20), f"{what} took {grown >> 20} MB"
 
 
 def test_what_is_refused(tmp_path: pathlib.Path) -> None:
