@@ -176,6 +176,29 @@ import Testing
         #expect(PageStoreOptions.memoryBytes("2G") == 2 << 30)
     }
 
+    /// A file may grow to 16 TiB, whatever its page size; nothing is reserved for it.
+    @Test(arguments: [4096, 32768]) func pagesLieWhereverTheFileHasThem(pageBytes: Int) throws {
+        let disk = SparseDisk()
+        let image = try PageImage(disk, pageBytes: pageBytes, memoryBytes: 1 << 20)
+        #expect(image.byteCount(of: image.pageLimit) == 16 << 40)
+        let last = image.pageLimit - 8
+        let places: [PageCount] = [
+            image.pageCount(in: 16 << 30), image.pageCount(in: 100 << 30) + 1023, image.pageCount(in: 8 << 40), last,
+        ]
+        for place in places {
+            var writer = TreeWriter(
+                image, PageAllocator(image, SpaceMap(pageCount: place), wishing: 1, "a test"), version: Version(3))
+            let value = (0 ..< 3 * pageBytes).map { UInt8(truncatingIfNeeded: $0 &+ place.rawValue) }
+            let reference = try value.withUnsafeBytes { try writer.writeExtent($0) }
+            #expect(reference.page == place.end)
+            try image.write(writer.unwrittenRuns)
+            image.giveBackMemory(of: reference.run(image.layout))
+            #expect(try image.extent(reference).elementsEqual(value))
+        }
+        var full = PageAllocator(image, SpaceMap(pageCount: last), wishing: 1, "a test")
+        #expect(try failure { _ = try full.allocate(9) }.code == .mapFull)
+    }
+
     /// Values that cross the ends of regions, and larger than one.
     @Test(arguments: [4096, 32768]) func valuesAcrossRegions(pageBytes: Int) throws {
         let scratch = try Scratch()
@@ -199,6 +222,31 @@ import Testing
         }
         #expect(try store.check().isEmpty)
         try store.checkInvariants()
+    }
+}
+
+/// Keeps what was written, and zeros everywhere else.
+private final class SparseDisk: Disk, @unchecked Sendable {  // @unchecked: one test, one thread
+    let path = ":sparse:"
+    private var written: [(offset: Int, bytes: [UInt8])] = []
+
+    func byteCount() -> Int { written.map { $0.offset + $0.bytes.count }.max() ?? 0 }
+    func close() {}
+    func flush() {}
+    func resize(to byteCount: Int) {}
+    func write(_ source: UnsafeRawBufferPointer, at offset: Int) { written.append((offset, [UInt8](source))) }
+
+    func read(_ target: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
+        let count = max(0, min(target.count, byteCount() - offset))
+        target.initializeMemory(as: UInt8.self, repeating: 0)
+        for piece in written {
+            let start = max(offset, piece.offset)
+            let end = min(offset + count, piece.offset + piece.bytes.count)
+            guard start < end else { continue }
+            UnsafeMutableRawBufferPointer(rebasing: target[(start - offset) ..< (end - offset)]).copyBytes(
+                from: piece.bytes[(start - piece.offset) ..< (end - piece.offset)])
+        }
+        return count
     }
 }
 

@@ -148,6 +148,17 @@ def test_a_batch_is_larger_than_a_message(tmp_path: pathlib.Path) -> None:
         server.end()
 
 
+def test_what_is_kept_for_no_time_still_begins_followers(server: Server, tmp_path: pathlib.Path) -> None:
+    """A purge up to the stream's first message is one of everything to the server."""
+    leader = made(tmp_path / "leader.motte")
+    for count in (3, 6, 9):
+        made(leader, count)
+        done("ship", leader, "--to", server.place(), "--once", "--keep-for", 0, "--snapshot-bytes", 1)
+        copy = tmp_path / f"copy-{count}.motte"
+        done("follow", copy, "--from", server.place(), "--once")
+        assert content(copy) == content(leader)
+
+
 def stopped(*processes: subprocess.Popen[str]) -> bool:
     """Fails where one has ended by itself."""
     for process in processes:

@@ -1001,6 +1001,69 @@ static void warnings(void) {
     CHECK(unlink(file) == 0 && rmdir(path) == 0);
 }
 
+/* A file of many times the memory that is given for it. Views stay until the epoch moves, or, where the realm says so,
+ * until the next call. */
+static void memory(void) {
+    enum {
+        COUNT = 3000,
+        SIZE = 2000
+    };
+    char folder[] = "/tmp/motte-memory-XXXXXX", path[64];
+    char *text = (char *)malloc(SIZE);
+    motte_value *held = (motte_value *)calloc(COUNT, sizeof *held);
+    if (!text || !held || !mkdtemp(folder)) exit(2);
+    snprintf(path, sizeof path, "%s/a.motte", folder);
+    for (int is_short = 0; is_short < 2; is_short++) {
+        motte_config *config;
+        motte_schema *schema;
+        motte_realm *realm;
+        motte_class cls;
+        motte_prop prop;
+        motte_value budget = motte_int(65536), flag = motte_bool(is_short != 0), low = motte_int(65535);
+        MUST(motte_config_new(&config));
+        MUST(motte_schema_parse("A { text: string }", MOTTE_NTS, &schema));
+        MUST(motte_config_set_path(config, path, MOTTE_NTS));
+        MUST(motte_config_set_schema(config, schema, 0));
+        STATUS(MOTTE_E_INVALID_ARGUMENT, motte_config_set_option(config, MOTTE_LIT("memory"), &low));
+        STATUS(MOTTE_OK, motte_config_set_option(config, MOTTE_LIT("memory"), &budget));
+        STATUS(MOTTE_OK, motte_config_set_option(config, MOTTE_LIT("short_views"), &flag));
+        MUST(motte_realm_open(config, &realm));
+        MUST(motte_class_find(realm, MOTTE_LIT("A"), &cls));
+        MUST(motte_prop_find(realm, cls, MOTTE_LIT("text"), &prop));
+        for (int first = 0; first < COUNT && !is_short; first += 500) {
+            MUST(motte_realm_begin_write(realm, -1));
+            for (int i = first; i < first + 500; i++) {
+                motte_value value;
+                memset(text, 'a' + i % 26, SIZE);
+                value = motte_string_of(text, SIZE);
+                MUST(motte_row_create(realm, cls, &prop, &value, 1, 0, NULL, NULL));
+            }
+            MUST(motte_realm_commit(realm, 0, NULL));
+        }
+        for (int round = 0; round < 2; round++) {
+            int wrong = 0;
+            for (int i = 0; i < COUNT; i++) {
+                motte_key key = round == 0 ? i : (i * 1009) % COUNT;
+                MUST(motte_row_get_many(realm, cls, key, &prop, 1, &held[i]));
+                if (held[i].as.string.size != SIZE || held[i].as.string.data[SIZE - 1] != 'a' + (int)key % 26) wrong++;
+            }
+            for (int i = 0; i < COUNT && !is_short; i++) {
+                motte_key key = round == 0 ? i : (i * 1009) % COUNT;
+                if (held[i].as.string.data[0] != 'a' + (int)key % 26) wrong++;
+            }
+            CHECK(wrong == 0);
+        }
+        motte_realm_close(realm);
+        motte_release(realm);
+        if (is_short) STATUS(MOTTE_OK, motte_file_delete(config));
+        motte_release(config);
+        motte_release(schema);
+    }
+    rmdir(folder);
+    free(held);
+    free(text);
+}
+
 int main(void) {
     library();
     configs();
@@ -1013,6 +1076,7 @@ int main(void) {
     bulk();
     freezing();
     files();
+    memory();
     warnings();
     return check_summary();
 }
