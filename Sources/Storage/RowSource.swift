@@ -186,12 +186,12 @@ package final class Snapshot: RowSource {
 
     /// Before this moves: pointers are kept, and with them what they point to, unless memory is wanted.
     private func hand(over newer: PageSnapshot) {
+        newer.hold?.mayRest()
         if isMemoryWanted {
             releaseMemory()
-        } else if let hold = pages.hold {
+        } else if let hold = pages.hold, hold !== newer.hold {
             newer.hold?.keep(hold)
         }
-        newer.hold?.mayRest()
     }
 
     // MARK: Writes on this

@@ -133,6 +133,7 @@ def test_the_copy_of_the_document_of_changes_follows(tmp_path: pathlib.Path, mon
     names: dict[str, Any] = {"__name__": "example"}
     run_python(example("docs/changes.md", "python", "import motte"), names)
     run_python(example("docs/changes.md", "python", "before = db.freeze()"), names)
+    run_python(example("docs/changes.md", "python", "changes_to(other)"), names)
     run_python(example("docs/changes.md", "python", "db.on_commit(send)"), names)
     names["before"].close()
     names["db"].close()
@@ -159,10 +160,10 @@ def test_the_limit_of_a_query_of_the_document(tmp_path: pathlib.Path, monkeypatc
 
 
 def test_all_blocks_in_python_are_run() -> None:
-    # Nine are run above, three below, one by test_sqlite.py, two by test_python_readme.py and those of the tutorial by
+    # Ten are run above, three below, one by test_sqlite.py, two by test_python_readme.py and those of the tutorial by
     # test_tutorials.py; the first of the Python README is run by its own test.
     rest = [block for block in all_blocks("python") if block.document != "docs/tutorial-python.md"]
-    assert len(rest) == 16
+    assert len(rest) == 17
     assert "test_the_example_runs" in (ROOT / "bindings/python/tests/test_package.py").read_text()
 
 

@@ -216,6 +216,8 @@ def test_a_server_that_is_stopped_is_waited_for(server: Server, tmp_path: pathli
     with motte.open(path, schema=SCHEMA) as db:
         change(db, random_)
         feeder = begin("ship", path, "--to", address)
+        # A server that is not there from the beginning is an error, for it may be none.
+        until(lambda: server.sql("restarts", "SELECT to_regclass('motte_feed')").strip() != "")
         for how in ("fast", "immediate", "fast"):
             for _ in range(10):
                 change(db, random_)

@@ -143,7 +143,8 @@ def test_what_is_wrong_is_said(tmp_path: pathlib.Path) -> None:
         db.add(db.model("Person")(id=1, name="Ada"))
     none = run("follow", tmp_path / "copy.motte", "--from", log, "--once")
     assert none.returncode == 1 and "nobody has shipped" in none.stderr
-    assert run("ship", leader, "--to", "nats://localhost").returncode == 2
+    nameless = run("ship", leader, "--to", "nats://localhost")
+    assert nameless.returncode == 1 and "behind the server comes the name of the database" in nameless.stderr
     assert run("follow", leader).returncode == 2
     assert run("ship", leader, "--to", log, "--once", "--name", "desk").returncode == 0
     other = tmp_path / "other.motte"

@@ -47,15 +47,17 @@ package final class PageHold: @unchecked Sendable {  // @unchecked: others read 
     /// Nothing is used any more of what the owner was lent.
     package func renew() { motte_shim_release64(words, image.clock) }
 
-    /// Keeps what an earlier hold of the same owner keeps.
+    /// Keeps what an earlier hold of the same owner keeps, which rests.
     package func keep(_ earlier: PageHold) {
-        motte_shim_store64(words, min(motte_shim_load64(words), earlier.since))
+        motte_shim_store64(words, min(since, earlier.since))
+        motte_shim_store64(words + 1, max(last, earlier.last))
     }
 
-    /// From here on the owner is lent things within `lend` only.
+    /// From here on the owner is lent things within `lend` only, and uses nothing that it was lent before.
     package func mayRest() {
+        guard !rests else { return }
         rests = true
-        if depth == 0 { rest() }
+        motte_shim_store64(words + 1, 0)
     }
 
     @inline(__always)

@@ -84,10 +84,12 @@ final class PageRegions {
 
     @inline(__always) func index(_ page: PageNumber) -> Int { page.rawValue & (pageCount - 1) }
 
-    /// nil where nothing of the region was ever asked for. The page is below the limit.
+    /// nil where nothing of the region was ever asked for, and behind the limit.
     @inline(__always)
     func find(_ page: PageNumber) -> UnsafeMutablePointer<PageRegion>? {
         let number = page.rawValue >> regionShift
+        // In a file that somebody made a root may name any page.
+        guard number < PageRegions.topCount * PageRegions.tableCount else { return nil }
         let table = motte_shim_load64(tops + number / PageRegions.tableCount)
         guard let table = UnsafePointer<UInt64>(bitPattern: UInt(table)) else { return nil }
         return UnsafeMutablePointer(bitPattern: UInt(motte_shim_load64(table + number % PageRegions.tableCount)))
