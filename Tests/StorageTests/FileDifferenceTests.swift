@@ -42,7 +42,7 @@ import Testing
         try PropertyTest.run(rounds: 8) { random, comment in
             changed += try files(rowGroupSize, &random, comment)
         }
-        #expect(changed >= 5)
+        #expect(TestScale.factor < 1 || changed >= 5)
         print("note: \(changed) differences applied, from seed \(PropertyTest.firstSeed)")
     }
 
