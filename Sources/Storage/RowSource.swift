@@ -2,6 +2,7 @@
 ///
 /// Everything above reads through one of these. Asked for once per query or call, never per row. One thread at a time;
 /// what is shared between threads is the pages below it.
+import CMotteShim
 import MotteColumns
 import MottePages
 import MotteSchemaModel
@@ -83,6 +84,12 @@ package struct SnapshotTrace: Sendable {
     package var snapshot: Snapshot? {
         pages.map { Snapshot(pages: $0.sharing(), catalog: catalog, counters: counters, rowGroupSize: rowGroupSize) }
     }
+}
+
+/// For who looks often whether memory is wanted.
+package struct MemoryClock {
+    package let word: UnsafePointer<UInt64>
+    package var now: UInt64 { motte_shim_load64(word) }
 }
 
 /// A committed version. Its owner may move it to a newer one, which keeps every chunk pointer that still holds; frozen
@@ -171,6 +178,9 @@ package final class Snapshot: RowSource {
 
     /// Pages are being given up for want of memory, so that it is worth to look up again what is still needed.
     package var isMemoryWanted: Bool { pages.hold?.isDue == true }
+
+    /// Moves whenever pages are given up; nil where none are. There as long as this is.
+    package var memoryClock: MemoryClock? { pages.hold.map { MemoryClock(word: $0.clock) } }
 
     /// Whether the file has more than may stay in memory at once.
     package var exceedsMemory: Bool { pages.exceedsMemory }

@@ -50,7 +50,15 @@ package final class Session: @unchecked Sendable {
     let gate: UnsafeMutablePointer<ReadGate>
     /// By table key; for as long as the session lives.
     @exclusivity(unchecked) var cellReads: [UnsafeMutablePointer<CellReads>?] = []
-    @exclusivity(unchecked) var snapshot: Snapshot?
+    @exclusivity(unchecked) var snapshot: Snapshot? {
+        didSet {
+            memoryClock = snapshot?.memoryClock?.word
+            seenMemoryClock = 0
+        }
+    }
+    /// The snapshot's, and what it was when memory was looked after: most calls have to do no more than compare them.
+    @exclusivity(unchecked) private var memoryClock: UnsafePointer<UInt64>?
+    @exclusivity(unchecked) private var seenMemoryClock: UInt64 = 0
     @exclusivity(unchecked) package internal(set) var write: WriteTransaction?
     /// Set while writes are collected that become durable together; see `Session+Groups`.
     var group: SessionGroup?
@@ -107,6 +115,7 @@ package final class Session: @unchecked Sendable {
         openDatabase = database
         counters = database.counters
         self.snapshot = snapshot
+        memoryClock = snapshot.memoryClock?.word
         gate = .allocate(capacity: 1)
         gate.initialize(to: ReadGate(owner: owner, forkGeneration: motte_shim_fork_generation()))
         frozenSources = frozen
@@ -368,14 +377,17 @@ package final class Session: @unchecked Sendable {
     /// nothing in a write, in callbacks, in what is frozen, and where views live until the epoch moves.
     @inline(__always)
     package func releaseMemory() {
-        guard let snapshot, snapshot.isMemoryWanted else { return }
-        releaseMemory(of: snapshot)
+        guard let memoryClock, motte_shim_load64(memoryClock) != seenMemoryClock else { return }
+        releaseWantedMemory()
     }
 
     @inline(never)
-    private func releaseMemory(of snapshot: Snapshot) {
-        guard viewsAreShort, write == nil, group == nil, !isFrozen, isAsking == nil, hook?.isDelivering != true
+    private func releaseWantedMemory() {
+        guard let snapshot, let memoryClock,
+            viewsAreShort, write == nil, group == nil, !isFrozen, isAsking == nil, hook?.isDelivering != true
         else { return }
+        seenMemoryClock = motte_shim_load64(memoryClock)
+        guard snapshot.isMemoryWanted else { return }
         forgetTables()
         snapshot.releaseMemory()
     }

@@ -82,6 +82,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     // MARK: Holds.
 
     @inline(__always) var clock: UInt64 { motte_shim_load64(clockWord) }
+    var clockAddress: UnsafePointer<UInt64> { UnsafePointer(clockWord) }
 
     func add(_ hold: PageHold) { reading.withLock { $0.frames.add(hold) } }
     func remove(_ hold: PageHold) { reading.withLock { $0.frames.remove(hold) } }

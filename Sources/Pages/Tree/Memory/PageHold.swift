@@ -44,6 +44,10 @@ package final class PageHold: @unchecked Sendable {  // @unchecked: others read 
     @inline(__always)
     package var isDue: Bool { image.clock != motte_shim_load64(words) }
 
+    /// The clock itself, as long as there is this or another hold of the file: looking at it costs a load, where asking
+    /// a hold counts references.
+    package var clock: UnsafePointer<UInt64> { image.clockAddress }
+
     /// Nothing is used any more of what the owner was lent.
     package func renew() { motte_shim_release64(words, image.clock) }
 

@@ -23,6 +23,9 @@ package final class RunContext {
     /// Loops over row groups within each other.
     private var depth = 0
     private var own: Snapshot?
+    /// The source's, if memory may be wanted at all, and what it was when that was last looked at.
+    private let memoryClock: MemoryClock?
+    private var seenMemoryClock: UInt64 = 0
     /// nil where nothing ends what runs here.
     let watch: QueryWatch?
     private var readers: [TableKey: TableReader] = [:]
@@ -31,6 +34,7 @@ package final class RunContext {
     package init(_ source: RowSource, _ watch: QueryWatch? = nil) {
         self.source = source
         self.watch = watch
+        memoryClock = (source as? Snapshot)?.memoryClock
     }
 
     deinit { flushCounters() }
@@ -55,9 +59,16 @@ package final class RunContext {
     /// of its own, which can let go.
     @inline(__always)
     func releaseMemory() throws(DatabaseError) {
-        guard keepsNothing, depth == 0, let snapshot = own ?? (source as? Snapshot), snapshot.isMemoryWanted
+        guard keepsNothing, depth == 0, let memoryClock, memoryClock.now != seenMemoryClock
         else { return }
-        try release(snapshot)
+        try releaseWanted()
+    }
+
+    @inline(never)
+    private func releaseWanted() throws(DatabaseError) {
+        guard let memoryClock, let snapshot = own ?? (source as? Snapshot) else { return }
+        seenMemoryClock = memoryClock.now
+        if snapshot.isMemoryWanted { try release(snapshot) }
     }
 
     @inline(never)
