@@ -30,7 +30,7 @@ scripts/build-addresses.sh
 
 # The objects of the engine and the targets, with libFuzzer's main program.
 mkdir -p "$folder/found"
-mapfile -t objects < <(find "$scratch"/release/{CMotteShim,Motte*}.build -name '*.o' | sort)
+mapfile -t objects < <(find "$scratch"/release/{CMotte*,Motte*}.build -name '*.o' | sort)
 swiftc -sanitize=fuzzer,address "${objects[@]}" -o "$folder/motte-fuzz"
 
 # Target and inputs.
