@@ -28,6 +28,8 @@ package final class PostgresFeed {
     private var connection: PostgresConnection?
     /// Up to where the database has everything; nil: not known.
     private var fed: Version?
+    /// The database had something newer than what was to be fed.
+    private var isBehind = false
     /// The log is kept from here on.
     private var kept: Version?
     /// Keeping the log from later on is a commit of its own, so it is not done at each step.
@@ -149,8 +151,14 @@ package final class PostgresFeed {
             open = try PostgresConnection(address)
             connection = open
         }
-        let shown = try session.freeze()
-        let rows = try open.transaction { () throws(DatabaseError) in try feed(shown, open) }
+        var shown: Session
+        var rows: Int?
+        repeat {
+            isBehind = false
+            shown = try session.freeze()
+            let frozen = shown
+            rows = try open.transaction { () throws(DatabaseError) in try feed(frozen, open) }
+        } while isBehind
         fed = try shown.version
         try keep()
         return rows.map { .fed(fed ?? Version(0), rows: $0) } ?? .nothing
@@ -161,7 +169,17 @@ package final class PostgresFeed {
         try prepare(connection)
         let snapshot = try shown.committedSnapshot()
         let position = try position(connection)
-        if let position { try check(position) }
+        if let position {
+            if try position.version > shown.version {
+                // While this waited for its turn another feed has brought what is newer, as one does that was killed
+                // and whose transaction the server ends; or the newest version lacks it as well.
+                try session.refresh()
+                try check(position)
+                isBehind = true
+                return nil
+            }
+            try check(position)
+        }
         let summary = try position.flatMap { position throws(DatabaseError) in
             try session.database.changes(from: position.version, to: snapshot)
         }
