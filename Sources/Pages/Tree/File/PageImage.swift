@@ -103,24 +103,26 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
 
     // MARK: Reading.
 
+    /// Where it is, if memory has it and it lies in its region. The state is looked at first: it is set when the region
+    /// has its memory, which may be mapped by another thread just now.
+    @inline(__always)
+    private func place(_ reference: PageRef, level: Int) -> UnsafeMutableRawPointer? {
+        guard let region = regions.find(reference.page) else { return nil }
+        let index = regions.index(reference.page)
+        guard motte_shim_load64(region.pointee.states + index) == reference.identity(level: level) else { return nil }
+        return region.pointee.base.map { $0 + index << pageShift }
+    }
+
     @inline(__always)
     func node(_ reference: PageRef, level: Int) throws(DatabaseError) -> TreeNode {
-        if let region = regions.find(reference.page), let base = region.pointee.base {
-            let index = regions.index(reference.page)
-            if motte_shim_load64(region.pointee.states + index) == reference.identity(level: level) {
-                return TreeNode(base + index << pageShift)
-            }
-        }
+        if let place = place(reference, level: level) { return TreeNode(place) }
         return TreeNode(try load(reference, level: level))
     }
 
     @inline(__always)
     func extent(_ reference: PageRef) throws(DatabaseError) -> UnsafeRawBufferPointer {
-        if let region = regions.find(reference.page), let base = region.pointee.base {
-            let index = regions.index(reference.page)
-            if motte_shim_load64(region.pointee.states + index) == reference.identity(level: 0) {
-                return UnsafeRawBufferPointer(start: base + index << pageShift, count: reference.byteCount)
-            }
+        if let place = place(reference, level: 0) {
+            return UnsafeRawBufferPointer(start: place, count: reference.byteCount)
         }
         return UnsafeRawBufferPointer(start: try load(reference, level: 0), count: reference.byteCount)
     }
