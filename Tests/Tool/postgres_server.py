@@ -41,9 +41,14 @@ class Server:
     def stop(self, how: str = "fast") -> None:
         self._run("pg_ctl", "-D", self.data, "-w", "-m", how, "stop")
 
+    def is_running(self) -> bool:
+        return subprocess.run([self.bin / "pg_ctl", "-D", self.data, "status"], user=self.user, cwd=self.folder,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=120).returncode == 0
+
     def end(self) -> None:
         try:
-            self.stop("immediate")
+            if self.is_running():
+                self.stop("immediate")
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
 

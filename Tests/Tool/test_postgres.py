@@ -44,10 +44,18 @@ def ship(path: pathlib.Path, address: str, *more: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+def the_server() -> Iterator[Server]:
     server = Server()
     yield server
     server.end()
+
+
+@pytest.fixture
+def server(the_server: Server) -> Server:
+    # A test that failed may have left it stopped.
+    if not the_server.is_running():
+        the_server.start()
+    return the_server
 
 
 _running: list[subprocess.Popen[str]] = []
@@ -64,15 +72,19 @@ def nothing_is_left_running() -> Iterator[None]:
 
 def begin(*arguments: object) -> subprocess.Popen[str]:
     process = subprocess.Popen(
-        [TOOL, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+        [TOOL, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     _running.append(process)
     return process
 
 
 def end(process: subprocess.Popen[str], how: int = signal.SIGTERM) -> None:
     process.send_signal(how)
-    process.wait(timeout=60)
+    process.communicate(timeout=60)
     _running.remove(process)
+
+
+def expect_running(process: subprocess.Popen[str]) -> None:
+    assert process.poll() is None, process.communicate()[1]
 
 
 def until(check: Callable[[], bool], seconds: float = 60) -> None:
@@ -223,7 +235,7 @@ def test_a_server_that_is_stopped_is_waited_for(server: Server, tmp_path: pathli
                 change(db, random_)
             server.stop(how)
             change(db, random_)
-            assert feeder.poll() is None
+            expect_running(feeder)
             assert run("ship", path, "--to", address, "--once").returncode == 1
             server.start()
             # Versions of commits that change nothing in the end are not fed, and a random one may be such.
@@ -232,7 +244,7 @@ def test_a_server_that_is_stopped_is_waited_for(server: Server, tmp_path: pathli
             version = db.version
 
             def is_fed() -> bool:
-                assert feeder.poll() is None
+                expect_running(feeder)
                 found = server.sql("restarts", "SELECT version FROM motte_feed").strip()
                 return found != "" and int(found) >= version
             until(is_fed)

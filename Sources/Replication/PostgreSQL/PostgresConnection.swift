@@ -28,7 +28,10 @@ final class PostgresConnection {
 
     deinit { motte_postgres_close(handle) }
 
-    var isOpen: Bool { motte_postgres_is_open(handle) != 0 }
+    /// Something failed of which the server has said nothing: what it would say next is not known.
+    private var isLost = false
+
+    var isOpen: Bool { !isLost && motte_postgres_is_open(handle) != 0 }
 
     /// One line.
     private var message: String {
@@ -36,7 +39,10 @@ final class PostgresConnection {
         return all.split(separator: "\n").joined(separator: "; ")
     }
 
+    /// Without a code it is the client library's: the server can go while it is sent rows, which is noticed as a
+    /// failure to send.
     private func failure(_ code: String) -> DatabaseError {
+        if code.isEmpty { isLost = true }
         guard isOpen else { return DatabaseError(.inputOutput, "the connection to PostgreSQL is gone: \(message)") }
         // Class 53: it has no more disk or memory; 57: it is being shut down.
         let isPassing = code.hasPrefix("53") || code.hasPrefix("57") || code.hasPrefix("40")
@@ -85,8 +91,10 @@ final class PostgresConnection {
             try rows.flush()
         } catch {
             let ended = motte_postgres_end_copy(handle, "the sender failed")
+            let code = ended.map { String(cString: motte_postgres_code($0)) } ?? ""
             if let ended { motte_postgres_free(ended) }
-            throw isOpen && error.code != .inputOutput ? error : failure("")
+            // 57014 is the answer to what has just been said: the rows are taken back.
+            throw code == "57014" && error.code != .inputOutput ? error : failure(code)
         }
         let ended = motte_postgres_end_copy(handle, nil)
         _ = try self.rows(ended)
