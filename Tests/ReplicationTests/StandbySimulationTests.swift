@@ -41,8 +41,10 @@ final class Machine {
         var shipping = ShippingOptions(name: name)
         shipping.snapshotBytes = 900
         shipping.isAsked = true
-        return try Standby(
-            options, StreamLog(server, patienceMilliseconds: 300), StandbyOptions(shipping, leaseSeconds: 3))
+        let log = StreamLog(server, patienceMilliseconds: 300)
+        // Of who is killed, what it has made stays there.
+        log.temporaryFolder = options.path.split(separator: "/").dropLast().map { "/" + $0 }.joined()
+        return try Standby(options, log, StandbyOptions(shipping, leaseSeconds: 3))
     }
 
     func kill() throws {

@@ -10,7 +10,13 @@ import Testing
 @Suite(.serialized) struct StreamTests {
     private let network = SimulatedNetwork(seed: 3)
 
-    private func log() -> StreamLog { StreamLog(SimulatedServer(network), patienceMilliseconds: 500) }
+    private let temporary = TemporaryDirectory()
+
+    private func log() -> StreamLog {
+        let log = StreamLog(SimulatedServer(network), patienceMilliseconds: 500)
+        log.temporaryFolder = temporary.path
+        return log
+    }
 
     private func world(commits: Int = 3) throws -> (World, Shipping) {
         let world = try World()
@@ -47,6 +53,7 @@ import Testing
         // Parts of batches and chunks of snapshots are much smaller than what they are of.
         #expect(network.streams[.log]?.contains { $0.bytes.count == network.largestMessage } == true)
         #expect(try #require(network.streams[.chunks]).count > 20)
+        #expect(temporary.names.isEmpty)
     }
 
     /// L1: whoever began later leads, and what the other one adds is refused by the stream itself.
@@ -94,6 +101,7 @@ import Testing
         let before = try World.content(world.leader)
         while try shipping.step() != .nothing {}
         let dying = StreamLog(server)
+        dying.temporaryFolder = temporary.path
         left = 1_000
         let second = try Shipping(world.leader, to: dying, world.options)
         for _ in 0 ..< 3 { try world.write(&random) }

@@ -66,16 +66,14 @@ extension StreamLog {
         try streamSnapshots(of: origin).map(\.info)
     }
 
-    /// Beside the leader's file would be in the way of who looks after that.
     package func placeForSnapshot(_ version: Version) throws(DatabaseError) -> String {
-        let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var number: UInt64 = 0
         withUnsafeMutableBytes(of: &number) { _ = motte_shim_random($0.baseAddress, $0.count) }
-        return "\(folder)/motte-snapshot-\(String(number, radix: 16)).motte"
+        return "\(temporaryFolder)/motte-snapshot-\(String(number, radix: 16)).motte"
     }
 
     package func addSnapshot(_ info: SnapshotInfo, from path: String) throws(DatabaseError) {
-        defer { unlink(path) }
+        defer { Self.remove(path) }
         guard let leading else { throw DatabaseError(.internal, "this process does not lead '\(place)'") }
         guard let range = try server.range(of: .chunks) else { throw Self.gone(place) }
         var snapshot = StreamSnapshot(info, leading.record.origin, term: leading.term, firstChunk: range.last + 1)
@@ -95,6 +93,12 @@ extension StreamLog {
             shipped: info.version)
         self.leading?.bytesSinceSnapshot = 0
         try server.tell()
+    }
+
+    /// With the sidecar that opening it has made; what is there may not be a whole file.
+    private static func remove(_ temporary: String) {
+        _ = try? Session.deleteFile(SessionOptions(path: temporary))
+        unlink(temporary)
     }
 
     private static func forEachBlock(
@@ -130,7 +134,7 @@ extension StreamLog {
                 path: place)
         }
         let temporary = try Session.temporaryName(beside: path, "copying")
-        defer { unlink(temporary) }
+        defer { Self.remove(temporary) }
         try fetch(snapshot, to: temporary)
         try Database.copySeed(temporary, to: path, encryptionKey: encryptionKey)
     }

@@ -16,6 +16,12 @@ import MotteLiveObjects
 import MotteStorage
 import MotteValues
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 package final class StreamLog: ReplicationLog {
     package var place: String { server.place }
     let server: LogServer
@@ -39,6 +45,9 @@ package final class StreamLog: ReplicationLog {
     /// Up to where `end` has looked, and what `needed` has found there.
     private var lastSeen: UInt64?
     private var neededSeen: LogPosition?
+    /// For snapshots until they are in the stream: beside the leader's file they would be in the way of who looks
+    /// after that.
+    var temporaryFolder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
 
     package init(_ server: LogServer, patienceMilliseconds: Int64 = 10_000) {
         self.server = server
