@@ -157,7 +157,7 @@ static inline int motte_shim_compare_exchange64(uint64_t *word, uint64_t expecte
 extern int motte_shim_has_barrier;
 static inline void motte_shim_open_hold(uint64_t *word) {
     __atomic_store_n(word, UINT64_MAX, __ATOMIC_RELEASE);
-    if (motte_shim_has_barrier) {
+    if (__atomic_load_n(&motte_shim_has_barrier, __ATOMIC_ACQUIRE)) {
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
     } else {
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
