@@ -19,7 +19,8 @@ plan=(
     "cuts:random runs on a disk that is cut, and every cut of every short one"
     "flips:every byte of a page file flipped, one by one; each 23rd of an encrypted one"
     "fields:fields of a file changed by their place in the format, with checksums that fit"
-    "following:simulated leaders, folders and followers that are killed, on full disks, with torn files: 20,000 runs"
+    "following:simulated leaders, followers, folders and streams, killed, full, torn, cut or late: 32,000 runs"
+    "machines:a server, a file and an application on each of three machines, and all that can go wrong, for 30 minutes"
     "pinned:commits under a pinned reader, space used again"
     "size:every operation on a whole file, on one of 2 GB, compared with its source; peak memory of each in the log"
     "debug:the Swift tests with assertions, not optimised"
@@ -54,7 +55,8 @@ soak_flips() {
     run_tests 10 '^PagesTests\.EncryptionTests/everyFlipped'
 }
 soak_fields() { run_tests 40 '^FuzzTests\.FuzzTests/filesChanged'; }
-soak_following() { run_tests 40 '^ReplicationTests\.SimulationTests'; }
+soak_following() { run_tests 40 '^ReplicationTests\.(Standby)?SimulationTests'; }
+soak_machines() { MOTTE_TEST_SCALE=15 .venv/bin/python Tests/Machines/run.py; }
 soak_pinned() { run_tests 200 '^PagesTests\.SpaceTests/spaceBehind'; }
 soak_size() {
     .venv/bin/python Tests/RealSize/run.py --size "${MOTTE_SIZE:-2G}" --folder "${MOTTE_SIZE_FOLDER:-build/size}"
@@ -126,8 +128,9 @@ forms = [
     r"note: (\d+) (random operations) agree", r"note: (\d+) (random (?:with a WAL )?runs) survive",
     r"note: (\d+) (cuts) of",
     r"note: of (\d+) ((?:encrypted )?bytes) flipped", r"note: (\d+) (files) changed",
-    r"note: (\d+) (commits) under", r"note: (\d+) (runs), \d+ kills and full disks", r": (\d+) (cycles), ",
-    r", (\d+) (kills), ", r"(\d+) (operations) of real size", r"Test run with (\d+) (tests)",
+    r"note: (\d+) (commits) under", r"note: (\d+) (runs), \d+ kills", r": (\d+) (cycles), ",
+    r", (\d+) (kills)[, ]", r"(\d+) (operations) of real size", r"Test run with (\d+) (tests)",
+    r"(\d+) (acknowledged commits)", r"(\d+) (faults) ", r"(\d+) (takeovers), ",
 ]
 for form in forms:
     for number, what in re.findall(form, text):
@@ -151,11 +154,11 @@ wants() { for wanted; do [[ " ${names[*]} " != *" $wanted "* ]] || return 0; don
 if wants model cuts flips fields following pinned; then
     build_tests > "$logs/build.log" 2>&1 || { tail -n 60 "$logs/build.log"; echo "0 passed, 1 failed"; exit 1; }
 fi
-if wants kills size && [ ! -e build/library/libmotte.so ]; then
+if wants kills size machines && [ ! -e build/library/libmotte.so ]; then
     scripts/build-library.sh > "$logs/library.log" 2>&1 \
         || { tail -n 60 "$logs/library.log"; echo "0 passed, 1 failed"; exit 1; }
 fi
-if wants size; then
+if wants size machines; then
     if ! { [ -x build/tool/motte ] || scripts/build-tool.sh; } > "$logs/tool.log" 2>&1 ||
         ! { .venv/bin/python -c 'import motte' || scripts/install-python.sh; } >> "$logs/tool.log" 2>&1; then
         tail -n 60 "$logs/tool.log"

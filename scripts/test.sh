@@ -27,6 +27,7 @@ plan=(
     "tidy:1:c:layers, names, exports, error numbers, documents, promises"
     "interfaces:6::the C interface and the Swift products beside what was released"
     "crash:2:library:kill -9 with two processes, order of writes and flushes, with and without a WAL"
+    "machines:4:python:a server, a file and an application on each of three machines, and all that can go wrong there"
     "demo:6:python:the flights, every printed number recomputed without Motte; every operation on that whole file"
     "consumers:6:python:CMake, pkg-config, a Swift package and a wheel, each from outside"
     "unit:2:build:tests of the Swift API, conformance in Swift, of the optimised build"
@@ -126,6 +127,11 @@ stage_memory() {
 
 stage_crash() {
     "$python" Tests/Crash/run.py
+}
+
+# Two minutes, in which the machine does next to nothing.
+stage_machines() {
+    "$python" Tests/Machines/run.py
 }
 
 stage_demo() {

@@ -449,7 +449,8 @@ WORDS_ARE_ALLOWED_IN = ("docs/glossary.md", "docs/gone-words.txt", "THIRD-PARTY-
 # What the format of Realm files, packages of PostgreSQL and the configuration of NATS servers call what they have.
 WORDS_OF_REALM_FILES = ("[Cc]luster",)
 REALM_FILES = ("Sources/RealmFile/", "Sources/Exchange/Realm", "Tests/RealmFileTests/", "Fuzz/RealmFileFuzz.swift",
-               "Tests/RealSize/realm_file.py", "scripts/setup.sh", "docs/replication.md")
+               "Tests/RealSize/realm_file.py", "scripts/setup.sh", "docs/replication.md", "Tests/Machines/machine.py",
+               "Benchmarks/Changes/replication.py")
 
 
 @check
