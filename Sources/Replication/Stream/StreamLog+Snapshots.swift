@@ -97,6 +97,7 @@ extension StreamLog {
 
     /// With the sidecar that opening it has made; what is there may not be a whole file.
     private static func remove(_ temporary: String) {
+        // What cannot be removed is in nobody's way.
         _ = try? Session.deleteFile(SessionOptions(path: temporary))
         unlink(temporary)
     }
