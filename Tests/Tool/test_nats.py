@@ -1,64 +1,15 @@
 """`motte ship`, `follow`, `status` and `restore` by a NATS server: live copies, logins, kills, batches in parts."""
 from __future__ import annotations
 
-import os
 import pathlib
 import random
-import shutil
-import signal
-import socket
-import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
+from nats_server import Server, needed
+from running import begin, done, end, end_all, ended, expect_running, run, until
 
-TOOL = pathlib.Path(__file__).parents[2] / "build" / "tool" / "motte"
-SERVER = shutil.which("nats-server") or "/usr/sbin/nats-server"
-
-pytestmark = pytest.mark.skipif(
-    not pathlib.Path(SERVER).exists() and os.environ.get("CI") != "true",
-    reason="there is no nats-server; scripts/setup.sh installs it")
-
-
-class Server:
-    """A server of its own, with its port and its files."""
-
-    def __init__(self, folder: pathlib.Path, more: str = "") -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.configuration = folder / "server.conf"
-        self.configuration.write_text(
-            f'listen: "127.0.0.1:{self.port}"\njetstream {{ store_dir: "{folder}/store" }}\n{more}\n')
-        self.log = folder / "server.log"
-        self.begin()
-
-    def begin(self) -> None:
-        with self.log.open("a") as log:
-            self.process = subprocess.Popen([SERVER, "-c", self.configuration], stdout=log, stderr=log)
-        until(self.answers)
-
-    def answers(self) -> bool:
-        try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
-                return connection.recv(4) == b"INFO"
-        except OSError:
-            return False
-
-    def end(self, how: int = signal.SIGKILL) -> None:
-        self.process.send_signal(how)
-        self.process.wait(timeout=30)
-
-    def place(self, name: str = "people", login: str = "") -> str:
-        return f"nats://{login}127.0.0.1:{self.port}/{name}"
-
-
-def until(check: Callable[[], bool], seconds: float = 60) -> None:
-    limit = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < limit, "it took too long"
-        time.sleep(0.02)
+pytestmark = needed
 
 
 @pytest.fixture
@@ -66,42 +17,6 @@ def server(tmp_path: pathlib.Path) -> Iterator[Server]:
     server = Server(tmp_path)
     yield server
     server.end()
-
-
-_running: list[subprocess.Popen[str]] = []
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left_running() -> Iterator[None]:
-    yield
-    while _running:
-        process = _running.pop()
-        process.kill()
-        process.communicate()
-
-
-def run(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=120, env={**os.environ, **variables})
-
-
-def done(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
-def begin(*arguments: object) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [TOOL, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    _running.append(process)
-    return process
-
-
-def end(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.communicate()
-    _running.remove(process)
 
 
 def made(path: pathlib.Path, count: int = 3, text: str = "name") -> pathlib.Path:
@@ -159,13 +74,6 @@ def test_what_is_kept_for_no_time_still_begins_followers(server: Server, tmp_pat
         assert content(copy) == content(leader)
 
 
-def stopped(*processes: subprocess.Popen[str]) -> bool:
-    """Fails where one has ended by itself."""
-    for process in processes:
-        assert process.poll() is None, process.communicate()[1]
-    return False
-
-
 def test_processes_and_servers_that_are_killed_go_on(server: Server, tmp_path: pathlib.Path) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
@@ -179,12 +87,11 @@ def test_processes_and_servers_that_are_killed_go_on(server: Server, tmp_path: p
             if chance.random() < 0.3:
                 server.end()
                 server.begin()
-        until(lambda: (copy.exists() and run("status", copy).returncode == 0) or stopped(shipping, following))
+        until(lambda: (copy.exists() and run("status", copy).returncode == 0) or expect_running(shipping, following))
         for process in (shipping, following):
             if chance.random() < 0.7:
                 end(process)
-    while _running:
-        end(_running[0])
+    end_all()
     done("ship", leader, "--to", server.place(), "--once")
     done("follow", copy, "--from", server.place(), "--once")
     assert content(copy) == content(leader)
@@ -199,8 +106,7 @@ def test_a_second_leader_is_refused(server: Server, tmp_path: pathlib.Path) -> N
     done("follow", copy, "--stop")
     done("ship", copy, "--to", server.place(), "--take-over", "--once", "--name", "laptop")
     made(leader, 9)
-    _, said = shipping.communicate(timeout=60)
-    _running.remove(shipping)
+    said = ended(shipping)
     assert shipping.returncode == 1 and "laptop has taken over" in said
 
 

@@ -11,15 +11,15 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from postgres_server import PROGRAMS, Server
+from running import TOOL, begin, end, expect_running, run, until
 
 import motte
 
-TOOL = pathlib.Path(__file__).parents[2] / "build" / "tool" / "motte"
 SEED = int(os.environ.get("MOTTE_TEST_SEED", random.randrange(10**9)))
 SCHEMA = """
 Person { id: int key, name: string?, age: int, weight: float, height: double?, alive: bool, photo: data?,
@@ -31,10 +31,6 @@ Note { text: string }
 
 pytestmark = pytest.mark.skipif(
     not PROGRAMS and os.environ.get("CI") != "true", reason="there is no PostgreSQL; scripts/setup.sh installs it")
-
-
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=300)
 
 
 def ship(path: pathlib.Path, address: str, *more: object) -> str:
@@ -56,42 +52,6 @@ def server(the_server: Server) -> Server:
     if not the_server.is_running():
         the_server.start()
     return the_server
-
-
-_running: list[subprocess.Popen[str]] = []
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left_running() -> Iterator[None]:
-    yield
-    while _running:
-        process = _running.pop()
-        process.kill()
-        process.communicate()
-
-
-def begin(*arguments: object) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [TOOL, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    _running.append(process)
-    return process
-
-
-def end(process: subprocess.Popen[str], how: int = signal.SIGTERM) -> None:
-    process.send_signal(how)
-    process.communicate(timeout=60)
-    _running.remove(process)
-
-
-def expect_running(process: subprocess.Popen[str]) -> None:
-    assert process.poll() is None, process.communicate()[1]
-
-
-def until(check: Callable[[], bool], seconds: float = 60) -> None:
-    limit = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < limit, "it took too long"
-        time.sleep(0.05)
 
 
 # ---------------------------------------------------------------------------------------------------- comparing
@@ -217,7 +177,7 @@ def test_feeders_are_killed_anywhere(server: Server, tmp_path: pathlib.Path) -> 
                 change(db, random_)
                 time.sleep(0.005)
             for feeder in feeders:
-                end(feeder, signal.SIGKILL)
+                end(feeder)
         ship(path, address)
         assert expect_same(server, "kills", path) > 0
 
@@ -248,7 +208,7 @@ def test_a_server_that_is_stopped_is_waited_for(server: Server, tmp_path: pathli
                 found = server.sql("restarts", "SELECT version FROM motte_feed").strip()
                 return found != "" and int(found) >= version
             until(is_fed)
-        end(feeder)
+        end(feeder, signal.SIGTERM)
         ship(path, address)
         assert expect_same(server, "restarts", path) > 0
 
@@ -266,7 +226,7 @@ def test_what_else_shares_the_server_sees_whole_versions(server: Server, tmp_pat
                 one.n = other.n = n
             found = server.sql("versions", 'SELECT l.n = r.n FROM "Left" l, "Right" r').strip()
             assert found == "t"
-        end(feeder)
+        end(feeder, signal.SIGTERM)
 
 
 # ------------------------------------------------------------------------------------------- what comes and goes
@@ -349,8 +309,7 @@ def test_what_is_refused(server: Server, tmp_path: pathlib.Path) -> None:
     assert unknown.returncode == 1 and "no class 'Cat'" in unknown.stderr
     nowhere = run("ship", path, "--to", f"postgresql:///none?host={tmp_path}", "--once")
     assert nowhere.returncode == 1 and "cannot be reached" in nowhere.stderr
-    missing = subprocess.run([TOOL, "ship", path, "--to", address, "--once"], capture_output=True, text=True,
-                             timeout=60, env={**os.environ, "MOTTE_LIBPQ": "libnone.so"})
+    missing = run("ship", path, "--to", address, "--once", MOTTE_LIBPQ="libnone.so")
     assert missing.returncode == 1 and "package libpq5" in missing.stderr
 
 

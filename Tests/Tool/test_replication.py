@@ -5,52 +5,14 @@ import datetime
 import pathlib
 import random
 import signal
-import subprocess
 import time
-from collections.abc import Callable, Iterator
 
 import pytest
+from running import begin, end, expect_running, run, until
 
 import motte
 
-TOOL = pathlib.Path(__file__).parents[2] / "build" / "tool" / "motte"
 SCHEMA = "Person { id: int key, name: string, friends: list<Person> }"
-
-
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=120)
-
-
-_running: list[subprocess.Popen[str]] = []
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left_running() -> Iterator[None]:
-    yield
-    while _running:
-        process = _running.pop()
-        process.kill()
-        process.communicate()
-
-
-def begin(*arguments: object) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [TOOL, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    _running.append(process)
-    return process
-
-
-def end(process: subprocess.Popen[str], how: int = signal.SIGTERM) -> None:
-    process.send_signal(how)
-    process.communicate(timeout=60)
-    _running.remove(process)
-
-
-def until(check: Callable[[], bool], seconds: float = 60) -> None:
-    limit = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < limit, "it took too long"
-        time.sleep(0.02)
 
 
 def people(path: pathlib.Path) -> list[tuple[int, str, list[int]]]:
@@ -96,8 +58,8 @@ def test_a_copy_is_live(tmp_path: pathlib.Path) -> None:
             with pytest.raises(motte.errors.ReadOnlyError, match="follows .*leader.motte"), shown.write():
                 pass
             token.stop()
-        end(following)
-        end(shipping)
+        end(following, signal.SIGTERM)
+        end(shipping, signal.SIGTERM)
     stopped = run("follow", copy, "--stop")
     assert stopped.returncode == 0 and "no longer" in stopped.stdout
     with motte.open(copy) as own, own.write():
@@ -121,8 +83,8 @@ def test_killed_processes_go_on(tmp_path: pathlib.Path) -> None:
                 time.sleep(chance.random() * 0.01)
             for process in (shipping, following):
                 time.sleep(chance.random() * 0.05)
-                assert process.poll() is None, process.communicate()[1]
-                end(process, signal.SIGKILL)
+                expect_running(process)
+                end(process)
                 kills += 1
         assert kills == 24
         shipped = run("ship", leader, "--to", log, "--once")
@@ -195,7 +157,7 @@ def test_each_second_can_be_restored(tmp_path: pathlib.Path) -> None:
             moments.append((datetime.datetime.now(datetime.timezone.utc).isoformat(), number + 1))
             time.sleep(0.3)
         until(lambda: run("status", leader, "--folder", log).stdout.count(str(db.latest_version)) > 1)
-        end(shipping)
+        end(shipping, signal.SIGTERM)
     for number, (moment, count) in enumerate(moments[1:]):
         made = tmp_path / f"{number}.motte"
         restored = run("restore", made, "--from", log, "--at", moment)

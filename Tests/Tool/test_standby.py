@@ -3,55 +3,24 @@
 from __future__ import annotations
 
 import pathlib
-import socket
-import struct
 import sys
 import time
 from collections.abc import Iterator
 
 import pytest
+from nats_server import Server, needed
+from running import begin, done, end, run, until
+from test_nats import content, made, server
 
 import motte
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "Machines"))
 
-from test_nats import Server, begin, content, done, end, made, nothing_is_left_running, pytestmark, run, server, until
+from application import Acknowledged
 
-__all__ = ["nothing_is_left_running", "pytestmark", "server"]
+__all__ = ["server"]
 
-
-class Acknowledged:
-    """Has each commit of a database acknowledged before it is made, as docs/replication.md says."""
-
-    def __init__(self, path: pathlib.Path) -> None:
-        self.path = str(path)
-        self.connection: socket.socket | None = None
-
-    def __call__(self, batch: motte.ChangesBatch) -> None:
-        if self.connection is None:
-            self.connection = socket.socket(socket.AF_UNIX)
-            self.connection.connect(self.path)
-        try:
-            data = bytes(batch)
-            self.connection.sendall(struct.pack("<Q", len(data)) + data)
-            code, size = struct.unpack("<II", self.receive(8))
-            message = self.receive(size).decode()
-        except BaseException:
-            self.connection.close()
-            self.connection = None
-            raise
-        if code:
-            raise RuntimeError(message)
-
-    def receive(self, size: int) -> bytes:
-        assert self.connection is not None
-        data = b""
-        while len(data) < size:
-            more = self.connection.recv(size - len(data))
-            if not more:
-                raise ConnectionError("whoever acknowledges has ended")
-            data += more
-        return data
+pytestmark = needed
 
 
 @pytest.fixture
