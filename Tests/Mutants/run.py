@@ -4,8 +4,8 @@
     python3 Tests/Mutants/run.py 12 31          some of them
 
 All mutants are built at once; the environment variable MOTTE_MUTANT says which one is on. A mutant lives when the tests
-that should notice it pass. One that no longer applies is an error: mend its lines in mutants.json. The last line is
-"N passed, N failed"; living mutants are the failed ones.
+that should notice it pass. One that no longer applies is an error: mend its lines in mutants.json, which
+Tests/Scripts/test_mutants.py asks for. The last line is "N passed, N failed"; living mutants are the failed ones.
 """
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import Any
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SECONDS = 150
+SECONDS = 300
 SWITCH = """\
 #if canImport(Glibc)
     import Glibc
@@ -28,18 +29,37 @@ SWITCH = """\
 package let mutant: Int = getenv("MOTTE_MUTANT").flatMap { Int(String(cString: $0)) } ?? 0
 """
 ENVIRONMENT = {
-    "MOTTE_TEST_TARGETS": "PagesTests StorageTests FuzzTests", "MOTTE_ENGINE_ONLY": "1",
+    "MOTTE_TEST_TARGETS": "PagesTests StorageTests ReplicationTests FuzzTests", "MOTTE_ENGINE_ONLY": "1",
     "SWIFT_BACKTRACE": "enable=no", "NO_COLOR": "1",
 }
 
 
-def mutate(copy: pathlib.Path, mutants: list[dict[str, str]]) -> None:
+def edits(mutant: dict[str, Any]) -> list[dict[str, str]]:
+    """Most have one."""
+    return mutant.get("edits", [mutant])
+
+
+def mutated(root: pathlib.Path, mutants: list[dict[str, Any]]) -> tuple[dict[str, str], list[str]]:
+    """The changed files with all mutants, and what no longer applies."""
+    texts: dict[str, str] = {}
+    stale = []
     for mutant in mutants:
-        path = copy / mutant["file"]
-        text = path.read_text(encoding="utf-8")
-        if text.count(mutant["from"]) != 1:
-            sys.exit(f"mutant {mutant['mutant']} no longer applies to {mutant['file']}")
-        path.write_text(text.replace(mutant["from"], mutant["to"]), encoding="utf-8")
+        for edit in edits(mutant):
+            name = edit["file"]
+            if name not in texts:
+                texts[name] = (root / name).read_text(encoding="utf-8") if (root / name).exists() else ""
+            if texts[name].count(edit["from"]) != 1:
+                stale.append(f"mutant {mutant['mutant']} no longer applies to {name}")
+            texts[name] = texts[name].replace(edit["from"], edit["to"], 1)
+    return texts, stale
+
+
+def mutate(copy: pathlib.Path, mutants: list[dict[str, Any]]) -> None:
+    texts, stale = mutated(copy, mutants)
+    if stale:
+        sys.exit("\n".join(stale))
+    for name, text in texts.items():
+        (copy / name).write_text(text, encoding="utf-8")
     (copy / "Sources" / "Values" / "Mutant.swift").write_text(SWITCH, encoding="utf-8")
 
 
@@ -64,18 +84,17 @@ def main() -> None:
         mutate(copy, mutants)
         subprocess.run(["swift", "build", "--build-tests"], cwd=copy, env={**os.environ, **ENVIRONMENT}, check=True,
                        stdout=subprocess.DEVNULL)
-        for tests in sorted({mutant["tests"] for mutant in mutants}):
+        chosen = [mutant for mutant in mutants if not wanted or mutant["mutant"] in wanted]
+        for tests in sorted({mutant["tests"] for mutant in chosen}):
             passed, failed = run(copy, 0, tests)
             if not passed:
                 sys.exit(f"without any mutant these fail already: {failed}")
         killed = lived = 0
-        for mutant in mutants:
-            if wanted and mutant["mutant"] not in wanted:
-                continue
+        for mutant in chosen:
             began = time.monotonic()
             passed, failed = run(copy, mutant["mutant"], mutant["tests"])
             lived, killed = lived + passed, killed + (not passed)
-            print(f"{mutant['mutant']:>3} {mutant['file']}: {'LIVES' if passed else 'killed'} {failed}"
+            print(f"{mutant['mutant']:>3} {edits(mutant)[-1]['file']}: {'LIVES' if passed else 'killed'} {failed}"
                   f" ({time.monotonic() - began:.0f} s)", flush=True)
     print(f"{killed} passed, {lived} failed")
     sys.exit(1 if lived else 0)
