@@ -101,7 +101,7 @@ package final class Following {
     /// What is older than the oldest snapshot is removed: then nothing follows any more.
     private func lookForGap() throws(DatabaseError) {
         waits += 1
-        guard waits % Self.waitsBetweenLooks == 1 else { return }
+        guard waits % Self.waitsBetweenLooks == 1 || log.hasSeenAnotherLeader else { return }
         let now = try log.knownLeader()
         guard now.origin == leader.origin else {
             throw DatabaseError(

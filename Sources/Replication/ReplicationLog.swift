@@ -25,6 +25,8 @@ package protocol ReplicationLog: AnyObject {
     func copySnapshot(
         _ info: SnapshotInfo, of origin: ChangeOrigin, to path: String, encryptionKey: [UInt8]?
     ) throws(DatabaseError)
+    /// Whether the last look for changes ended at the beginning of another leader.
+    var hasSeenAnotherLeader: Bool { get }
     /// Waits until there may be something new, or for that time.
     func wait(milliseconds: Int64) throws(DatabaseError)
 
@@ -47,6 +49,7 @@ package protocol ReplicationLog: AnyObject {
 
 extension ReplicationLog {
     package func step(_ step: LogStep) throws(DatabaseError) {}
+    package var hasSeenAnotherLeader: Bool { false }
 
     package func needed(of leader: LeaderRecord) throws(DatabaseError) -> LogPosition? {
         try end(of: leader.origin).map { LogPosition(origin: leader.origin, version: $0.version) }

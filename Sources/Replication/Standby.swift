@@ -155,6 +155,14 @@ package final class Standby {
         return true
     }
 
+    /// As after the last time; where it is another one by now, it is looked at again.
+    private func renewLease(_ holder: String) throws(DatabaseError) -> Bool {
+        let taken = try log.server.takeLease(holder, seconds: own.leaseSeconds, after: revision)
+        guard let taken else { return try takeLease(holder) }
+        (revision, renewedAt) = (taken, log.server.milliseconds)
+        return true
+    }
+
     // MARK: Following
 
     private func follow(_ following: Following) throws(DatabaseError) -> StandbyEvent {
@@ -192,7 +200,7 @@ package final class Standby {
     private func lead(_ shipping: Shipping) throws(DatabaseError) -> StandbyEvent {
         var isRenewed = false
         if log.server.milliseconds - renewedAt >= Int64(own.leaseSeconds) * 1_000 / 3 {
-            guard try takeLease(holder(shipping.origin)) else {
+            guard try renewLease(holder(shipping.origin)) else {
                 close()
                 return .ended("somebody else holds the lease")
             }
@@ -244,9 +252,7 @@ package final class Standby {
             throw DatabaseError(
                 .fileNotFound, "there is no snapshot in '\(log.place)' yet to begin with", path: log.place)
         }
-        if followed == nil {
-            try session.follow(FollowedLeader(origin: leader.origin, name: leader.name, source: log.place))
-        }
+        if followed == nil { try refuseWriters(session, leader) }
         let batch = try hasLed ? keepUnshipped(session, end) : nil
         _ = try session.close()
         let aside = try unusedName()
@@ -265,6 +271,17 @@ package final class Standby {
         // Everything in it came from the log.
         _ = try Session.deleteFile(SessionOptions(path: aside))
         return .setAside(file: nil, batch: nil)
+    }
+
+    /// Who holds the write lock may be waiting for this process to acknowledge, and is answered before the next try.
+    private func refuseWriters(_ session: Session, _ leader: LeaderRecord) throws(DatabaseError) {
+        do throws(DatabaseError) {
+            try session.follow(
+                FollowedLeader(origin: leader.origin, name: leader.name, source: log.place), timeoutMilliseconds: 0)
+        } catch {
+            guard error.code == .timeout else { throw error }
+            throw DatabaseError(.busy, "'\(path)' is being written to; try again when that has ended", path: path)
+        }
     }
 
     /// Files that have nothing to do with the log are left alone.

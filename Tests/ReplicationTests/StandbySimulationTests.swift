@@ -43,7 +43,9 @@ final class Machine {
         shipping.isAsked = true
         let log = StreamLog(server, patienceMilliseconds: 300)
         // Of who is killed, what it has made stays there.
-        log.temporaryFolder = options.path.split(separator: "/").dropLast().map { "/" + $0 }.joined()
+        if case .file(let path) = options.location {
+            log.temporaryFolder = path.split(separator: "/").dropLast().map { "/" + $0 }.joined()
+        }
         return try Standby(options, log, StandbyOptions(shipping, leaseSeconds: 3))
     }
 

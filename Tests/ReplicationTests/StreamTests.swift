@@ -208,6 +208,11 @@ import Testing
             ))
         #expect(answer.number("messages") == 3 && answer.number("last_seq") == 12 && answer.number("first_seq") == nil)
         #expect(answer.text("description") == "no" && answer.isTrue("duplicate") && !answer.isTrue("type"))
+        for (text, bytes) in [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYg==", "foob")] {
+            #expect(Base64.decoded(text) == Array(bytes.utf8))
+        }
+        #expect(Base64.decoded("+/+/") == [0xFB, 0xFF, 0xBF])
+        for wrong in ["Z", "Zg=", "Z===", "====", "Zg=a", "Zm9-"] { #expect(Base64.decoded(wrong) == nil, "\(wrong)") }
         #expect(JSONNumbers([]).number("x") == nil && JSONNumbers(Array("\"x\":".utf8)).number("x") == nil)
     }
 }

@@ -2,8 +2,10 @@
 """
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import sys
+import threading
 import time
 from collections.abc import Iterator
 
@@ -104,6 +106,46 @@ def test_a_follower_leads_when_the_leader_is_gone(
     assert len(batches) == 1
     assert "never shipped" in content(tmp_path / "leader.motte.former-1")
     assert "never shipped" not in content(leader)
+
+
+class Lost(Acknowledged):
+    """The stream gets the commit, and the file does not."""
+
+    def __call__(self, batch: motte.ChangesBatch) -> None:
+        super().__call__(batch)
+        raise RuntimeError("lost")
+
+
+def test_who_waits_for_an_acknowledgement_is_in_nobodys_way(
+    server: Server, leader: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    """A file that begins again is locked by who waits for an answer of the very process that wants it."""
+    asked, is_over = tmp_path / "asked", threading.Event()
+    begin("follow", leader, "--from", server.place(), "--may-lead", "--lease", 2, "--acknowledge", asked)
+    until(lambda: run("follow", tmp_path / "look.motte", "--from", server.place(), "--once").returncode == 0)
+    with motte.open(leader) as db:
+        db.on_commit(Lost(asked))
+        with pytest.raises(RuntimeError, match="lost"):
+            add(db, 100)
+
+    def write(number: int) -> None:
+        while not is_over.is_set():
+            with contextlib.suppress(RuntimeError, OSError, motte.Error), motte.open(leader, create=False) as db:
+                db.on_commit(Acknowledged(asked))
+                add(db, number)
+                number += 10
+            time.sleep(0.2)
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(101, 105)]
+    for writer in writers:
+        writer.start()
+    try:
+        until(lambda: list(tmp_path.glob("leader.motte.former-*")) != [] and leader.exists(), 30)
+    finally:
+        is_over.set()
+        for writer in writers:
+            writer.join()
+    assert "new 100" in content(leader)
 
 
 def added(db: motte.Database, number: int) -> bool:

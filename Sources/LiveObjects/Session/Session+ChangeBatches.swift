@@ -82,8 +82,10 @@ extension Session {
     package func hasLeft() throws(DatabaseError) -> Bool { try committedSnapshot().hasLeft() }
 
     /// From now on only the leader's batches are applied, and other writes refused; nil: everybody may write.
-    package func follow(_ leader: FollowedLeader?) throws(DatabaseError) {
-        try writingOfReplication("follow") { write throws(DatabaseError) in try write.follow(leader) }
+    package func follow(_ leader: FollowedLeader?, timeoutMilliseconds: Int64 = -1) throws(DatabaseError) {
+        try writingOfReplication("follow", timeoutMilliseconds) { write throws(DatabaseError) in
+            try write.follow(leader)
+        }
     }
 
     /// The file is a copy of the origin's at that position.

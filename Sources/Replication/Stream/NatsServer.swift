@@ -202,8 +202,11 @@ package final class NatsServer: LogServer {
     }
 
     package func next(_ subject: LogSubject, from number: UInt64) throws(DatabaseError) -> LogMessage? {
-        try get(
-            subject.stream, "{\"seq\":\(max(1, number)),\"next_by_subj\":\"\(self.subject(subject))\"}")
+        let request = "{\"seq\":\(max(1, number)),\"next_by_subj\":\"\(self.subject(subject))\"}"
+        if let message = try get(subject.stream, request) { return message }
+        // A replica may be behind for long; what is small enough to come as text is asked of the stream's leader.
+        guard subject == .snapshot, let found = try askLeader(of: name(subject.stream), request) else { return nil }
+        return LogMessage(number: found.number, subject: subject, bytes: found.bytes)
     }
 
     package func last(_ subject: LogSubject) throws(DatabaseError) -> LogMessage? {
@@ -228,6 +231,25 @@ package final class NatsServer: LogServer {
             }
             return LogMessage(number: number, subject: known, bytes: answer.bytes)
         }
+    }
+
+    /// A message as the leader of a stream has it, which is never behind.
+    private func askLeader(
+        of stream: String, _ request: String
+    ) throws(DatabaseError) -> (number: UInt64, bytes: [UInt8])? {
+        let answer = try askForText("$JS.API.STREAM.MSG.GET.\(stream)", request, "read from")
+        if let code = answer.number("err_code") {
+            if code == JetStreamCode.streamNotFound || code == JetStreamCode.noMessage { return nil }
+            guard JetStreamCode.isPassing(code) else { throw refusal(answer, "give a message") }
+            throw DatabaseError(
+                .timeout, "'\(place)' has no leader at the moment: \(answer.text("description") ?? "")", path: place)
+        }
+        guard let number = answer.number("seq") else { throw refusal(answer, "give a message") }
+        // Without content there is none in the answer either.
+        guard let bytes = Base64.decoded(answer.text("data") ?? "") else {
+            throw DatabaseError(.inputOutput, "'\(place)' gave a message that cannot be read", path: place)
+        }
+        return (number, bytes)
     }
 
     package func remove(before number: UInt64, in stream: LogStream) throws(DatabaseError) {
@@ -256,15 +278,9 @@ package final class NatsServer: LogServer {
     // MARK: The lease
 
     package func lease() throws(DatabaseError) -> LogLease? {
-        switch ask("$JS.API.DIRECT.GET.KV_\(bucket)", Array("{\"last_by_subj\":\"\(leaseSubject)\"}".utf8)) {
-        case .failed(let status):
-            let bucket = try askForText("$JS.API.STREAM.INFO.KV_\(bucket)", "", "ask")
-            if bucket.number("err_code") == JetStreamCode.streamNotFound { return nil }
-            throw Self.error(status, "read the lease in", place)
-        case .answer(let answer):
-            guard answer.status == nil, let revision = answer.number, !answer.bytes.isEmpty else { return nil }
-            return LogLease(holder: String(decoding: answer.bytes, as: UTF8.self), revision: revision)
-        }
+        let found = try askLeader(of: "KV_\(bucket)", "{\"last_by_subj\":\"\(leaseSubject)\"}")
+        guard let found, !found.bytes.isEmpty else { return nil }
+        return LogLease(holder: String(decoding: found.bytes, as: UTF8.self), revision: found.number)
     }
 
     package func takeLease(
@@ -304,6 +320,7 @@ private enum JetStreamCode {
     static let nameInUse: UInt64 = 10_058
     static let streamNotFound: UInt64 = 10_059
     static let wrongLastSequence: UInt64 = 10_071
+    static let noMessage: UInt64 = 10_037
 
     /// No leader of the servers, or of the stream; or the server is only about to begin.
     static func isPassing(_ code: UInt64) -> Bool { [10_004, 10_008, 10_009, 10_010, 10_118].contains(code) }

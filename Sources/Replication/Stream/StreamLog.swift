@@ -42,6 +42,7 @@ package final class StreamLog: ReplicationLog {
     var leading: Leading?
     /// Where reading goes on.
     private var cursor: (origin: ChangeOrigin, version: Version, number: UInt64)?
+    package private(set) var hasSeenAnotherLeader = false
     /// Up to where `end` has looked, and what `needed` has found there.
     private var lastSeen: UInt64?
     private var neededSeen: LogPosition?
@@ -266,6 +267,7 @@ package final class StreamLog: ReplicationLog {
             cursor = (origin, version, number)
         }
         guard var number = cursor?.number else { return nil }
+        hasSeenAnotherLeader = false
         var reading = PartialBatch()
         while let message = try known(number, in: .log) {
             number += 1
@@ -273,7 +275,10 @@ package final class StreamLog: ReplicationLog {
             case .snapshot, .chunk: continue
             case .leader:
                 let text = try LogText(message.bytes, name(message.number))
-                guard try LeaderRecord(text, name(message.number)).origin == origin else { return nil }
+                guard try LeaderRecord(text, name(message.number)).origin == origin else {
+                    hasSeenAnotherLeader = true
+                    return nil
+                }
                 reading = PartialBatch()
             case .changes:
                 let part = try LogPart(message.bytes, name(message.number))

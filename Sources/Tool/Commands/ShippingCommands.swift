@@ -213,6 +213,11 @@ struct FollowCommand: ParsableCommand {
             }
         } else if let following = standby.following {
             try following.log.wait(milliseconds: Self.pauseMilliseconds)
+        } else if let socket {
+            // The file of who does not lead yet may be written to, and who asks is not to wait.
+            socket.serve(milliseconds: Int32(Self.pauseMilliseconds)) { batch throws(DatabaseError) in
+                throw DatabaseError(.busy, "'\(file)' does not lead at the moment; try again")
+            }
         } else {
             usleep(UInt32(Self.pauseMilliseconds) * 1_000)
         }
