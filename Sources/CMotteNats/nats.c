@@ -28,6 +28,7 @@ static struct {
     int (*set_max_reconnect)(client_options *, int);
     int (*set_reconnect_wait)(client_options *, int64_t);
     int (*set_ping_interval)(client_options *, int64_t);
+    int (*set_send_asap)(client_options *, bool);
     int (*set_secure)(client_options *, bool);
     int (*load_authorities)(client_options *, const char *);
     int (*load_certificate)(client_options *, const char *, const char *);
@@ -64,6 +65,7 @@ static const struct {
     {"natsOptions_SetMaxReconnect", &nats.set_max_reconnect},
     {"natsOptions_SetReconnectWait", &nats.set_reconnect_wait},
     {"natsOptions_SetPingInterval", &nats.set_ping_interval},
+    {"natsOptions_SetSendAsap", &nats.set_send_asap},
     {"natsOptions_SetSecure", &nats.set_secure},
     {"natsOptions_LoadCATrustedCertificates", &nats.load_authorities},
     {"natsOptions_LoadCertificatesChain", &nats.load_certificate},
@@ -166,6 +168,8 @@ static int set(client_options *options, const motte_nats_options *wanted) {
     if (!status) status = nats.set_reconnect_wait(options, 250);
     /* A connection that is cut without a word is given up after three pings. */
     if (!status) status = nats.set_ping_interval(options, 2000);
+    /* Else a message without an answer waits a millisecond for others. */
+    if (!status) status = nats.set_send_asap(options, true);
     if (!status) status = nats.set_error_handler(options, overhear, NULL);
     if (!status && wanted->needs_tls) status = nats.set_secure(options, true);
     if (!status && wanted->authorities) status = nats.load_authorities(options, wanted->authorities);
