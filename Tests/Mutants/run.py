@@ -82,8 +82,10 @@ def main() -> None:
         copy = pathlib.Path(folder) / "motte"
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(copy)], check=True)
         mutate(copy, mutants)
-        subprocess.run(["swift", "build", "--build-tests"], cwd=copy, env={**os.environ, **ENVIRONMENT}, check=True,
-                       stdout=subprocess.DEVNULL)
+        built = subprocess.run(["swift", "build", "--build-tests", "-j", str(os.cpu_count())], cwd=copy,
+                               env={**os.environ, **ENVIRONMENT}, stdout=subprocess.PIPE, text=True, errors="replace")
+        if built.returncode != 0:
+            sys.exit(f"the mutants do not compile:\n{built.stdout[-6_000:]}")
         chosen = [mutant for mutant in mutants if not wanted or mutant["mutant"] in wanted]
         for tests in sorted({mutant["tests"] for mutant in chosen}):
             passed, failed = run(copy, 0, tests)
