@@ -209,7 +209,7 @@ final class Machine {
         }
         for _ in 0 ..< 60 + random.below(60) {
             let machine = machines[random.below(3)]
-            switch random.below(20) {
+            switch random.below(22) {
             case 0 ..< 9: if try !machine.step() { outcome.kills += 1 }
             case 9 ..< 14: try write(machines.first(where: \.leads) ?? machine, dying: false)
             case 14: try write(machine, dying: random.chance(30))
@@ -219,6 +219,10 @@ final class Machine {
             case 16: machine.server.isCut = random.chance(50)
             case 17: (network.lossy, network.lagging) = (random.below(3) * 15, random.below(3) * 15)
             case 18: try machine.kill()
+            case 19, 20:
+                guard let stalled = machines.first(where: \.leads) else { break }
+                try stall(while: machines.filter { $0 !== stalled }, network, note)
+                try write(stalled, dying: false)
             default: network.pass(Int64(random.below(2_500)))
             }
             faults.clear()
@@ -241,6 +245,19 @@ final class Machine {
         outcome.unknown = network.lostAnswers
         for machine in machines { try machine.close() }
         return outcome
+    }
+
+    /// A process stands still for longer than its lease, and goes on as if nothing had been.
+    private static func stall(
+        while others: [Machine], _ network: SimulatedNetwork, _ note: (Machine) -> Void
+    ) throws {
+        for _ in 0 ..< 12 {
+            for other in others {
+                _ = try other.step()
+                note(other)
+            }
+            network.pass(300)
+        }
     }
 
     /// The first file, which leads first.
