@@ -11,6 +11,7 @@ import Musl
 
 package final class FolderLog: ReplicationLog {
     package let place: String
+    package let key = BatchKey()
     private let root: LogFolder
     private let fault: LogFault?
     /// Of the one that this process leads.
@@ -45,7 +46,7 @@ package final class FolderLog: ReplicationLog {
             try SnapshotInfo(version, in: folder)
         }
         guard let last = contents.changes.last else { return snapshot.map { LogEnd($0) } }
-        guard let batch = try folder.changes(after: last) else {
+        guard let batch = try folder.changes(after: last, key) else {
             throw DatabaseError(.busy, "'\(folder.path)' is being changed by somebody else", path: folder.path)
         }
         if let snapshot, batch.to < snapshot.version { return LogEnd(snapshot) }
@@ -66,7 +67,7 @@ package final class FolderLog: ReplicationLog {
     }
 
     package func changes(after version: Version, of origin: ChangeOrigin) throws(DatabaseError) -> ChangeBatch? {
-        try folder(origin).changes(after: version)
+        try folder(origin).changes(after: version, key)
     }
 
     package func copySnapshot(
@@ -111,7 +112,7 @@ package final class FolderLog: ReplicationLog {
 
     package func append(_ batch: ChangeBatch) throws(DatabaseError) -> Bool {
         try checkLead(shipped: batch.from)
-        return try leading().create(LogName.changes(after: batch.from), batch.bytes)
+        return try leading().create(LogName.changes(after: batch.from), key.encoded(batch))
     }
 
     package func placeForSnapshot(_ version: Version) throws(DatabaseError) -> String {

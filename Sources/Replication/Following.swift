@@ -21,6 +21,7 @@ package final class Following {
 
     package init(_ options: SessionOptions, from log: ReplicationLog) throws(DatabaseError) {
         self.log = log
+        try log.key.use(options.encryptionKey)
         leader = try log.knownLeader()
         if try !Session.exists(options) { try Self.begin(options, log, leader.origin) }
         var existing = options

@@ -169,11 +169,13 @@ package struct LogContents {
 
 extension LogFolder {
     /// The batch after a version; nil where there is none yet.
-    package func changes(after version: Version) throws(DatabaseError) -> ChangeBatch? {
+    package func changes(
+        after version: Version, _ key: BatchKey = BatchKey()
+    ) throws(DatabaseError) -> ChangeBatch? {
         let name = LogName.changes(after: version)
         guard let bytes = try read(name) else { return nil }
         do throws(DatabaseError) {
-            let batch = try ChangeBatch(bytes)
+            let batch = try key.decoded(bytes, "it")
             guard batch.from == version, batch.from < batch.to, !batch.isPatch else {
                 throw .corrupted("it is another")
             }

@@ -9,6 +9,8 @@ import MotteValues
 package protocol ReplicationLog: AnyObject {
     /// As messages name it and followers keep it: without passwords.
     var place: String { get }
+    /// With which batches are encrypted there, if the file is.
+    var key: BatchKey { get }
 
     /// Who leads; nil where nobody has shipped yet.
     func leader() throws(DatabaseError) -> LeaderRecord?

@@ -37,6 +37,9 @@ package struct ReplicationStatus: Sendable {
         }
         do throws(DatabaseError) {
             let log = try open(place)
+            // Nothing of it is applied.
+            log.key.isPlain = true
+            try log.key.use(session.encryptionKey)
             let found = try log.leader()
             let known = try found.flatMap { leader throws(DatabaseError) in try log.end(of: leader.origin) }
             (end, leads) = (known, found)

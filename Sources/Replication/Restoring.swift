@@ -19,6 +19,7 @@ package enum Restoring {
     package static func run(
         _ options: SessionOptions, from log: ReplicationLog, at time: Int64?
     ) throws(DatabaseError) -> Restored {
+        try log.key.use(options.encryptionKey)
         let leader = try log.knownLeader()
         guard case .file(let target) = options.location else {
             throw DatabaseError(.invalidArgument, "what is restored is a file")

@@ -24,7 +24,7 @@ package struct ShippingOptions: Sendable {
     package var leavesLeader = false
     /// Writers ask before they commit, and hold the write lock meanwhile: so it is never waited for.
     package var isAsked = false
-    /// The file is encrypted, and may be shipped as it is.
+    /// The file is encrypted, and its changes are not to be.
     package var isPlain = false
 
     package init(name: String) { self.name = name }
@@ -62,12 +62,8 @@ package final class Shipping {
         self.options = options
         self.log = log
         origin = try session.changeOrigin()
-        guard options.isPlain || session.encryptionKey == nil else {
-            throw DatabaseError(
-                .invalidArgument,
-                "the file is encrypted, and its changes would not be in '\(log.place)'; ship them with --plain, or not",
-                path: session.path)
-        }
+        log.key.isPlain = options.isPlain
+        try log.key.use(session.encryptionKey)
         let former = try session.leader()
         if let leader = former, leader.origin != origin, !options.leavesLeader {
             throw DatabaseError(

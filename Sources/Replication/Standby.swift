@@ -56,6 +56,8 @@ package final class Standby {
             throw DatabaseError(.invalidArgument, "what follows and may lead is a file")
         }
         (self.options, self.path, self.log, self.own) = (options, path, log, own)
+        log.key.isPlain = own.shipping.isPlain
+        try log.key.use(options.encryptionKey)
     }
 
     package var shipping: Shipping? { if case .leading(let shipping) = role { shipping } else { nil } }
@@ -304,7 +306,8 @@ package final class Standby {
 
     /// What was committed after the log's end, beside the file; nil where there is nothing, or no way to tell.
     private func keepUnshipped(_ session: Session, _ end: LogEnd?) throws(DatabaseError) -> String? {
-        guard let end else { return nil }
+        // Of an encrypted file the former one alone is kept, which is.
+        guard let end, options.encryptionKey == nil || own.shipping.isPlain else { return nil }
         let shown = try session.freeze()
         guard try shown.version > end.version else { return nil }
         let batch: ChangeBatch

@@ -165,8 +165,19 @@ class Cipher:
         for number in (1, 2):
             last = hmac.digest(start, last + b"motte page encryption" + bytes([number]), "sha256")
             keys += last
-        self.salt, self.encryption = salt, keys[:32]
+        self.salt = salt
         need(hmac.compare_digest(hmac.digest(keys[32:], head, "sha256"), check), "the key is another one")
+        self._ready(keys[:32])
+
+    @classmethod
+    def of(cls, key: bytes) -> Cipher:
+        """For what else is encrypted so, by that very key."""
+        cipher = cls.__new__(cls)
+        cipher._ready(key)
+        return cipher
+
+    def _ready(self, key: bytes) -> None:
+        self.encryption = key
         self.crypto = ctypes.CDLL("libcrypto.so.3")
         for name in ("EVP_CIPHER_CTX_new", "EVP_aes_256_gcm", "EVP_aes_256_ecb"):
             getattr(self.crypto, name).restype = ctypes.c_void_p

@@ -234,25 +234,4 @@ import Testing
         #expect(!status.isHealthy && status.problem != nil)
         _ = try following.session.close()
     }
-
-    @Test func anEncryptedFileIsShippedWhenAskedFor() throws {
-        let folder = TemporaryDirectory()
-        var options = SessionOptions(path: folder.file("leader.motte"))
-        options.encryptionKey = [UInt8](repeating: 3, count: 64)
-        options.schema = try TestStore(schema: World.schema).options.schema
-        let leader = try Session.open(options)
-        var shipping = ShippingOptions(name: "secret")
-        let log = folder.path + "/log"
-        #expect(code { _ = try Shipping(leader, to: log, shipping) } == .invalidArgument)
-        shipping.isPlain = true
-        _ = try Shipping(leader, to: log, shipping).step()
-        var follower = SessionOptions(path: folder.file("follower.motte"))
-        #expect(throws: DatabaseError.self) { _ = try Following(follower, from: log) }
-        follower.encryptionKey = options.encryptionKey
-        let following = try Following(follower, from: log)
-        #expect(try following.session.schema["Person"] != nil)
-        _ = try following.session.close()
-        _ = try leader.close()
-        World.removeAll(log)
-    }
 }

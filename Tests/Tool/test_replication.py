@@ -2,15 +2,22 @@
 from __future__ import annotations
 
 import datetime
+import hmac
 import pathlib
 import random
 import signal
+import struct
+import sys
 import time
 
 import pytest
 from running import begin, end, expect_running, run, until
 
 import motte
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "FileFormat"))
+
+from reader import Cipher, crc32c
 
 SCHEMA = "Person { id: int key, name: string, friends: list<Person> }"
 
@@ -163,3 +170,43 @@ def test_each_second_can_be_restored(tmp_path: pathlib.Path) -> None:
         restored = run("restore", made, "--from", log, "--at", moment)
         assert restored.returncode == 0, restored.stderr
         assert len(people(made)) == count, restored.stdout
+
+
+def decrypted(run: bytes, key: bytes) -> bytes:
+    """A batch as docs/replication.md describes it, without the library."""
+    mark, checksum = struct.unpack_from("<4sI", run)
+    assert mark == b"MBX1" and checksum == crc32c(run[8:])
+    start = hmac.digest(run[8:24], key, "sha256")
+    cipher = Cipher.of(hmac.digest(start, b"motte batch encryption\x01", "sha256"))
+    plain, _, is_right = cipher._run(run[40:64], run[8:40], run[64:-16], run[-16:])
+    assert is_right
+    return plain
+
+
+def test_an_encrypted_file_is_followed(tmp_path: pathlib.Path) -> None:
+    leader, log, copy = tmp_path / "leader.motte", tmp_path / "log", tmp_path / "copy.motte"
+    secret, key_file = bytes(range(64)), tmp_path / "key"
+    key_file.write_bytes(secret)
+    key = ["--key-file", key_file]
+    with motte.open(leader, schema=SCHEMA, encryption_key=secret) as db:
+        assert run("ship", leader, "--to", log, "--once", *key).returncode == 0
+        with db.write():
+            db.add(db.model("Person")(id=1, name="nobody is to read this"))
+        assert run("ship", leader, "--to", log, "--once", *key).returncode == 0
+        expected = content(db)
+    batches = list(log.glob("*/changes-*.batch"))
+    assert len(batches) == 1 and b"nobody is" not in batches[0].read_bytes()
+    plain = decrypted(batches[0].read_bytes(), secret)
+    assert b"nobody is to read this" in plain
+    assert run("follow", copy, "--from", log, "--once").returncode == 1 and not copy.exists()
+    followed = run("follow", copy, "--from", log, "--once", *key)
+    assert followed.returncode == 0, followed.stderr
+    with motte.open(copy, encryption_key=secret) as db:
+        assert content(db) == expected
+    assert "lag       0" in run("status", copy, *key).stdout
+    # Somebody who has no key makes up changes.
+    batches[0].write_bytes(plain)
+    other = run("follow", tmp_path / "other.motte", "--from", log, "--once", *key)
+    assert other.returncode == 1 and "is not encrypted" in other.stderr
+    asked = run("restore", tmp_path / "restored.motte", "--from", log, "--plain", *key)
+    assert asked.returncode == 0, asked.stderr

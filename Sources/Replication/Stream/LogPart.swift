@@ -71,14 +71,16 @@ struct LogPart: Equatable {
         (self.index, self.count, self.bytes) = (UInt32(index), UInt32(count), bytes)
     }
 
-    /// A batch in messages of at most `largest` bytes.
-    static func parts(of batch: ChangeBatch, term: UInt64, bytesSinceSnapshot: Int, largest: Int) -> [LogPart] {
+    /// A batch in messages of at most `largest` bytes; `bytes` is how it goes there.
+    static func parts(
+        of batch: ChangeBatch, _ bytes: [UInt8], term: UInt64, bytesSinceSnapshot: Int, largest: Int
+    ) -> [LogPart] {
         let room = max(1, largest - headerSize)
-        let count = max(1, (batch.bytes.count + room - 1) / room)
+        let count = max(1, (bytes.count + room - 1) / room)
         return (0 ..< count).map { index in
-            let range = index * room ..< min((index + 1) * room, batch.bytes.count)
+            let range = index * room ..< min((index + 1) * room, bytes.count)
             return LogPart(
-                batch, term: term, bytesSinceSnapshot: bytesSinceSnapshot, index, count, Array(batch.bytes[range]))
+                batch, term: term, bytesSinceSnapshot: bytesSinceSnapshot, index, count, Array(bytes[range]))
         }
     }
 

@@ -24,6 +24,7 @@ import Musl
 
 package final class StreamLog: ReplicationLog {
     package var place: String { server.place }
+    package let key = BatchKey()
     let server: LogServer
     /// For how long one message is sent again before its outcome is given up as unknown.
     private let patienceMilliseconds: Int64
@@ -210,7 +211,8 @@ package final class StreamLog: ReplicationLog {
         guard let leading else { throw lost() }
         let sum = leading.bytesSinceSnapshot + batch.bytes.count
         let parts = LogPart.parts(
-            of: batch, term: leading.term, bytesSinceSnapshot: sum, largest: server.largestMessage)
+            of: batch, try key.encoded(batch), term: leading.term, bytesSinceSnapshot: sum,
+            largest: server.largestMessage)
         for part in parts { try addNext(part.encoded, .changes, name: part.name, shipped: batch.from) }
         self.leading?.bytesSinceSnapshot = sum
         try server.tell()
@@ -283,7 +285,7 @@ package final class StreamLog: ReplicationLog {
             case .changes:
                 let part = try LogPart(message.bytes, name(message.number))
                 guard part.origin == origin else { return nil }
-                guard let batch = try reading.add(part, name(message.number)), batch.to > version else { continue }
+                guard let batch = try reading.add(part, key, name(message.number)), batch.to > version else { continue }
                 guard batch.from == version else { return nil }
                 cursor = (origin, batch.to, number)
                 return batch
@@ -343,7 +345,8 @@ package final class StreamLog: ReplicationLog {
         guard number >= UInt64(last.count) else { return nil }
         for place in number - UInt64(last.count) + 1 ... number {
             guard let message = try known(place, in: .log), message.subject == .changes else { return nil }
-            if let batch = try reading.add(try LogPart(message.bytes, name(place)), name(place)) { return batch }
+            let part = try LogPart(message.bytes, name(place))
+            if let batch = try reading.add(part, key, name(place)) { return batch }
         }
         return nil
     }
@@ -356,7 +359,7 @@ struct PartialBatch {
     var isEmpty: Bool { parts.isEmpty }
 
     /// The batch, with its last part.
-    mutating func add(_ part: LogPart, _ place: String) throws(DatabaseError) -> ChangeBatch? {
+    mutating func add(_ part: LogPart, _ key: BatchKey, _ place: String) throws(DatabaseError) -> ChangeBatch? {
         if part.index == 0 {
             parts = [part]
         } else {
@@ -373,7 +376,7 @@ struct PartialBatch {
         let bytes = parts.count == 1 ? part.bytes : parts.flatMap(\.bytes)
         parts = []
         do throws(DatabaseError) {
-            let batch = try ChangeBatch(bytes)
+            let batch = try key.decoded(bytes, "it")
             guard batch.origin == part.origin, batch.from == part.from, batch.to == part.to, !batch.isPatch else {
                 throw .corrupted("it is another")
             }

@@ -120,6 +120,7 @@ struct RestoreCommand: ParsableCommand {
     var from: String
     @Option(help: ArgumentHelp("The time, as in RFC 3339; the newest there is without it.", valueName: "time"))
     var at: String?
+    @Flag(help: "Of an encrypted file: its changes are not encrypted there.") var plain = false
 
     /// Within what nanoseconds in 64 bits reach.
     private static let longestSeconds: Int64 = 9_000_000_000
@@ -134,7 +135,9 @@ struct RestoreCommand: ParsableCommand {
     func run() throws {
         try reportingErrors(file) {
             let time = at.flatMap { TimeText.parse($0) }.map { $0.seconds * 1_000_000_000 + Int64($0.nanoseconds) }
-            let restored = try Restoring.run(try opening.options(file), from: openLog(from, login), at: time)
+            let log = try openLog(from, login)
+            log.key.isPlain = plain
+            let restored = try Restoring.run(try opening.options(file), from: log, at: time)
             printLine(
                 "restored version \(restored.version.rawValue) of "
                     + "\(TimeText.text(timestamp(restored.wallTimeNanoseconds))), from a snapshot and "

@@ -133,7 +133,7 @@ struct LeaderOptions: ParsableArguments {
     var acknowledge: String?
     @Option(help: "On how many servers everything is; 3 where so many are named, else 1.")
     var replicas: Int?
-    @Flag(help: "Ship an encrypted file, though its changes are not encrypted there.") var plain = false
+    @Flag(help: "Of an encrypted file: its changes are not encrypted there.") var plain = false
 
     func validate() throws {
         guard (1 ... 5).contains(replicas ?? 1) else { throw ValidationError("--replicas is a number from 1 to 5") }

@@ -172,7 +172,9 @@ struct FollowCommand: ParsableCommand {
     }
 
     private func begin(_ place: String, _ settings: SessionOptions) throws(DatabaseError) -> Following {
-        let following = try Following(settings, from: openLog(place, login))
+        let log = try openLog(place, login)
+        log.key.isPlain = leading.plain
+        let following = try Following(settings, from: log)
         printLine("following \(following.leader.name) from version \(following.position.version.rawValue)")
         return following
     }
