@@ -42,6 +42,28 @@ import Testing
         }
     }
 
+    /// CRC-32C bit by bit, as it is defined, beside ours: of lengths around the runs that go side by side.
+    @Test func sumsOfRunsAreThoseOfTheirBytes() {
+        func defined(_ seed: UInt32, _ bytes: ArraySlice<UInt8>) -> UInt32 {
+            var sum = ~seed
+            for byte in bytes {
+                sum ^= UInt32(byte)
+                for _ in 0 ..< 8 { sum = sum >> 1 ^ (sum & 1 == 0 ? 0 : 0x82F6_3B78) }
+            }
+            return ~sum
+        }
+        let bytes = Self.sanityBuffer(6_000)
+        var lengths = Set(0 ..< 40)
+        for edge in [512, 1_536, 3_072, 4_608] { lengths.formUnion(edge - 9 ... edge + 9) }
+        for count in lengths {
+            for (start, seed) in [(0, 0), (3, 0xDEAD_BEEF)] as [(Int, UInt32)] {
+                let part = bytes[start ..< start + count]
+                #expect(part.withUnsafeBytes { motte_shim_crc32c(seed, $0.baseAddress, count) } == defined(seed, part))
+            }
+        }
+        #expect(Array("123456789".utf8).withUnsafeBytes { motte_shim_crc32c(0, $0.baseAddress, 9) } == 0xE306_9283)
+    }
+
     private static func hex(_ bytes: [UInt8]) -> String {
         bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
