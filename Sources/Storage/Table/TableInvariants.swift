@@ -46,6 +46,7 @@ extension TableWriter {
                 rowGroup.live.map { $0.rowCount == rowGroup.rowCount } ?? true,
                 "rows-7: the live bitmap of row group \(index) of \(name) has its rows")
             for (slot, column) in rowGroup.columns.enumerated() {
+                if case .patched(let patch)? = column?.storage { try patch.checkInvariants() }
                 guard let count = column?.builderCount else { continue }
                 try Invariant.require(
                     count == rowGroup.rowCount,
@@ -76,6 +77,7 @@ extension DirtyColumn {
         switch storage {
         case .values(let builder): builder.count
         case .lists(let builder): builder.count
+        case .patched(let patch): patch.count
         case .sealed: nil
         }
     }

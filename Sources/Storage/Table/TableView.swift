@@ -156,10 +156,12 @@ package final class TableView {
     package func value(slot: Int, at place: RowLocation) throws(DatabaseError) -> ValueView {
         guard !layout.shapes[slot].isList else { throw isList(slot) }
         var view: ValueView
-        if case .values(let builder)? = writer?.overlay(place.rowGroup)?.columns[slot]?.storage {
+        switch writer?.overlay(place.rowGroup)?.columns[slot]?.storage {
+        case .values(let builder)?:
             try builder.checkLongText(place.slot)
             view = builder.view(place.slot)
-        } else {
+        case .patched(let patch)?: view = patch.view(place.slot)
+        case .lists, .sealed, nil:
             let chunk = try uncheckedChunk(slot, place.rowGroup)
             try chunk.checkLongText(place.slot)
             view = chunk.view(place.slot)

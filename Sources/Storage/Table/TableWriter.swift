@@ -51,6 +51,9 @@ final class TableWriter {
         state = directory.state
     }
 
+    /// Of the commit that this write will make.
+    var commitVersion: UInt64 { pendingLongValues.version }
+
     /// nil for columns whose values are never long.
     func longValues(_ slot: Int) -> WrittenLongValues? {
         if let source = longSources[slot] { return source }
@@ -156,7 +159,11 @@ final class TableWriter {
         let stored = layout.columns[slot]
         let builder = makeBuilder(slot, capacity: capacity(rowGroup))
         if let column = overlay.columns[slot] {
-            builder.load(try column.currentChunk(stored.kind, longValues(slot)))
+            if case .patched(let patch) = column.storage {
+                patch.load(into: builder)
+            } else {
+                builder.load(try column.currentChunk(stored.kind, longValues(slot)))
+            }
             column.reopen(.values(builder))
             return (column, builder)
         }

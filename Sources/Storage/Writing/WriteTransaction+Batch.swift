@@ -85,7 +85,7 @@ extension WriteTransaction {
                 switch column.storage {
                 case .values(let builder): batch.append(slot, next ..< next + count, to: builder)
                 case .lists(let builder): builder.appendRows(count)
-                case .sealed: continue  // Never: an open row group has builders.
+                case .patched, .sealed: continue  // Never: an open row group has builders.
                 }
                 column.markChanged()
             }

@@ -87,11 +87,11 @@ extension WriteTransaction {
         try makeRoom(for: new)
         let writer = try writer(view.key)
         // All that can fail comes before the first change.
-        let (changed, builder) = try writer.values(slot, place.rowGroup)
+        let (changed, builder) = try writer.column(slot, place, taking: new)
         let indexed =
             view.layout.declaredIndexes.isEmpty
             ? [] : try indexedChanges(view, slot, place, key, old: old, new: new)
-        writer.noteCell(slot, place.rowGroup, place.slot, changed, builder)
+        if let builder { writer.noteCell(slot, place.rowGroup, place.slot, changed, builder) }
         apply(indexed, key)
         if shape.isIndexed {
             unindex(old, view.layout.columns[slot], key)
@@ -101,8 +101,7 @@ extension WriteTransaction {
             recorder.nestedChanged(view.key, shape.key, key, NestedOperation(path: [], change: .replaced))
         }
         recorder.modified(view.key, shape.key, key, old: old, new: new)
-        builder.set(place.slot, new)
-        changed.markChanged()
+        changed.set(place.slot, new)
         noteChange()
     }
 

@@ -10,6 +10,8 @@ final class DirtyColumn {
     enum Storage {
         case values(ChunkBuilder)
         case lists(ListChunkBuilder)
+        /// As stored, but for a few values: until another way of changing it asks for a builder.
+        case patched(ChunkPatch)
         /// A full row group's final bytes, in the spill file of the write; the builder has gone on to the next row
         /// group.
         case sealed(SpilledEntry, [LongTextReference])
@@ -19,6 +21,8 @@ final class DirtyColumn {
     /// Whether the commit has to write it. A column can be loaded for an edit that then fails or turns out to change
     /// nothing; writing that would move a chunk that no change record speaks of, under readers who carry its address.
     @exclusivity(unchecked) private(set) var isChanged = false
+    /// What the column was before it got a builder: views of its values may be in use.
+    @exclusivity(unchecked) private var former: ChunkPatch?
     /// What readers within the write have asked for; most columns of a bulk load never have one.
     @exclusivity(unchecked) private var reading: Reading?
 
@@ -63,6 +67,16 @@ final class DirtyColumn {
         if reading != nil { reading = nil }
     }
 
+    /// One value of a column that is patched or in a builder.
+    func set(_ row: Int, _ value: ValueView) {
+        switch storage {
+        case .values(let builder): builder.set(row, value)
+        case .patched(let patch): patch.set(row, value)
+        case .lists, .sealed: assertionFailure("a column of values is open where one of them is set")
+        }
+        markChanged()
+    }
+
     // MARK: Sealing
 
     /// Encodes for good into the spill file and gives the builder back.
@@ -76,7 +90,7 @@ final class DirtyColumn {
             case .lists(let lists):
                 storage = .sealed(Self.encode(.lists(lists.makeEncoder()), key, spill), lists.longReferences)
                 return nil
-            case .sealed: return nil
+            case .patched, .sealed: return nil
             }
         }
     }
@@ -89,8 +103,9 @@ final class DirtyColumn {
         return entry
     }
 
-    /// A sealed column that is changed after all.
+    /// A sealed column that is changed after all, or a patched one that needs a builder.
     func reopen(_ storage: Storage) {
+        if case .patched(let patch) = self.storage { former = patch }
         self.storage = storage
         reading = nil
     }
@@ -119,6 +134,8 @@ final class DirtyColumn {
         switch storage {
         case .values(let builder): builder.longReferences
         case .lists(let builder): builder.longReferences
+        // None of its chunk's texts is long.
+        case .patched: []
         case .sealed(_, let references): references
         }
     }
@@ -128,6 +145,7 @@ final class DirtyColumn {
         switch storage {
         case .values(let builder): .values(builder.makeEncoder())
         case .lists(let builder): .lists(builder.makeEncoder(isPacked: !inOpenGroup))
+        case .patched(let patch): .patched(patch)
         case .sealed(let spilled, _): .sealed(spilled)
         }
     }
@@ -141,7 +159,7 @@ final class DirtyColumn {
         switch storage {
         case .values(let builder): return builder.leaveWrite()
         case .lists(let builder): return builder.leaveWrite()
-        case .sealed: return false
+        case .patched, .sealed: return false
         }
     }
 
@@ -149,7 +167,7 @@ final class DirtyColumn {
         switch storage {
         case .values(let builder): builder.join(source)
         case .lists(let builder): builder.join(source)
-        case .sealed: break
+        case .patched, .sealed: break
         }
     }
 
@@ -157,7 +175,7 @@ final class DirtyColumn {
         switch storage {
         case .values(let builder): builder.allocatedBytes
         case .lists(let builder): builder.allocatedBytes
-        case .sealed: 0
+        case .patched, .sealed: 0
         }
     }
 
@@ -184,6 +202,7 @@ final class DirtyColumn {
 enum ColumnEncoder {
     case values(ChunkEncoder)
     case lists(ListChunkEncoder)
+    case patched(ChunkPatch)
     /// Made already.
     case sealed(SpilledEntry)
 
@@ -191,6 +210,7 @@ enum ColumnEncoder {
         switch self {
         case .values(let encoder): encoder.size
         case .lists(let encoder): encoder.size
+        case .patched(let patch): patch.size
         case .sealed(let spilled): spilled.value.count
         }
     }
@@ -200,6 +220,7 @@ enum ColumnEncoder {
         switch self {
         case .values(let encoder): encoder.write(to: base, key: key)
         case .lists(let encoder): encoder.write(to: base, key: key)
+        case .patched(let patch): patch.write(to: base, key: key)
         case .sealed(let spilled):
             UnsafeMutableRawBufferPointer(start: base, count: spilled.value.count).copyMemory(from: spilled.value)
         }
@@ -253,7 +274,7 @@ final class DirtyRowGroup {
                 switch column?.storage {
                 case .values(let builder): builder.encodedSize()
                 case .lists(let builder): builder.makeEncoder().size
-                case .sealed, nil: 0
+                case .patched, .sealed, nil: 0
                 }
             return size * rows > Self.largestChunk * rowCount
         }
