@@ -87,6 +87,26 @@ import Musl
         withExtendedLifetime(waiting) {}
     }
 
+    /// Who is alone with a file does not look into it before each write. Once another process was there it does, and
+    /// finds a commit that was not announced.
+    @Test(arguments: ownForms) func whoWasAloneFindsWhatAnotherDidNotAnnounce(_ form: StoreForm) throws {
+        let test = try TestStore(form)
+        for number in 1 ... 3 { try test.store.commitNext([("name", [UInt8(number)])]) }
+        let helper = try HelperProcess("commit-and-die", test.scratch.path())
+        #expect(helper.line() == "locked")
+        helper.kill()
+        let other = open(test.scratch.path() + "-shared", O_RDWR | O_CLOEXEC)
+        defer { close(other) }
+        var announced: UInt64 = 3
+        #expect(pwrite(other, &announced, 8, off_t(SidecarLayout.versionOffset)) == 8)
+
+        let lock = try test.store.lockForWriting(timeoutMilliseconds: 5_000)
+
+        #expect(try test.store.snapshot().version == Version(4))
+        #expect(try test.store.snapshot().value("count") == Array("1".utf8))
+        lock.release()
+    }
+
     /// A slot of a dead process that is tested, then taken by a new one, then cleared: the new one lost its pins. Its
     /// process may have the same id, as in another container.
     @Test(arguments: [UInt64(77), 78]) func aSlotTakenSinceItWasTestedIsNotCleared(process: UInt64) throws {

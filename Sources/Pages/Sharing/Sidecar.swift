@@ -102,6 +102,9 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
     /// Slots that other processes claimed; some of those may have died since.
     func otherSlots() -> [Int] { (0 ..< SidecarLayout.slotCount).filter { $0 != slot && isTaken($0) } }
 
+    /// Another one once another process has attached.
+    var claimCount: UInt32 { motte_shim_load32(word32(SidecarLayout.claimsOffset)) }
+
     func isAlive(_ other: Int) -> Bool {
         if other == slot { return true }
         // Before the test: by the time it has been made the slot may have gone to somebody else.
@@ -395,6 +398,8 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
             let number = motte_shim_add32(word32(SidecarLayout.claimsOffset), 1)
             let claim = UInt64(number) << 32 | UInt64(UInt32(bitPattern: process))
             motte_shim_store64(word64(offset + SidecarLayout.slotProcess), claim)
+            // Once more: who read the number in between did not see the slot.
+            _ = motte_shim_add32(word32(SidecarLayout.claimsOffset), 1)
             return free
         }
         throw DatabaseError(

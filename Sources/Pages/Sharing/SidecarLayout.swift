@@ -11,7 +11,7 @@
 ///       56  u64 latest version known to be durable + 1, 0: none known
 ///       64  u64 1: some process has opened the file since, so that what stands at 40 means something
 ///       72  u64 device of the file, 80 u64 its inode, 0: not yet known
-///       96  u32 counts claims of slots
+///       96  u32 counts claims of slots, before and behind each
 ///     8192 + 512 * i: 64 words, the versions that process i pins (see `PagePins`)
 ///
 /// Byte locks of the sidecar (of the open file description, so the kernel drops them when the process dies):

@@ -84,10 +84,15 @@ extension TreePages {
         }
     }
 
-    /// Whoever held the lock before may have died between its root and its announcement.
+    /// Whoever held the lock before may have died between its root and its announcement. Where nobody else has had the
+    /// file since this process looked, there is nothing in it that this process has not written.
     func newestVersionForWriter() throws(DatabaseError) -> Version {
         try shown.withLock { shown throws(DatabaseError) in
-            guard sidecar != nil else { return shown.known.version }
+            guard let sidecar else { return shown.known.version }
+            // Before the look: who attaches from here on is noticed the next time.
+            let claims = sidecar.claimCount
+            if claims == claimsWhileAlone { return shown.known.version }
+            claimsWhileAlone = nil
             try refresh(&shown)
             slotVersions = try RootSlots.versions(disk, image)
             if !isPoisoned, slotVersions.max() != shown.known.root.version {
@@ -104,6 +109,7 @@ extension TreePages {
                 var next = shown.known
                 if try next.readOn(image, through: durable) { shown.known = next }
             }
+            if sidecar.otherSlots().isEmpty { claimsWhileAlone = claims }
             return shown.known.version
         }
     }

@@ -33,6 +33,8 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     var isPoisoned = false
     var lastFlush = Deadline(milliseconds: 0)
     var cachedHeader: FileHeader?
+    /// How often processes had attached when this one looked into the file and was alone; nil where it was not.
+    var claimsWhileAlone: UInt32?
     /// Where the file ended when this process last looked or wrote.
     var seenEnd = 0
 
