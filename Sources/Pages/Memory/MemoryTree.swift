@@ -1,36 +1,38 @@
-/// A persistent sorted map in two levels: an array of blocks, each a sorted array of up to 128 entries. Changing one
-/// entry copies its block and the array of blocks; everything else is shared with the versions before.
+/// A persistent sorted map in two levels: an array of blocks, each a sorted array of some entries. Changing one entry
+/// copies its block and the array of blocks, and counts a reference to each that stays; everything else is shared with
+/// the versions before. So blocks are small where there are few entries.
 ///
 /// Laid over another map (`OverlaySnapshot`), it remembers deletions too.
 import MotteValues
 
-/// Key and value in one allocation that lives as long as any version shows it.
-final class MemoryEntry: @unchecked Sendable {  // @unchecked: never changes
-    private let start: UnsafeMutableRawPointer
-    private let keyCount: Int
-    private let valueStart: Int
-    private let valueCount: Int
+/// Key and value in one allocation that lives as long as any version shows it. Looking at them counts no reference.
+struct MemoryEntry: @unchecked Sendable {  // @unchecked: the bytes never change
+    private final class Owner {
+        let start: UnsafeMutableRawPointer
+
+        init(byteCount: Int) { start = .allocate(byteCount: byteCount, alignment: 16) }
+
+        deinit { start.deallocate() }
+    }
+
+    private let owner: Owner
+    let key: UnsafeRawBufferPointer
+    let value: UnsafeRawBufferPointer
     /// Says that the map below has this key no more.
     let isDeletion: Bool
 
     init(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isDeletion: Bool = false) {
         self.isDeletion = isDeletion
-        keyCount = key.count
-        valueCount = value.count
-        valueStart = (key.count + 15) & ~15
-        start = .allocate(byteCount: max(1, valueStart + value.count), alignment: 16)
-        UnsafeMutableRawBufferPointer(start: start, count: keyCount).copyMemory(from: key)
+        let valueStart = (key.count + 15) & ~15
+        owner = Owner(byteCount: max(1, valueStart + value.count))
+        let start = owner.start
+        UnsafeMutableRawBufferPointer(start: start, count: key.count).copyMemory(from: key)
         if !value.isEmpty {
-            UnsafeMutableRawBufferPointer(start: start + valueStart, count: valueCount).copyMemory(from: value)
+            UnsafeMutableRawBufferPointer(start: start + valueStart, count: value.count).copyMemory(from: value)
         }
+        self.key = UnsafeRawBufferPointer(start: start, count: key.count)
+        self.value = UnsafeRawBufferPointer(start: start + valueStart, count: value.count)
     }
-
-    deinit {
-        start.deallocate()
-    }
-
-    var key: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: keyCount) }
-    var value: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start + valueStart, count: valueCount) }
 }
 
 struct MemoryTree: Sendable {
@@ -38,7 +40,9 @@ struct MemoryTree: Sendable {
     /// Every block has an entry; keys ascend strictly through all blocks.
     var blocks: [Block] = []
     private(set) var entryCount = 0
-    private static let largestBlock = 128
+    private let largestBlock: Int
+
+    init(largestBlock: Int = 128) { self.largestBlock = largestBlock }
 
     struct Place: Equatable {
         var block: Int
@@ -48,7 +52,7 @@ struct MemoryTree: Sendable {
     /// Applies entries whose keys ascend strictly.
     mutating func apply(_ changes: [PageBatch.Entry], rememberingDeletions: Bool = false) {
         var next: [Block] = []
-        next.reserveCapacity(blocks.count + changes.count / MemoryTree.largestBlock + 1)
+        next.reserveCapacity(blocks.count + changes.count / largestBlock + 1)
         var change = 0
         for (index, block) in blocks.enumerated() {
             // Changes below the first key of the next block belong to this one.
@@ -81,16 +85,15 @@ struct MemoryTree: Sendable {
         // The first block whose last key is not below `key`.
         while low < high {
             let middle = (low + high) / 2
-            let block = blocks[middle]
-            let isBelow = ValueOrdering.compareBytes(block[block.count - 1].key, key) < 0
-            if isBelow { low = middle + 1 } else { high = middle }
+            let last = blocks[middle][blocks[middle].count - 1].key
+            if ValueOrdering.compareBytes(last, key) < 0 { low = middle + 1 } else { high = middle }
         }
         guard low < blocks.count else { return nil }
-        let block = blocks[low]
-        var first = 0, last = block.count
+        var first = 0, last = blocks[low].count
         while first < last {
             let middle = (first + last) / 2
-            if ValueOrdering.compareBytes(block[middle].key, key) < 0 { first = middle + 1 } else { last = middle }
+            let isBelow = ValueOrdering.compareBytes(blocks[low][middle].key, key) < 0
+            if isBelow { first = middle + 1 } else { last = middle }
         }
         return Place(block: low, entry: first)
     }
@@ -132,7 +135,7 @@ struct MemoryTree: Sendable {
 
     func checkInvariants() throws(DatabaseError) {
         try Invariant.require(
-            blocks.allSatisfy { !$0.isEmpty && $0.count <= MemoryTree.largestBlock },
+            blocks.allSatisfy { !$0.isEmpty && $0.count <= largestBlock },
             "memory-1: every block of a map in memory has entries, and no more than it may have")
         let keys = blocks.joined().map(\.key)
         try Invariant.require(
@@ -145,7 +148,7 @@ struct MemoryTree: Sendable {
     @inline(__always)
     func lookAfter() throws(DatabaseError) {
         #if DEBUG
-        if entryCount <= 2 * MemoryTree.largestBlock { try checkInvariants() }
+        if entryCount <= 2 * largestBlock { try checkInvariants() }
         #endif
     }
 
@@ -167,12 +170,12 @@ struct MemoryTree: Sendable {
         }
         merged.append(contentsOf: block[old...])
         entryCount += merged.count - block.count
-        guard merged.count > MemoryTree.largestBlock else {
+        guard merged.count > largestBlock else {
             if !merged.isEmpty { next.append(merged) }
             return
         }
         // Half full, so that the next changes find room.
-        let size = MemoryTree.largestBlock / 2
+        let size = largestBlock / 2
         for start in stride(from: 0, to: merged.count, by: size) {
             next.append(Block(merged[start ..< min(start + size, merged.count)]))
         }

@@ -10,7 +10,7 @@ struct WALState {
     /// What the next record names as the one before it.
     private(set) var chain: UInt64
     /// Above what the root's tree says.
-    private(set) var changes = MemoryTree()
+    private(set) var changes = MemoryTree(largestBlock: 24)
     /// Of the keys of those.
     var filter = KeyFilter()
     /// Pages behind may hold records that were never acknowledged, or were lost together with what came before them:
