@@ -164,7 +164,8 @@ private final class SpaceMerge {
     private var nextAdd = 0
     private var nextRemove = 0
     private var current: Block
-    private var following: Block?
+    /// nil until it is asked for, while the cursor is at the current block: a single change has no need of it.
+    private var knownFollowing: Block??
     private var held: Held?
     private var previous = Previous.stored(below: .lowest)
 
@@ -201,7 +202,7 @@ private final class SpaceMerge {
             let block = try mergedBlock(bound, after: carried?.entries ?? [])
             carried = nil
             let mustLead = bound == .lowest && block.entries.isEmpty  // I3
-            if following != nil, mustLead || (!block.entries.isEmpty && block.shrank && isSmall(block.entries)) {
+            if try following() != nil, mustLead || (!block.entries.isEmpty && block.shrank && isSmall(block.entries)) {
                 carried = (bound, block.entries)
                 try step()
                 continue
@@ -228,31 +229,44 @@ private final class SpaceMerge {
     private func seek(_ entry: IndexEntry) throws(DatabaseError) {
         if try cursor.seekLast(atMost: space.pageKey(entry)), let block = blockAtCursor() {
             current = block
-            following = try cursor.next() ? blockAtCursor() : nil
+            knownFollowing = nil
         } else {
             // An empty space; or one that lost its first block, and then it gets a new one.
             current = Block(bound: .lowest, bytes: nil)
-            following = try cursor.seek(space.pageKey(.lowest)) ? blockAtCursor() : nil
+            knownFollowing = .some(try cursor.seek(space.pageKey(.lowest)) ? blockAtCursor() : nil)
         }
         previous = .stored(below: current.bound)
     }
 
+    /// Moves the cursor there the first time.
+    private func following() throws(DatabaseError) -> Block? {
+        if let knownFollowing { return knownFollowing }
+        let found = try cursor.next() ? blockAtCursor() : nil
+        knownFollowing = .some(found)
+        return found
+    }
+
     /// To the following block, which must be there.
     private func step() throws(DatabaseError) {
-        guard let block = following else { return }
+        guard let block = try following() else { return }
         current = block
-        following = try cursor.next() ? blockAtCursor() : nil
+        knownFollowing = nil
     }
 
     private func moveToBlock(of change: IndexEntry) throws(DatabaseError) {
-        guard let next = following, !(change < next.bound) else { return }
+        // The first one of all was looked for.
+        if nextAdd + nextRemove == 0 { return }
+        guard let next = try following(), !(change < next.bound) else { return }
         try step()
-        guard let upper = following?.bound, !(change < upper) else { return }
+        guard let upper = try following()?.bound, !(change < upper) else { return }
         try seek(change)
     }
 
-    private func changesInCurrent() -> (adds: Range<Int>, removes: Range<Int>) {
-        guard let upper = following?.bound else { return (nextAdd ..< adds.count, nextRemove ..< removes.count) }
+    private func changesInCurrent() throws(DatabaseError) -> (adds: Range<Int>, removes: Range<Int>) {
+        // The only change was looked for, and so belongs here.
+        guard adds.count + removes.count > 1, let upper = try following()?.bound else {
+            return (nextAdd ..< adds.count, nextRemove ..< removes.count)
+        }
         var addEnd = nextAdd, removeEnd = nextRemove
         while addEnd < adds.count, adds[addEnd] < upper { addEnd += 1 }
         while removeEnd < removes.count, removes[removeEnd] < upper { removeEnd += 1 }
@@ -267,7 +281,7 @@ private final class SpaceMerge {
     /// The current block with the few changes that fall into it, which are then done; nil where it must be taken apart
     /// because they are many or do not fit its widths, or because it would overflow or become small.
     private func editedBlock() throws(DatabaseError) -> [UInt8]? {
-        let (addRange, removeRange) = changesInCurrent()
+        let (addRange, removeRange) = try changesInCurrent()
         guard addRange.count + removeRange.count <= Self.mostEdits, let block = try decoded(current) else { return nil }
         guard adds[addRange].allSatisfy({ block.hasRoom(for: $0) }) else { return nil }
         var edits: [IndexBlock.Edit] = []
@@ -302,10 +316,10 @@ private final class SpaceMerge {
     ) throws(DatabaseError) -> Held {
         var entries = carried
         try appendEntries(of: current, to: &entries)
-        let (addRange, removeRange) = changesInCurrent()
+        let (addRange, removeRange) = try changesInCurrent()
         nextAdd = addRange.upperBound
         nextRemove = removeRange.upperBound
-        var fillsUp = following == nil
+        var fillsUp = try following() == nil
         if fillsUp, !addRange.isEmpty, let last = entries.last { fillsUp = !(adds[addRange.lowerBound] < last) }
         if !addRange.isEmpty || !removeRange.isEmpty {
             entries = adds.withUnsafeBufferPointer { adds in
@@ -347,7 +361,7 @@ private final class SpaceMerge {
             if current.bytes != nil || block.bound != current.bound { batch.delete(space.pageKey(block.bound)) }
             return
         }
-        if block.bound != .lowest, following == nil, block.shrank, isSmall(block.entries),
+        if block.bound != .lowest, try following() == nil, block.shrank, isSmall(block.entries),
             var joined = try takePrevious(into: &batch)
         {
             batch.delete(space.pageKey(block.bound))
