@@ -1,6 +1,6 @@
 /// Small commits, durable or relaxed, of Motte and of SQLite in turns of a few, so that both meet the same machine:
 /// W3, W3i and W3t after loading and building the index, then W3 again after W13 and W14. Prints medians, their
-/// ratio, and what of each commit was the processor's time.
+/// ratio, what of each commit was the processor's time, and the longest of a hundred.
 import Glibc
 
 struct CommitPairs {
@@ -18,7 +18,8 @@ struct CommitPairs {
 
     func run(rounds: Int) throws {
         let data = PersonData(count: rows)
-        print("\(rows) objects, \(commits) commits of each in turns; medians, µs, the processor's part in brackets")
+        let heading = "medians, µs, the processor's part in brackets, and 99 of 100"
+        print("\(rows) objects, \(commits) commits of each in turns; \(heading)")
         var ratios: [String: [Double]] = [:]
         for round in 1 ... rounds {
             let folder = try makeFolder()
@@ -73,9 +74,12 @@ struct CommitPairs {
         }
         let cells = zip(engines, times).map { engine, times in
             "\(engine.name) \(MotteBench.short(median(times.clock))) (\(MotteBench.short(median(times.processor))))"
+                + " \(MotteBench.short(percentile(times.clock, 0.99)))"
         }
         let ratio = median(times[0].clock) / median(times[1].clock)
         ratios[name, default: []].append(ratio)
+        let longest = percentile(times[0].clock, 0.99) / percentile(times[1].clock, 0.99)
+        ratios[name + " 99th", default: []].append(longest)
         var calls = ""
         if let before, let after = try engines[0].writeCounts() {
             calls =
