@@ -1,10 +1,14 @@
 """Memory and time of what goes through a whole file, by the budget of memory, beside SQLite's of the same rows.
 
-    python Benchmarks/Memory/memory.py [--size MB ...] [--budget BYTES ...]
+    python Benchmarks/Memory/memory.py [--size MB ...] [--budget BYTES ...] [--processes N ...]
 
 Makes files of about so many megabytes (100), and runs each operation in a process of its own under each budget (32M,
 256M, none given). Prints seconds and the most memory a process had (ru_maxrss), which for SQLite includes the pages of
 its cache (2 MB unless said otherwise). Everything is in the system's page cache before.
+
+With --processes it lets so many at once scan the file and read a hundred thousand objects anywhere in it, and prints
+the seconds until the last one is done and what all of them take in megabytes: memory of their own, and with what they
+share counted once (Pss). Beside them SQLite, with its cache and with the file mapped (pragma mmap_size).
 """
 from __future__ import annotations
 
@@ -64,10 +68,89 @@ def measured(*command: object, environment: dict[str, str] | None = None) -> tup
     return time.perf_counter() - began, usage.ru_maxrss >> 10
 
 
+READER = """
+import random, sys
+path, kind, rows = sys.argv[1], sys.argv[2], int(sys.argv[3])
+numbers = random.Random(len(path) + rows)
+if kind == "motte":
+    import motte
+    db = motte.open(path, read_only=True)
+    entry = db.model("Entry")
+    print("open", flush=True)
+    sys.stdin.readline()
+    found = len(db.objects(entry).where("text CONTAINS 'zz'"))
+    for _ in range(100_000):
+        found += len(db.get(entry, numbers.randrange(rows)).text)
+else:
+    import sqlite3
+    db = sqlite3.connect("file:" + path + "?mode=ro", uri=True)
+    if kind == "mapped":
+        db.execute("pragma mmap_size = 17179869184")
+    print("open", flush=True)
+    sys.stdin.readline()
+    found = db.execute("select count(*) from entry where instr(text, 'zz')").fetchone()[0]
+    for _ in range(100_000):
+        found += len(db.execute("select text from entry where number = ?", [numbers.randrange(rows)]).fetchone()[0])
+print(found, flush=True)
+sys.stdin.readline()
+"""
+
+
+def taken(process: subprocess.Popen[str]) -> tuple[int, int]:
+    """Kilobytes of a process's own, and with its part of what others have as well."""
+    own = shared = 0
+    for line in pathlib.Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Anonymous:"):
+            own = int(line.split()[1])
+        if line.startswith("Pss:"):
+            shared = int(line.split()[1])
+    return own, shared
+
+
+def many(count: int, path: pathlib.Path, kind: str, rows: int, budget: str) -> tuple[float, int, int]:
+    environment = dict(os.environ, **({"MOTTE_MEMORY": budget} if budget else {}))
+    running = [subprocess.Popen([sys.executable, "-c", READER, str(path), kind, str(rows)], stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, text=True, env=environment) for _ in range(count)]
+
+    def say(process: subprocess.Popen[str]) -> None:
+        assert process.stdin
+        process.stdin.write("\n")
+        process.stdin.flush()
+
+    def hear(process: subprocess.Popen[str]) -> str:
+        assert process.stdout
+        return process.stdout.readline()
+
+    for process in running:
+        assert hear(process) == "open\n"
+    began = time.perf_counter()
+    for process in running:
+        say(process)
+    if len({hear(process) for process in running}) != 1:
+        raise SystemExit("processes have found different things")
+    took = time.perf_counter() - began
+    figures = [taken(process) for process in running]
+    for process in running:
+        say(process)
+        process.wait()
+    return took, sum(own for own, _ in figures) >> 10, sum(shared for _, shared in figures) >> 10
+
+
+def compare_processes(counts: list[int], folder: pathlib.Path, size: int, budgets: list[str]) -> None:
+    path, other = folder / "file.motte", folder / "file.sqlite"
+    kinds = [("motte", path, budget) for budget in budgets] + [("sqlite", other, ""), ("mapped", other, "")]
+    print("processes: seconds, MB of their own, MB with what they share")
+    for count in counts:
+        for kind, file, budget in kinds:
+            took, own, shared = many(count, file, kind, size * 3000, budget)
+            print(f"{count:3} {kind:7} {budget:>7} {took:7.2f} {own:6} {shared:6}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, nargs="+", default=[100])
     parser.add_argument("--budget", nargs="+", default=["32M", "256M", ""])
+    parser.add_argument("--processes", type=int, nargs="+", default=[])
     parser.add_argument("--make", type=pathlib.Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.make:
@@ -78,12 +161,17 @@ def main() -> None:
             # In a process of its own, since the most that this one had is counted with what it starts.
             subprocess.run([sys.executable, __file__, "--make", folder, "--size", str(size)], check=True)
             path, other = folder / "file.motte", folder / "file.sqlite"
+            if arguments.processes:
+                print(f"{path.stat().st_size / 1e6:.0f} MB, SQLite {other.stat().st_size / 1e6:.0f} MB")
+                compare_processes(arguments.processes, folder, size, arguments.budget)
+                continue
             copy, out = folder / "copy.motte", folder / "out"
             operations = {
                 "scan of a text": (TOOL, "query", path, "Entry", "text CONTAINS 'zz'"),
                 "sum": (TOOL, "query", path, "Entry", "GROUP() SUM(other)"),
                 "group by a text": (TOOL, "query", path, "Entry", "GROUP(group) COUNT"),
                 "sort, first 100": (TOOL, "query", path, "Entry", "SORT(other DESC) LIMIT(100)"),
+                "sort by a text": (TOOL, "query", path, "Entry", f"SORT(text ASC) OFFSET({size * 3000 - 10})"),
                 "verify": (TOOL, "verify", path),
                 "copy": (TOOL, "copy", path, copy),
                 "export as JSON": (TOOL, "export", path, "Entry", "--output", out),
@@ -93,6 +181,7 @@ def main() -> None:
                 "sum": "select sum(other) from entry",
                 "group by a text": "select grouped, count(*) from entry group by grouped",
                 "sort, first 100": "select * from entry order by other desc limit 100",
+                "sort by a text": f"select * from entry order by text limit 10 offset {size * 3000 - 10}",
                 "verify": "pragma integrity_check",
             }
             print(f"{path.stat().st_size / 1e6:.0f} MB, SQLite {other.stat().st_size / 1e6:.0f} MB; seconds, MB")

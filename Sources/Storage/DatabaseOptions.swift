@@ -5,3 +5,4 @@ package typealias DatabaseOptions = PageStoreOptions
 package typealias Cancellation = WaitCancellation
 package typealias WriteGroup = PageGroup
 package typealias WriteHolder = MottePages.WriteHolder
+package typealias ScratchFile = MottePages.ScratchFile

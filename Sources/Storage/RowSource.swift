@@ -185,6 +185,12 @@ package final class Snapshot: RowSource {
     /// Whether the file has more than may stay in memory at once.
     package var exceedsMemory: Bool { pages.exceedsMemory }
 
+    /// Bytes that the file's pages may take.
+    package var memoryBytes: Int { pages.memoryBytes }
+
+    /// For what does not fit into memory; nil where there is no file.
+    package func makeScratchFile() throws(DatabaseError) -> ScratchFile? { try pages.makeScratchFile() }
+
     /// Forgets where chunks and index blocks are, so that the memory of their pages can be taken. Nothing that this has
     /// lent is used any more.
     package func releaseMemory() {

@@ -69,6 +69,13 @@ package struct ValueView {
     /// nil for a number that is no kind: views come from C callers too.
     @inlinable package var kind: ValueKind? { ValueKind(rawValue: kindNumber) }
     @inlinable package var isNull: Bool { kindNumber == 0 }
+    /// Whether its bytes are somewhere else.
+    package var isBorrowed: Bool {
+        switch kind {
+        case .string, .data, .list, .map: true
+        default: false
+        }
+    }
 
     // Payloads; meaningful only for the kind they are named after.
     @inlinable package var boolValue: Bool { low != 0 }

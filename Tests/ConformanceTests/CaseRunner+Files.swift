@@ -26,6 +26,10 @@ extension CaseRunner {
             options.migration.deletesInsteadOfMigrating = true
         } else if input.accept("live") {
             options.maximumLiveVersions = Int(try input.needInteger())
+        } else if input.accept("memory") {
+            options.memoryBytes = Int(try input.needInteger())
+        } else if input.accept("largest") {
+            options.mostFileBytes = Int(try input.needInteger())
         } else if input.accept("patience") {
             options.openTimeoutMilliseconds = try input.needInteger()
         } else if input.accept("seed") {

@@ -47,6 +47,33 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
         #expect(try inAThread { try Realm(configuration: configuration).schema["Letter"] != nil })
     }
 
+    @Test func aFileMayBeLargerThanItsMemory() throws {
+        let first = try fresh()
+        var other = first.configuration
+        other.fileURL = other.fileURL.map { $0.deletingLastPathComponent().appendingPathComponent("\(UUID()).motte") }
+        other.objectTypes = [Letter.self]
+        other.memory = 1_000
+        #expect(throws: Realm.Error.self) { try Realm(configuration: other) }
+        other.memory = 64 << 10
+        let realm = try Realm(configuration: other)
+        let count = 400
+        try realm.write {
+            for id in 0 ..< count {
+                let text = String(repeating: "\(id % 7)", count: 3_000)
+                _ = realm.create(Letter.self, value: ["id": id, "text": text] as [String: Any])
+            }
+        }
+        let letters = realm.objects(Letter.self)
+        #expect(letters.reduce(0) { $0 + ($1.text?.count ?? 0) } == count * 3_000)
+        let sorted = letters.sorted(by: [
+            SortDescriptor(keyPath: "text", ascending: false), SortDescriptor(keyPath: "id", ascending: true),
+        ])
+        let expected = (0 ..< count).sorted { ($1 % 7, $0) < ($0 % 7, $1) }
+        #expect(sorted.map(\.id) == expected)
+        #expect(letters.distinct(by: ["text"]).count == 7)
+        if let url = other.fileURL { _ = try Realm.deleteFiles(for: Realm.Configuration(fileURL: url)) }
+    }
+
     @Test func aFileThatGoesTakesNoWrites() throws {
         let realm = try fresh()
         try train(realm, 1)

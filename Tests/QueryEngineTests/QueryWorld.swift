@@ -24,8 +24,12 @@ final class QueryWorld {
     /// For primary keys.
     var lastNumber = 0
 
-    init(_ schema: String, rowGroupSize: Int = 480) throws {
-        var options = PageStoreOptions(location: .memory(identifier: nil))
+    convenience init(_ schema: String, rowGroupSize: Int = 480) throws {
+        try self.init(schema, PageStoreOptions(location: .memory(identifier: nil)), rowGroupSize: rowGroupSize)
+    }
+
+    init(_ schema: String, _ options: PageStoreOptions, rowGroupSize: Int = 480) throws {
+        var options = options
         options.rowGroupSize = rowGroupSize
         database = try Database.open(options)
         snapshot = try database.snapshot()

@@ -28,6 +28,12 @@ package protocol PageSnapshot: AnyObject, Sendable {
     /// Whether it has more than may stay in memory at once.
     var exceedsMemory: Bool { get }
 
+    /// Bytes that pages may take, which is a measure for what may be worked out of them in memory.
+    var memoryBytes: Int { get }
+
+    /// For what does not fit into memory; nil for a store that is in memory.
+    func makeScratchFile() throws(DatabaseError) -> ScratchFile?
+
     /// What the file was opened in spite of.
     var passedOver: PassedOver? { get }
 }

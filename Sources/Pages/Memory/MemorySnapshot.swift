@@ -22,6 +22,8 @@ final class MemorySnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: 
     var hold: PageHold? { nil }
     func sharing() -> PageSnapshot { self }
     var exceedsMemory: Bool { false }
+    var memoryBytes: Int { .max }
+    func makeScratchFile() -> ScratchFile? { nil }
     var passedOver: PassedOver? { nil }
 }
 

@@ -44,6 +44,8 @@ final class OverlaySnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked:
     var hold: PageHold? { base.hold }
     func sharing() -> PageSnapshot { OverlaySnapshot(base.sharing(), changes, version) }
     var exceedsMemory: Bool { base.exceedsMemory }
+    var memoryBytes: Int { base.memoryBytes }
+    func makeScratchFile() throws(DatabaseError) -> ScratchFile? { try base.makeScratchFile() }
 }
 
 extension PageSnapshot {

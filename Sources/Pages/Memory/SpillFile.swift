@@ -173,7 +173,7 @@ package final class SpillFile {
     }
 
     /// A file without a name, so that nothing is left behind however the process ends; -errno where there is none.
-    private static func openUnlinked(in folder: String) -> Int32 {
+    static func openUnlinked(in folder: String) -> Int32 {
         var template = Array((folder + "/.motte-spill-XXXXXX").utf8CString)
         return template.withUnsafeMutableBufferPointer { name in
             guard let name = name.baseAddress else { return -EINVAL }

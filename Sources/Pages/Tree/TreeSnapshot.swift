@@ -55,6 +55,11 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
     var hold: PageHold? { ownHold }
     func sharing() -> PageSnapshot { TreeSnapshot(pinned) }
     var exceedsMemory: Bool { image.exceedsMemory(root.pageCount) }
+    var memoryBytes: Int { image.memory.budget }
+
+    func makeScratchFile() throws(DatabaseError) -> ScratchFile? {
+        try ScratchFile(beside: pages.identity == nil ? nil : pages.disk.path, isEncrypted: image.cipher != nil)
+    }
 
     func get(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes? {
         try pages.checkProcess()

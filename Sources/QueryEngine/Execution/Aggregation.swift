@@ -7,6 +7,7 @@ import MotteValues
 final class Aggregation {
     private let reader: TableReader
     private let cursor: ColumnCursor
+    private let context: RunContext
     private let function: Predicate.CollectionOperator
     private let type: PropertyType
     private let name: String
@@ -20,6 +21,7 @@ final class Aggregation {
     init(
         _ context: RunContext, _ table: TableKey, _ function: Predicate.CollectionOperator, _ column: ColumnKey
     ) throws(DatabaseError) {
+        self.context = context
         reader = try context.reader(table)
         self.function = function
         let layout = reader.view.layout
@@ -45,8 +47,6 @@ final class Aggregation {
         singles = Accumulator(type)
         cursor = try reader.cursor(column)
     }
-
-    var keepsNumbersOnly: Bool { type != .mixed && type != .decimal }
 
     func add(_ rows: RowGroupRows, _ words: UnsafePointer<UInt64>) throws(DatabaseError) {
         let chunk = try cursor.chunk(rows.index).pointee
@@ -85,10 +85,21 @@ final class Aggregation {
 
     /// Of a list of objects, in which one may be twice.
     func overKeys(_ keys: [Int64]) throws(DatabaseError) -> Value {
-        var accumulator = function == .count ? Accumulator() : Accumulator(type)
-        for (index, key) in keys.enumerated() where key >= 0 && key < reader.nextKey {
-            if index % QueryWatch.keysPerCheck == 0 { try reader.watch?.check() }
-            accumulator.add(try cursor.view(key))
+        var accumulator = Accumulator(type)
+        // Numbers and times are kept as they are, not where they lie.
+        try context.keepingNothing { () throws(DatabaseError) in
+            for (index, key) in keys.enumerated() where key >= 0 && key < reader.nextKey {
+                if index % QueryWatch.keysPerCheck == 0 {
+                    try context.watch?.check()
+                    try context.releaseMemory()
+                }
+                let view = try cursor.view(key)
+                if function != .count {
+                    accumulator.add(view)
+                } else if !view.isNull {
+                    accumulator.count += 1
+                }
+            }
         }
         return try accumulator.result(function, type, name)
     }

@@ -13,7 +13,7 @@ final class Distinct {
     private let types: [PropertyType]
     /// Those that follow links.
     private let links: [PathReader]
-    private let watch: QueryWatch?
+    private let context: RunContext
 
     init(_ context: RunContext, _ table: TableKey, _ paths: [BoundPath]) throws(DatabaseError) {
         var readers: [PathReader] = []
@@ -21,18 +21,25 @@ final class Distinct {
         self.readers = readers
         links = readers.filter(\.hasSteps)
         types = paths.map(\.type)
-        watch = context.watch
+        self.context = context
     }
 
     /// In the order of `keys`.
     func first(of keys: [Int64]) throws(DatabaseError) -> [Int64] {
         guard keys.count > 1 || !links.isEmpty else { return keys }
+        return try context.keepingNothing { () throws(DatabaseError) in try found(keys) }
+    }
+
+    private func found(_ keys: [Int64]) throws(DatabaseError) -> [Int64] {
         var kept: [Int64] = []
         var codes: [UInt64] = []
         // Open addressing over what was kept, at most half full; -1 is empty.
         var slots = [Int32](repeating: -1, count: 64)
         for (index, key) in keys.enumerated() {
-            if index % QueryWatch.keysPerCheck == 0 { try watch?.check() }
+            if index % QueryWatch.keysPerCheck == 0 {
+                try context.watch?.check()
+                try context.releaseMemory()
+            }
             guard try leadsSomewhere(key) else { continue }
             let code = try code(key)
             var slot = Int(truncatingIfNeeded: code >> 32) & (slots.count - 1)

@@ -56,9 +56,12 @@ package final class Executor {
             var top = TopRows(try sortOrder(), wanted: wanted)
         else { return nil }
         guard let measured else {
-            try run(try plan()).forEachRowGroup { rows, words throws(DatabaseError) in
-                try top.add(rows, words)
-                return true
+            let run = try run(try plan())
+            try context.keepingNothing { () throws(DatabaseError) in
+                try run.forEachRowGroup { rows, words throws(DatabaseError) in
+                    try top.add(rows, words)
+                    return true
+                }
             }
             return try top.result()
         }
@@ -153,7 +156,7 @@ package final class Executor {
         }
         var count = 0
         let run = try run(plan)
-        try keepingNothing { () throws(DatabaseError) in
+        try context.keepingNothing { () throws(DatabaseError) in
             try run.forEachRowGroup { rows, words in
                 count += Selection.count(words, rows: rows.rowCount)
                 return count < limit
@@ -163,13 +166,6 @@ package final class Executor {
     }
 
     package func first() throws(DatabaseError) -> Int64? { try keys(atMost: 1).first }
-
-    /// Around a pass over row groups that keeps keys and numbers, and nothing that rows lend.
-    private func keepingNothing(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
-        context.keepsNothing = true
-        defer { context.keepsNothing = false }
-        try body()
-    }
 
     func run(_ plan: Plan) throws(DatabaseError) -> SelectionRun {
         try SelectionRun(
@@ -184,7 +180,7 @@ package final class Executor {
         let start = measured == nil ? 0 : MonotonicClock.nanoseconds
         defer { measured?.noteSelection(since: start) }
         let run = try run(try plan())
-        try keepingNothing { () throws(DatabaseError) in
+        try context.keepingNothing { () throws(DatabaseError) in
             try run.forEachRowGroup { rows, words in
                 Selection.appendKeys(words, rows: rows.rowCount, first: rows.firstKey, to: &keys)
                 return keys.count < most
@@ -218,9 +214,11 @@ package final class Executor {
     /// `run` is over the keys, ascending.
     func passing(_ keys: [Int64], _ run: SelectionRun) throws(DatabaseError) -> [Bool] {
         var found: [Int64] = []
-        try run.forEachRowGroup { rows, words in
-            Selection.appendKeys(words, rows: rows.rowCount, first: rows.firstKey, to: &found)
-            return true
+        try context.keepingNothing { () throws(DatabaseError) in
+            try run.forEachRowGroup { rows, words in
+                Selection.appendKeys(words, rows: rows.rowCount, first: rows.firstKey, to: &found)
+                return true
+            }
         }
         var passes = [Bool](repeating: false, count: keys.count)
         if found.isEmpty { return passes }
@@ -273,8 +271,7 @@ package final class Executor {
                 return true
             }
         }
-        // Of other types the lowest and highest values are kept where they lie.
-        if aggregation.keepsNumbersOnly { try keepingNothing(add) } else { try add() }
+        try context.keepingNothing(add)
         return try aggregation.result()
     }
 

@@ -10,7 +10,12 @@ import MotteValues
 
 final class SortOrder {
     let levels: [SortLevel]
-    private let watch: QueryWatch?
+    private let context: RunContext
+
+    /// Fewer are sorted in memory, whatever there is of it.
+    private static let fewestForRuns = 16
+    /// What sorting takes for an object beside its key: entries, as many spare ones, second pieces.
+    private static let bytesPerKey = 48
 
     init(_ context: RunContext, _ table: TableKey, _ keys: [BoundQuery.SortKey]) throws(DatabaseError) {
         var levels: [SortLevel] = []
@@ -18,7 +23,7 @@ final class SortOrder {
             levels.append(SortLevel(try PathReader(context, table, key.path), isAscending: key.isAscending))
         }
         self.levels = levels
-        watch = context.watch
+        self.context = context
     }
 
     func compare(_ left: Int64, _ right: Int64) throws(DatabaseError) -> Int {
@@ -29,15 +34,42 @@ final class SortOrder {
         return 0
     }
 
-    func sorted(_ keys: [Int64], limit: Int?) throws(DatabaseError) -> [Int64] {
+    /// With `inMemory`, also where that is short: for few, or for those of few row groups.
+    func sorted(_ keys: [Int64], limit: Int?, inMemory: Bool = false) throws(DatabaseError) -> [Int64] {
         guard let first = levels.first, keys.count > 1 else { return limit.map { Array(keys.prefix($0)) } ?? keys }
         guard keys.count < Int(UInt32.max) else {
             throw DatabaseError(.unsupported, "more than four billion objects cannot be sorted at once")
         }
         let kept = limit.map { min($0, keys.count) } ?? keys.count
+        if !inMemory, keys.count >= Self.fewestForRuns,
+            let snapshot = context.snapshotBeyondMemory(work: keys.count * Self.bytesPerKey)
+        {
+            let sorted = try context.keepingNothing { () throws(DatabaseError) in
+                try sortedBeyondMemory(keys, kept, snapshot)
+            }
+            if let sorted { return sorted }
+        }
+        return try sortedInMemory(keys, kept, first)
+    }
+
+    /// nil where there is no file to put runs in.
+    private func sortedBeyondMemory(
+        _ keys: [Int64], _ kept: Int, _ snapshot: Snapshot
+    ) throws(DatabaseError) -> [Int64]? {
+        // Of single numbers the codes say all: they are read once, and by chunks.
+        if levels.count == 1, let first = levels.first, first.isWholeInFirstPiece,
+            keys.count * Self.bytesPerKey <= snapshot.memoryBytes / 2
+        {
+            return try sortedInMemory(keys, kept, first)
+        }
+        var sort = ExternalSort(self, context, keys, memoryBytes: snapshot.memoryBytes / 4)
+        return try sort.sorted(kept, on: snapshot)
+    }
+
+    private func sortedInMemory(_ keys: [Int64], _ kept: Int, _ first: SortLevel) throws(DatabaseError) -> [Int64] {
         // Heaps of few compare the first level alone.
         let packing = kept < keys.count / 8 ? nil : try SortPacking(levels, count: keys.count)
-        var sorter = try Sorter(keys, levels, packing, watch)
+        var sorter = try Sorter(keys, levels, packing, context)
         if kept < keys.count / 8 { try sorter.keepSmallest(kept, first) }
         defer { for level in levels { level.forgetPieces() } }
         try sorter.sort()
@@ -72,6 +104,14 @@ final class SortLevel {
         rows = hasSteps ? nil : reader.rowsOfEnd
     }
 
+    /// Whether no value has more to compare than its first piece.
+    var isWholeInFirstPiece: Bool {
+        switch type {
+        case .int, .bool, .float, .double: rows != nil
+        default: false
+        }
+    }
+
     func compare(_ left: Int64, _ right: Int64) throws(DatabaseError) -> Int {
         let leftLast = try reader.lastObject(left)
         let rightLast = try reader.lastObject(right)
@@ -89,7 +129,9 @@ final class SortLevel {
 
     /// The first pieces of all objects. Without links on the way, and with keys mostly ascending, that is a walk
     /// through the chunks of one column.
-    func fillAll(_ entries: UnsafeMutablePointer<SortEntry>, _ keys: [Int64]) throws(DatabaseError) {
+    func fillAll(
+        _ entries: UnsafeMutablePointer<SortEntry>, _ keys: [Int64], _ context: RunContext
+    ) throws(DatabaseError) {
         guard let rows else {
             for index in 0 ..< keys.count { try fill(&entries[index], keys[index], 0) }
             return
@@ -102,6 +144,7 @@ final class SortLevel {
         for index in 0 ..< keys.count {
             let key = keys[index]
             if key < first || key >= end || chunk == nil {
+                try context.releaseMemory()
                 let place = rows.table.place(key)
                 let found = try rows.column.chunk(place.rowGroup)
                 first = key - Int64(place.slot)

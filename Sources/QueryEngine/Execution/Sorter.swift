@@ -16,10 +16,10 @@ struct Sorter {
 
     /// Entries hold packed codes, or else the first piece of the first level.
     init(
-        _ keys: [Int64], _ levels: [SortLevel], _ packing: SortPacking?, _ watch: QueryWatch?
+        _ keys: [Int64], _ levels: [SortLevel], _ packing: SortPacking?, _ context: RunContext
     ) throws(DatabaseError) {
         self.keys = keys
-        self.watch = watch
+        watch = context.watch
         self.levels = levels
         count = keys.count
         entries = EntryBuffer(count)
@@ -28,7 +28,7 @@ struct Sorter {
         if let packing {
             try packing.fill(entries.values, keys, watch)
         } else if let first = levels.first {
-            try first.fillAll(entries.values, keys)
+            try first.fillAll(entries.values, keys, context)
         }
     }
 

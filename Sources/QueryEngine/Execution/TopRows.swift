@@ -13,7 +13,8 @@ struct TopRows {
     private struct Bound {
         let key: Int64
         let entry: SortEntry
-        let view: ValueView
+        /// Of what lies elsewhere, as texts do, the entry is enough: memory may be released between row groups.
+        let number: ValueView
     }
 
     private let order: SortOrder
@@ -42,7 +43,7 @@ struct TopRows {
             return try keepBest()
         }
         let chunk = try column.chunk(rows.index)
-        level.selectNotAfter(bound.entry, bound.view, chunk, into: below.words)
+        level.selectNotAfter(bound.entry, bound.number, chunk, into: below.words)
         for index in 0 ..< Selection.wordCount(rows.rowCount) {
             var open = words[index] & below.words[index]
             while open != 0 {
@@ -68,19 +69,21 @@ struct TopRows {
 
     private mutating func keepBest() throws(DatabaseError) {
         guard candidates.count > mostCandidates else { return }
-        candidates = try order.sorted(candidates, limit: wanted)
+        candidates = try order.sorted(candidates, limit: wanted, inMemory: true)
         guard let key = candidates.last else { return }
         var entry = SortEntry(position: 0)
         try level.fillFirst(&entry, key)
-        bound = Bound(key: key, entry: entry, view: try level.reader.view(key))
+        let view = try level.reader.view(key)
+        bound = Bound(key: key, entry: entry, number: view.isBorrowed ? .null : view)
     }
 
     /// In order; fewer than were wanted where there are no more.
-    func result() throws(DatabaseError) -> [Int64] { try order.sorted(candidates, limit: wanted) }
+    func result() throws(DatabaseError) -> [Int64] { try order.sorted(candidates, limit: wanted, inMemory: true) }
 }
 
 extension SortLevel {
-    /// Rows of a chunk of this level's column that may come before `bound` or be level with it; `view` is its value.
+    /// Rows of a chunk of this level's column that may come before `bound` or be level with it; `view` is its value,
+    /// null for a text.
     /// Some that come after it are among them.
     func selectNotAfter(
         _ bound: SortEntry, _ view: ValueView, _ chunk: UnsafePointer<ColumnChunk>, into words: SelectionWords

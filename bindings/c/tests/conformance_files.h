@@ -31,6 +31,8 @@ static int option(cursor *in, motte_config *config, motte_status *status) {
     else if (accept(in, "version")) *status = set_option(config, "schema_version", int_of(need_integer(in)));
     else if (accept(in, "reset")) *status = set_option(config, "delete_if_migration_needed", bool_of(1));
     else if (accept(in, "live")) *status = set_option(config, "max_live_versions", int_of(need_integer(in)));
+    else if (accept(in, "memory")) *status = set_option(config, "memory", int_of(need_integer(in)));
+    else if (accept(in, "largest")) *status = set_option(config, "max_file_size", int_of(need_integer(in)));
     else if (accept(in, "patience")) *status = set_option(config, "open_timeout", int_of(need_integer(in)));
     else if (accept(in, "seed")) *status = set_option(config, "seed_path", text_of(path_of(file_name(in))));
     else if (accept(in, "locks")) *status = set_option(config, "lock_directory", text_of(path_of(file_name(in))));

@@ -54,6 +54,8 @@ OPTIONS: list[tuple[str, str, Any]] = [
     ("version", "schema_version", lambda runner, cursor: cursor.integer()),
     ("reset", "delete_if_migration_needed", lambda runner, cursor: True),
     ("live", "max_live_versions", lambda runner, cursor: cursor.integer()),
+    ("memory", "memory", lambda runner, cursor: cursor.integer()),
+    ("largest", "max_file_size", lambda runner, cursor: cursor.integer()),
     ("patience", "timeout", lambda runner, cursor: cursor.integer() / 1000),
     ("seed", "seed", file),
     ("locks", "lock_directory", file),

@@ -43,6 +43,16 @@ elif what == "random":
     numbers, found = random.Random(1), 0
     for _ in range(30_000):
         found += db.get(entry, numbers.randrange(len(everything))).number >= 0
+elif what == "sort":
+    found = len(everything.sorted("-text").keys())
+elif what == "order":
+    order = everything.sorted("kind", "-other")
+    found = order[0].number + 1
+elif what == "groups":
+    groups = everything.group_by("kind").agg(count=motte.count(), least=motte.min("text"))
+    found = sum(row.count for row in groups)
+elif what == "distinct":
+    found = len(everything.distinct("text"))
 elif what == "verify":
     found = db.verify().is_sound
 elif what == "copy":
@@ -56,6 +66,7 @@ print(int(found), most - before)
 class Entry(Model):
     number: int = field(primary_key=True)
     text: str
+    kind: str
     other: float
 
 
@@ -66,14 +77,15 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     with motte.open(path, schema=[Entry]) as db:
         for first in range(0, ROWS, 10_000):
             with db.write():
-                db.add_all([Entry(number=number, text=letters.randbytes(300).hex(), other=number / 3)
-                            for number in range(first, first + 10_000)])
+                db.add_all([Entry(number=number, text=letters.randbytes(300).hex(), kind=str(number % 50),
+                                  other=number / 3) for number in range(first, first + 10_000)])
     assert path.stat().st_size > 16 * BUDGET
     return path
 
 
 @pytest.mark.parametrize("what, expected", [
     ("count", ROWS), ("sum", ROWS * (ROWS - 1) // 2), ("loop", ROWS), ("random", 30_000), ("verify", 1), ("copy", 1),
+    ("sort", ROWS), ("order", ROWS - 49), ("groups", ROWS), ("distinct", ROWS),
 ])
 def test_a_file_of_many_budgets(path: pathlib.Path, what: str, expected: int) -> None:
     def run(memory: int) -> tuple[int, int]:
@@ -90,10 +102,34 @@ def test_a_file_of_many_budgets(path: pathlib.Path, what: str, expected: int) ->
     assert grown < BUDGET + ((48 if what == "copy" else 20) << 20), f"{what} took {grown >> 20} MB"
 
 
+def test_a_sort_without_room_for_its_file(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    program = """
+import pathlib, resource, sys
+import motte
+
+db = motte.open(sys.argv[1], memory=1 << 20)
+entries = db.objects("Entry").sorted("text")
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
+try:
+    entries[0]
+except motte.errors.DiskFullError as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(len(entries), entries[0].text <= entries[1].text <= entries[-1].text)
+"""
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    message, result = done.stdout.splitlines()
+    assert "no room for a temporary file" in message and "TMPDIR" in message
+    assert result == f"{ROWS} True"
+    # Nor is anything left of it.
+    assert [found.name for found in path.parent.iterdir() if "spill" in found.name] == []
+
+
 def test_what_is_refused(tmp_path: pathlib.Path) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="'memory' is at least 65536"):
         motte.open(tmp_path / "a.motte", schema=[Entry], memory=1000)
     with motte.open(tmp_path / "a.motte", schema=[Entry], memory=65536) as db:
         with db.write():
-            db.add(Entry(number=1, text="x" * 100_000, other=0.5))
+            db.add(Entry(number=1, text="x" * 100_000, kind="", other=0.5))
         assert len(db.objects(Entry)) == 1

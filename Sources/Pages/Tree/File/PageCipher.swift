@@ -90,6 +90,15 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: the handles of lib
         return try PageCipher(key, salt: salt)
     }
 
+    /// For bytes that nobody but this process is to read, and only while it has this.
+    static func ofThisProcess() throws(DatabaseError) -> PageCipher {
+        var key = [UInt8](repeating: 0, count: keyBytes)
+        defer { wipe(&key) }
+        let status = key.withUnsafeMutableBytes { motte_shim_random($0.baseAddress, $0.count) }
+        guard status == 0 else { throw SystemError.error(status, "draw a key for", "a temporary file") }
+        return try new(key)
+    }
+
     deinit {
         forReading.withLock { motte_shim_cipher_free($0) }
         forWriting.withLock { motte_shim_cipher_free($0) }

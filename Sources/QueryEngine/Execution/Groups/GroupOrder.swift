@@ -108,11 +108,15 @@ extension Executor {
         var groupNanoseconds: Int64 = 0
         let isMeasured = measured != nil
         let start = isMeasured ? MonotonicClock.nanoseconds : 0
-        try self.run(try plan()).forEachRowGroup { rows, words throws(DatabaseError) in
-            let before = isMeasured ? MonotonicClock.nanoseconds : 0
-            defer { if isMeasured { groupNanoseconds += MonotonicClock.nanoseconds &- before } }
-            if let batch = maker.batch(rows, words) { try run.add(batch) }
-            return true
+        let selection = try self.run(try plan())
+        // Of texts and other values groups have copies.
+        try context.keepingNothing { () throws(DatabaseError) in
+            try selection.forEachRowGroup { rows, words throws(DatabaseError) in
+                let before = isMeasured ? MonotonicClock.nanoseconds : 0
+                defer { if isMeasured { groupNanoseconds += MonotonicClock.nanoseconds &- before } }
+                if let batch = maker.batch(rows, words) { try run.add(batch) }
+                return true
+            }
         }
         measured?.noteSelection(since: start &+ groupNanoseconds)
         return try run.finish()
@@ -122,7 +126,12 @@ extension Executor {
     package func groups(_ grouping: BoundGrouping, of keys: [Int64]) throws(DatabaseError) -> GroupTable {
         let maker = GroupBatchMaker(try context.reader(query.table))
         let run = try GroupRun(context, grouping, capacity: maker.capacity)
-        try maker.forEachBatch(keys.sorted()) { batch throws(DatabaseError) in try run.add(batch) }
+        try context.keepingNothing { () throws(DatabaseError) in
+            try maker.forEachBatch(keys.sorted()) { batch throws(DatabaseError) in
+                try run.add(batch)
+                try context.releaseMemory()
+            }
+        }
         return try run.finish()
     }
 }

@@ -204,20 +204,46 @@ private final class ViewTotals: GroupTotals {
     /// Mixed values that are no numbers count, and take no part in anything else.
     private let counts = PerGroup<Int64>(0)
     private let type: PropertyType
+    /// Where the bytes of lowest and highest values are: rows lend theirs only for a while. nil for numbers.
+    private let kept: PerGroup<(lowest: KeptBytes, highest: KeptBytes)>?
+    private var groupCount = 0
 
     init(_ type: PropertyType) {
         self.type = type
         totals = PerGroup(Accumulator(type))
+        kept = type == .string || type == .data ? PerGroup((KeptBytes(), KeptBytes())) : nil
+    }
+
+    deinit {
+        guard let kept else { return }
+        for group in 0 ..< groupCount {
+            kept.values[group].lowest.deallocate()
+            kept.values[group].highest.deallocate()
+        }
     }
 
     override func grow(_ groups: Int) {
         totals.grow(groups)
         counts.grow(groups)
+        kept?.grow(groups)
+        groupCount = max(groupCount, groups)
     }
 
     override func add(_ feed: GroupFeed) {
         for index in 0 ..< feed.count { counts.values[Int(feed.groups[index])] &+= 1 }
-        for index in 0 ..< feed.count { totals.values[Int(feed.groups[index])].add(feed.views[index]) }
+        for index in 0 ..< feed.count {
+            let group = Int(feed.groups[index])
+            let view = feed.views[index]
+            totals.values[group].add(view)
+            if let kept { keep(view, &totals.values[group], &kept.values[group]) }
+        }
+    }
+
+    private func keep(
+        _ view: ValueView, _ total: inout Accumulator, _ kept: inout (lowest: KeptBytes, highest: KeptBytes)
+    ) {
+        if total.lowest.low == view.low { kept.lowest.keep(&total.lowest) }
+        if total.highest.low == view.low { kept.highest.keep(&total.highest) }
     }
 
     override func value(
@@ -233,6 +259,26 @@ private final class ViewTotals: GroupTotals {
         default: return .null
         }
     }
+}
+
+/// A copy of the bytes of a value.
+private struct KeptBytes {
+    private var start: UnsafeMutableRawPointer?
+    private var capacity = 0
+
+    mutating func keep(_ view: inout ValueView) {
+        let bytes = view.bytes
+        guard let source = bytes.baseAddress, source != start.map({ UnsafeRawPointer($0) }), !bytes.isEmpty else { return }
+        if bytes.count > capacity {
+            start?.deallocate()
+            capacity = max(bytes.count, capacity * 2)
+            start = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 8)
+        }
+        start?.copyMemory(from: source, byteCount: bytes.count)
+        view.low = UInt64(UInt(bitPattern: start))
+    }
+
+    func deallocate() { start?.deallocate() }
 }
 
 /// Mean and sum of squared distances from it, kept so that large numbers lose nothing.

@@ -84,6 +84,21 @@ package final class RunContext {
         }
     }
 
+    /// The version that is read here, if it has more than may stay in memory, or if so many bytes of work are much
+    /// beside what may; nil: nothing need be done for want of memory.
+    func snapshotBeyondMemory(work byteCount: Int) -> Snapshot? {
+        guard let snapshot = own ?? (source as? Snapshot) else { return nil }
+        return snapshot.exceedsMemory || byteCount > snapshot.memoryBytes / 2 ? snapshot : nil
+    }
+
+    /// Around what keeps keys and numbers, and nothing that rows lend: memory is released whenever it asks for that.
+    func keepingNothing<Result>(_ body: () throws(DatabaseError) -> Result) throws(DatabaseError) -> Result {
+        let before = keepsNothing
+        keepsNothing = true
+        defer { keepsNothing = before }
+        return try body()
+    }
+
     func noteEvaluated(_ count: Int) { rowsEvaluated += count }
 
     func flushCounters() {
