@@ -6,6 +6,12 @@ import Testing
 
 @testable import MottePages
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 @Suite struct PageMemoryTests {
     private static let budget = 256 << 10
     private static let valueBytes = 20_000
@@ -174,6 +180,34 @@ import Testing
         }
         #expect(PageStoreOptions.memoryBytes("64K") == 65_536)
         #expect(PageStoreOptions.memoryBytes("2G") == 2 << 30)
+    }
+
+    /// What a file of many budgets leaves behind for each region that was read and given back.
+    @Test(arguments: [4096, 32768]) func nothingIsKeptOfEmptyRegions(pageBytes: Int) throws {
+        let regions = try #require(PageRegions(pageBytes: pageBytes))
+        var occupied: PageCount = 0
+        // More than one slab's.
+        for number in 0 ..< 200 {
+            let run = PageRun(start: PageNumber(number * regions.pageCount), count: PageCount(regions.pageCount))
+            #expect(regions.makePlace(for: run) != nil)
+            for page in run.pages { regions.set(page, PageState.continued, &occupied) }
+        }
+        let states = regions.all.map(\.pointee.states)
+        func arePresent() -> Int {
+            states.count { states in
+                var isThere: UInt8 = 0
+                return mincore(states, 1, &isThere) == 0 && isThere & 1 != 0
+            }
+        }
+        #expect(arePresent() == 200)
+        for number in 0 ..< 200 {
+            let run = PageRun(start: PageNumber(number * regions.pageCount), count: PageCount(regions.pageCount))
+            for page in run.pages { regions.set(page, PageState.empty, &occupied) }
+            regions.giveBack(run)
+        }
+        #expect(occupied == 0)
+        #expect(arePresent() == 0)
+        #expect(regions.state(7) == PageState.empty)
     }
 
     /// A file may grow to 16 TiB, whatever its page size; nothing is reserved for it.

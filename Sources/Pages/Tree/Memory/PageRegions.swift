@@ -44,6 +44,12 @@ final class PageRegions {
     private(set) var apart: [PageNumber: UnsafeMutableRawBufferPointer] = [:]
     /// The system has refused address space since this was last set.
     var isShort = false
+    /// Memory for states, stamps and marks of regions, one after the other: zeros where nothing is in a region.
+    private var slabs: [UnsafeMutableRawPointer] = []
+    private var slabRoom = 0
+    /// What a region has of a slab, in whole pages of the system.
+    private let recordBytes: Int
+    private var slabBytes: Int { recordBytes * PageRegions.regionsPerSlab }
     /// Pieces that others took the place of.
     private var former: [UnsafeMutableRawBufferPointer] = []
     /// For tests: what was given up must not be touched, so that whoever does is found out.
@@ -52,6 +58,7 @@ final class PageRegions {
     static let regionBytes = 4 << 20
     private static let topCount = 4096
     private static let tableCount = 1024
+    private static let regionsPerSlab = 64
 
     init?(pageBytes: Int) {
         pageShift = pageBytes.trailingZeroBitCount
@@ -59,6 +66,9 @@ final class PageRegions {
         regionShift = pageCount.trailingZeroBitCount
         pageLimit = PageCount(PageRegions.topCount * PageRegions.tableCount * pageCount)
         isPoisoning = getenv("MOTTE_TEST_POISON") != nil
+        let words = MemoryLayout<UInt64>.size + MemoryLayout<UInt32>.size + MemoryLayout<UInt8>.size
+        let systemPage = max(1, Int(sysconf(Int32(_SC_PAGESIZE))))
+        recordBytes = (pageCount * words + systemPage - 1) / systemPage * systemPage
         guard let words = PageRegions.zeroed(PageRegions.topCount, UInt64.self) else { return nil }
         tops = words
     }
@@ -66,11 +76,9 @@ final class PageRegions {
     deinit {
         for region in all {
             if let base = region.pointee.base { munmap(base, PageRegions.regionBytes) }
-            free(region.pointee.states)
-            free(region.pointee.stamps)
-            free(region.pointee.marks)
             region.deallocate()
         }
+        for slab in slabs { munmap(slab, slabBytes) }
         for top in 0 ..< PageRegions.topCount { free(UnsafeMutableRawPointer(bitPattern: UInt(tops[top]))) }
         free(tops)
         for unit in former + apart.values { free(unit.baseAddress) }
@@ -191,17 +199,11 @@ final class PageRegions {
             motte_shim_store64(top, UInt64(UInt(bitPattern: table)))
         }
         guard let table = UnsafeMutablePointer<UInt64>(bitPattern: UInt(motte_shim_load64(top))),
-            let states = PageRegions.zeroed(pageCount, UInt64.self)
+            let record = makeRecord()
         else { return false }
-        guard let stamps = PageRegions.zeroed(pageCount, UInt32.self) else {
-            free(states)
-            return false
-        }
-        guard let marks = PageRegions.zeroed(pageCount, UInt8.self) else {
-            free(states)
-            free(stamps)
-            return false
-        }
+        let states = record.bindMemory(to: UInt64.self, capacity: pageCount)
+        let stamps = (record + pageCount * MemoryLayout<UInt64>.size).bindMemory(to: UInt32.self, capacity: pageCount)
+        let marks = UnsafeMutableRawPointer(stamps + pageCount).bindMemory(to: UInt8.self, capacity: pageCount)
         let region = UnsafeMutablePointer<PageRegion>.allocate(capacity: 1)
         region.initialize(
             to: PageRegion(
@@ -209,6 +211,16 @@ final class PageRegions {
         all.append(region)
         motte_shim_store64(table + number % PageRegions.tableCount, UInt64(UInt(bitPattern: region)))
         return true
+    }
+
+    private func makeRecord() -> UnsafeMutableRawPointer? {
+        if slabRoom == 0 {
+            guard let slab = mapped(slabBytes) else { return nil }
+            slabs.append(slab)
+            slabRoom = PageRegions.regionsPerSlab
+        }
+        slabRoom -= 1
+        return slabs.last.map { $0 + slabRoom * recordBytes }
     }
 
     private func makeMemory(_ region: UnsafeMutablePointer<PageRegion>) -> Bool {
@@ -225,13 +237,16 @@ final class PageRegions {
 
     private func map() -> UnsafeMutableRawPointer? {
         for attempt in 0 ..< 2 {
-            let address = mmap(
-                nil, PageRegions.regionBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                0)
-            if address != UnsafeMutableRawPointer(bitPattern: -1) { return address }
+            if let address = mapped(PageRegions.regionBytes) { return address }
             if attempt == 0, !unmapEmpty() { return nil }
         }
         return nil
+    }
+
+    private func mapped(_ byteCount: Int) -> UnsafeMutableRawPointer? {
+        let address = mmap(
+            nil, byteCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+        return address == UnsafeMutableRawPointer(bitPattern: -1) ? nil : address
     }
 
     /// Gives address space back of regions in which nothing is. False where there are none.
@@ -275,6 +290,10 @@ final class PageRegions {
                 if isPoisoning { mprotect(start, count.rawValue << pageShift, PROT_NONE) }
             }
             page += count
+        }
+        // Of a file of a thousand budgets what is known of empty regions would be more than the budget.
+        forEachRegion(of: run) { region in
+            if region.pointee.occupied == 0 { madvise(region.pointee.states, recordBytes, MADV_DONTNEED) }
         }
     }
 
