@@ -63,11 +63,11 @@ import Testing
 
     @Test(arguments: [false, true]) func runsInAFileOrderAsMemoryDoes(sealed: Bool) throws {
         try PropertyTest.run(rounds: 1) { random, comment in
-            let world = try world(&random, count: 2_000, sealed: sealed)
+            let world = try world(&random, count: 1_200, sealed: sealed)
             #expect(world.snapshot.exceedsMemory)
             let naive = NaiveEvaluator(world)
             let all = naive.keys("Item", .constant(true))
-            for round in 0 ..< 8 {
+            for round in 0 ..< 6 {
                 let keys = keys(&random)
                 let expected = naive.sorted(all, "Item", keys)
                 let parsed = ParsedQuery(.constant(true), ordering: Ordering([.sort(keys)]))
@@ -90,8 +90,8 @@ import Testing
     @Test func whatAQueryDoesWithRowsStaysWithinTheBudget() throws {
         try PropertyTest.run(rounds: 1) { random, comment in
             var again = random
-            let world = try world(&random, count: 2_000, sealed: false)
-            let inMemory = try self.world(&again, count: 2_000, PageStoreOptions(location: .memory(identifier: nil)))
+            let world = try world(&random, count: 1_200, sealed: false)
+            let inMemory = try self.world(&again, count: 1_200, PageStoreOptions(location: .memory(identifier: nil)))
             for text in [
                 "i >= 0 SORT(s DESC, i ASC) LIMIT(30)", "s BEGINSWITH 'name' SORT(s ASC) DISTINCT(i) LIMIT(900)",
                 "TRUEPREDICATE DISTINCT(s) SORT(s ASC)", "TRUEPREDICATE SORT(any ASC) OFFSET(20) LIMIT(500)",

@@ -89,10 +89,8 @@ final class Aggregation {
         // Numbers and times are kept as they are, not where they lie.
         try context.keepingNothing { () throws(DatabaseError) in
             for (index, key) in keys.enumerated() where key >= 0 && key < reader.nextKey {
-                if index % QueryWatch.keysPerCheck == 0 {
-                    try context.watch?.check()
-                    try context.releaseMemory()
-                }
+                if index % QueryWatch.keysPerCheck == 0 { try context.watch?.check() }
+                if index % RunContext.keysPerRelease == 0 { try context.releaseMemory() }
                 let view = try cursor.view(key)
                 if function != .count {
                     accumulator.add(view)

@@ -36,10 +36,8 @@ final class Distinct {
         // Open addressing over what was kept, at most half full; -1 is empty.
         var slots = [Int32](repeating: -1, count: 64)
         for (index, key) in keys.enumerated() {
-            if index % QueryWatch.keysPerCheck == 0 {
-                try context.watch?.check()
-                try context.releaseMemory()
-            }
+            if index % QueryWatch.keysPerCheck == 0 { try context.watch?.check() }
+            if index % RunContext.keysPerRelease == 0 { try context.releaseMemory() }
             guard try leadsSomewhere(key) else { continue }
             let code = try code(key)
             var slot = Int(truncatingIfNeeded: code >> 32) & (slots.count - 1)

@@ -35,10 +35,8 @@ struct ExternalSort {
     /// The first of them, at most `limit`. nil where there is no file to put runs in.
     mutating func sorted(_ limit: Int, on snapshot: Snapshot) throws(DatabaseError) -> [Int64]? {
         for position in 0 ..< keys.count {
-            if position % QueryWatch.keysPerCheck == 0 {
-                try context.watch?.check()
-                try context.releaseMemory()
-            }
+            if position % QueryWatch.keysPerCheck == 0 { try context.watch?.check() }
+            if position % RunContext.keysPerRelease == 0 { try context.releaseMemory() }
             if buffer.isFull {
                 guard try writeRun(snapshot) else { return nil }
             }

@@ -50,7 +50,7 @@ elif what == "order":
     found = order[0].number + 1
 elif what == "groups":
     groups = everything.group_by("kind").agg(count=motte.count(), least=motte.min("text"))
-    found = sum(row.count for row in groups)
+    found = sum(row["count"] for row in groups)
 elif what == "distinct":
     found = len(everything.distinct("text"))
 elif what == "verify":

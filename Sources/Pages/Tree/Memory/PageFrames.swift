@@ -41,6 +41,8 @@ struct PageFrames {
     private var waitingCount: PageCount = 0
     /// Passed over because of who rests; looked at again when that has changed.
     private var heldByResting: [GivenUp] = []
+    /// Of pages in these.
+    private var heldCount: PageCount = 0
     private var seenHolders = Holders()
     private var hand = 0
     private var handIndex = 0
@@ -100,7 +102,13 @@ struct PageFrames {
         guard occupied + count > budget else { return }
         let slack = max(budget / PageFrames.slackShare, 1)
         take(downTo: budget - min(budget, count + slack))
-        if waitingCount < budget / PageFrames.waitingShare { giveUp() }
+        if waitingCount < wantedWaiting { giveUp() }
+    }
+
+    /// A part of the budget, and all that is beyond it: what is held now can be taken at once when it no longer is.
+    private var wantedWaiting: PageCount {
+        let useful = occupied - min(occupied, heldCount)
+        return max(budget / PageFrames.waitingShare, 1) + (useful - min(useful, budget))
     }
 
     /// The system gives no more address space, so what there is has to do.
@@ -118,6 +126,7 @@ struct PageFrames {
             waiting.replaceSubrange(..<head, with: heldByResting)
             head = 0
             heldByResting = []
+            heldCount = 0
         }
         seenHolders = holders
         var taken: [PageRun] = []
@@ -131,6 +140,7 @@ struct PageFrames {
             waitingCount -= unit.run.count
             if unit.end >= holders.restingSince, unit.stamp <= holders.restingLast {
                 heldByResting.append(unit)
+                heldCount += unit.run.count
                 continue
             }
             guard regions.state(unit.run.start) == unit.state else { continue }
@@ -148,9 +158,9 @@ struct PageFrames {
         }
     }
 
-    /// Moves the hand on until a quarter of the budget waits, or it has been everywhere.
+    /// Moves the hand on until as much waits as should, or it has been everywhere.
     private mutating func giveUp() {
-        let wanted = max(budget / PageFrames.waitingShare, 1)
+        let wanted = wantedWaiting
         let now = motte_shim_load64(clock)
         var isAny = false
         // Twice round: marks are taken away the first time.

@@ -99,6 +99,9 @@ package final class RunContext {
         return try body()
     }
 
+    /// How many keys a loop over keys passes until it releases memory.
+    static let keysPerRelease = 64
+
     func noteEvaluated(_ count: Int) { rowsEvaluated += count }
 
     func flushCounters() {
