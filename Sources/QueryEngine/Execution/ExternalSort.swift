@@ -20,11 +20,13 @@ struct ExternalSort {
     static let longestKey = 4_096
     private static let leastMemory = 64 << 10
     private static let mostMemory = 256 << 20
-    /// So many are merged into one before there are more.
+    /// So many are merged into one before there are more: each has a reader with some memory.
     private let mostRuns: Int
+    private static let fewestMerged = 64
 
-    init(_ order: SortOrder, _ context: RunContext, _ keys: [Int64], memoryBytes: Int, mostRuns: Int = 512) {
-        self.mostRuns = mostRuns
+    init(_ order: SortOrder, _ context: RunContext, _ keys: [Int64], memoryBytes: Int, mostRuns: Int? = nil) {
+        let fitting = min(memoryBytes, ExternalSort.mostMemory) / RunMerge.bytesPerRun
+        self.mostRuns = mostRuns ?? max(fitting, ExternalSort.fewestMerged)
         self.order = order
         self.context = context
         self.keys = keys

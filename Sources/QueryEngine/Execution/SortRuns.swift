@@ -87,8 +87,7 @@ private final class RunReader {
         nextBlock = run.firstBlock
         endBlock = run.firstBlock + run.blockCount
         left = run.recordCount
-        let record = headBytes + ExternalSort.longestKey
-        bytes = .allocate(byteCount: record + ScratchFile.wholeBytes, alignment: 8)
+        bytes = .allocate(byteCount: RunMerge.bytesPerRun, alignment: 8)
     }
 
     deinit { bytes.deallocate() }
@@ -126,6 +125,8 @@ private final class RunReader {
 
 /// Several runs as one: a heap of their readers.
 final class RunMerge {
+    /// What a block and a record take that begins in the one before.
+    static let bytesPerRun = headBytes + ExternalSort.longestKey + ScratchFile.wholeBytes
     private var heap: [RunReader] = []
     private var isBegun = false
 
