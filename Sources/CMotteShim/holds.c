@@ -27,7 +27,8 @@ void motte_shim_prepare_holds(void) {
 
 void motte_shim_see_holds(void) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&motte_shim_has_barrier, __ATOMIC_ACQUIRE)) (void)syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0);
+    if (__atomic_load_n(&motte_shim_has_barrier, __ATOMIC_ACQUIRE))
+        (void)syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0);
 }
 #else
 void motte_shim_prepare_holds(void) {}

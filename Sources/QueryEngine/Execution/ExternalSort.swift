@@ -63,17 +63,15 @@ struct ExternalSort {
     }
 
     private func addKey(_ key: Int64) throws(DatabaseError) {
-        var entry = SortEntry(position: 0)
         for level in order.levels {
-            var depth = 0
-            repeat {
-                try level.fill(&entry, key, depth)
-                if depth == 0 { buffer.append(entry.rank) }
-                guard entry.rank == SortLevel.value else { break }
-                buffer.append(entry.code, entry.tail)
-                guard buffer.keyBytes < ExternalSort.longestKey else { return }
-                depth += 1
-            } while level.hasMore(entry)
+            // The rank comes first, and is known behind.
+            let place = buffer.reserveByte()
+            let rank = try level.forEachPiece(key) { code, tail in
+                buffer.append(code, tail)
+                return buffer.keyBytes < ExternalSort.longestKey
+            }
+            buffer.set(rank, at: place)
+            guard buffer.keyBytes < ExternalSort.longestKey else { return }
         }
     }
 
@@ -142,16 +140,19 @@ private final class RunBuffer {
     }
 
     @inline(__always)
-    func append(_ byte: UInt8) {
-        bytes.storeBytes(of: byte, toByteOffset: used, as: UInt8.self)
+    func reserveByte() -> Int {
         used &+= 1
+        return used &- 1
     }
+
+    @inline(__always)
+    func set(_ byte: UInt8, at place: Int) { bytes.storeBytes(of: byte, toByteOffset: place, as: UInt8.self) }
 
     @inline(__always)
     func append(_ code: UInt64, _ tail: UInt8) {
         bytes.storeBytes(of: code.bigEndian, toByteOffset: used, as: UInt64.self)
-        used &+= 8
-        append(tail)
+        set(tail, at: used &+ 8)
+        used &+= 9
     }
 
     func end() {

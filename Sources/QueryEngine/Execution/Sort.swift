@@ -218,6 +218,36 @@ final class SortLevel {
         entry.rank = isAscending ? rank : Self.nullLink - rank
     }
 
+    /// All pieces of an object's value, as `fill` gives them one by one, until `body` says that these are enough.
+    /// Returns the rank.
+    @inline(__always)
+    func forEachPiece(_ key: Int64, _ body: (UInt64, UInt8) -> Bool) throws(DatabaseError) -> UInt8 {
+        let last = hasSteps ? try reader.lastObject(key) : key
+        let view = last < 0 ? ValueView.null : try reader.viewOfLast(last)
+        let rank = Self.rank(last, view)
+        let shown = isAscending ? rank : Self.nullLink - rank
+        guard rank == Self.value else { return shown }
+        let mask: UInt64 = isAscending ? 0 : .max
+        func add(_ piece: (code: UInt64, tail: UInt8)) -> Bool {
+            let isWanted = body(piece.code ^ mask, isAscending ? piece.tail : Self.continues - piece.tail)
+            return isWanted && piece.tail == Self.continues
+        }
+        var depth = 0
+        switch view.kind {
+        case .string where type != .mixed, .data where type != .mixed:
+            let bytes = view.bytes
+            while add(Self.textPiece(bytes, depth)) { depth += 1 }
+        case _ where type == .mixed:
+            guard add(Self.mixedPiece(view, 0)) else { break }
+            OrderKey.bytes(of: view).withBytes { bytes in
+                depth = 1
+                while add(Self.textPiece(bytes, depth)) { depth += 1 }
+            }
+        default: while add(Self.piece(view, depth)) { depth += 1 }
+        }
+        return shown
+    }
+
     /// Whether entries of equal code, tail and rank have more to compare.
     func hasMore(_ entry: SortEntry) -> Bool {
         entry.rank == Self.value && entry.tail == (isAscending ? Self.continues : 0)

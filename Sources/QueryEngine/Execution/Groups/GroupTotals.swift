@@ -268,7 +268,8 @@ private struct KeptBytes {
 
     mutating func keep(_ view: inout ValueView) {
         let bytes = view.bytes
-        guard let source = bytes.baseAddress, source != start.map({ UnsafeRawPointer($0) }), !bytes.isEmpty else { return }
+        let known = start.map { UnsafeRawPointer($0) }
+        guard let source = bytes.baseAddress, source != known, !bytes.isEmpty else { return }
         if bytes.count > capacity {
             start?.deallocate()
             capacity = max(bytes.count, capacity * 2)
