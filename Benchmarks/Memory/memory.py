@@ -117,16 +117,16 @@ def many(count: int, path: pathlib.Path, kind: str, rows: int, budget: str) -> t
         process.stdin.write("\n")
         process.stdin.flush()
 
-    def hear(process: subprocess.Popen[str]) -> str:
+    def answer(process: subprocess.Popen[str]) -> str:
         assert process.stdout
         return process.stdout.readline()
 
     for process in running:
-        assert hear(process) == "open\n"
+        assert answer(process) == "open\n"
     began = time.perf_counter()
     for process in running:
         say(process)
-    if len({hear(process) for process in running}) != 1:
+    if len({answer(process) for process in running}) != 1:
         raise SystemExit("processes have found different things")
     took = time.perf_counter() - began
     figures = [taken(process) for process in running]

@@ -24,7 +24,9 @@ import Testing
 
     private func world(_ random: inout SeededRandom, count: Int, _ options: PageStoreOptions) throws -> QueryWorld {
         let world = try QueryWorld(
-            "Item { s: string?, i: int?, d: double?, t: timestamp?, x: data?, p: decimal?, any: mixed, next: link<Item> }",
+            """
+            Item { s: string?, i: int?, d: double?, t: timestamp?, x: data?, p: decimal?, any: mixed, next: link<Item> }
+            """,
             options)
         let long = String(repeating: "the same for a long time, ", count: 200)
         for first in stride(from: 0, to: count, by: 500) {

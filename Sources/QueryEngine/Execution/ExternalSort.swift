@@ -97,9 +97,12 @@ struct ExternalSort {
     private func mergedRun(_ file: ScratchFile) throws(DatabaseError) -> SortRun {
         let merge = try RunMerge(runs, file)
         let writer = RunWriter(file)
-        while let position = try merge.next(compare, { position, key throws(DatabaseError) in
-            try writer.add(position, key)
-        }) {
+        while let position = try merge.next(
+            compare,
+            { position, key throws(DatabaseError) in
+                try writer.add(position, key)
+            })
+        {
             if position % UInt32(QueryWatch.keysPerCheck) == 0 { try context.watch?.check() }
         }
         return try writer.finish()
