@@ -1,5 +1,5 @@
-/// Sorts what does not fit into memory: values become keys of bytes whose order is theirs, as many as fit are sorted and
-/// written to a temporary file as a run, and the runs are merged. Stable.
+/// Sorts what does not fit into memory: values become keys of bytes in the same order; as many as fit are sorted and
+/// written to a temporary file as a run; the runs are merged. Stable.
 ///
 /// A key has the pieces that `Sorter` compares one by one, of all levels, one behind the other: so both give the same
 /// order. Values are read once, in the order of the objects, and nothing of them is kept but keys; with random access
