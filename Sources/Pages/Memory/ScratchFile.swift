@@ -1,5 +1,5 @@
-/// What does not fit into memory while it is worked out, such as the runs of a sort: blocks of one size in a file without
-/// a name, so that nothing is left behind however the process ends. Of an encrypted database they are encrypted, by a
+/// What does not fit into memory while it is worked out, such as the runs of a sort: blocks of one size in a file that has
+/// no name, so that nothing is left behind however the process ends. Of an encrypted database they are encrypted, by a
 /// key that is nowhere but in this process's memory.
 ///
 /// It lies where TMPDIR says, else beside the database, else in /var/tmp or /tmp. Owned by one thread.
