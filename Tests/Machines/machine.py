@@ -133,7 +133,9 @@ class Machine:
             service.look()
         # What was set aside was looked through by then, and the disk is small.
         for old in self.files.glob("*.former-*"):
-            old.unlink(missing_ok=True)
+            # Others are being made.
+            if old.suffix.removeprefix(".former-").isdecimal():
+                old.unlink(missing_ok=True)
         for old in self.files.glob("*.unshipped-*"):
             self.record.wrong.append(f"{self.name} kept {old.name}, and every commit was acknowledged")
             old.unlink(missing_ok=True)
