@@ -1,4 +1,4 @@
-/// What does not fit into memory while it is worked out, such as the runs of a sort: blocks of one size in a file that has
+/// What does not fit into memory while it is worked out, such as runs of a sort: blocks of one size in a file that has
 /// no name, so that nothing is left behind however the process ends. Of an encrypted database they are encrypted, by a
 /// key that is nowhere but in this process's memory.
 ///
