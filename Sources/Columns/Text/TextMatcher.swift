@@ -47,6 +47,30 @@ package struct TextMatcher: Sendable {
         }
     }
 
+    /// Those of the candidates that are not null and match: as `matches` says of each, but references are counted once
+    /// for all of them.
+    package func select(_ chunk: ColumnChunk, among candidates: UnsafePointer<UInt64>, into words: SelectionWords) {
+        let mode = mode, isWhole = expression == nil, isPlain = options.isEmpty, fold = ignoresCase
+        pattern.withUnsafeBytes { pattern in
+            for index in 0 ..< Selection.wordCount(chunk.count) {
+                var open = candidates[index]
+                var found: UInt64 = 0
+                while open != 0 {
+                    let bit = open.trailingZeroBitCount
+                    open &= open &- 1
+                    let row = index &* 64 &+ bit
+                    if chunk.isNull(row) { continue }
+                    let text = chunk.bytes(row)
+                    let isFound =
+                        isWhole && (isPlain || TextFolding.isASCII(text))
+                        ? Self.match(mode, text, pattern, fold: fold) : matches(text)
+                    if isFound { found |= 1 &<< UInt64(truncatingIfNeeded: bit) }
+                }
+                words[index] = found
+            }
+        }
+    }
+
     /// Where the pattern differs from row to row; its own bytes, not folded.
     package static func matches(
         _ mode: Mode, _ text: UnsafeRawBufferPointer, _ pattern: UnsafeRawBufferPointer, _ options: TextOptions

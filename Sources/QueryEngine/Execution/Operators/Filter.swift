@@ -22,6 +22,9 @@ final class ColumnOperator: Operator {
             // Of a dictionary each text is looked at once.
             let looks = chunk.pointee.isDictionary ? chunk.pointee.distinctCount : rows.rowCount
             if Selection.count(candidates, rows: rows.rowCount) * 4 < looks {
+                if case .match(let matcher) = test {
+                    return matcher.select(chunk.pointee, among: candidates, into: words)
+                }
                 return Self.select(test, chunk, candidates, words)
             }
         }
