@@ -116,8 +116,19 @@ run_stages() {
             running[$!]=$ready
             set +m
         done
+        process=
         wait -n -p process "${!running[@]}"
         status=$?
+        if [ -z "${process:-}" ]; then
+            # Bash may not name one that ended before it was waited for; its status is still known.
+            for process in "${!running[@]}"; do
+                kill -0 "$process" 2> /dev/null || break
+                process=
+            done
+            [ -n "$process" ] || { sleep 0.1; continue; }
+            wait "$process"
+            status=$?
+        fi
         stage=${running[$process]}
         unset "running[$process]"
         finish "$stage" "$status"
