@@ -29,6 +29,25 @@ import Musl
         return try scratch.read()
     }
 
+    /// A new file may get the number of one that is being deleted.
+    @Test func filesAreMadeWhileOthersAreDeleted() throws {
+        let scratch = try Scratch()
+        defer { withExtendedLifetime(scratch) {} }
+        let runs = (0 ..< 3).map { thread in
+            ThreadRun { () throws -> Int in
+                for round in 0 ..< 60 {
+                    let path = scratch.path("\(thread)-\(round).motte")
+                    let store = try self.open(path)
+                    try store.commitNext([("a", [1])])
+                    store.close()
+                    guard try PageStore.deleteFile(PageStoreOptions(path: path)) else { return 1 }
+                }
+                return 0
+            }
+        }
+        for run in runs { #expect(try run.join() == 0) }
+    }
+
     @Test func reopeningFindsEverything() throws {
         let scratch = try Scratch()
         let first = try open(scratch.path()) { $0.rowGroupSize = 3 }

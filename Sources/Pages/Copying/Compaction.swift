@@ -37,6 +37,8 @@ extension PageStore {
         guard let identity = place.identity else {
             throw DatabaseError(.fileNotFound, "there is no file '\(path)'", path: path)
         }
+        let held = HeldFile(place.path)
+        defer { held.end() }
         let attachment = try PageRegistry.reserve(place, identity)
         defer { PageRegistry.giveBack(identity) }
         let outcome = try compact(place, identity, options, decide, batchBytes, progress)

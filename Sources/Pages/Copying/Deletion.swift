@@ -42,6 +42,8 @@ extension PageStore {
         guard try exists(options) else { return false }
         let place = try FileLocation(path, options)
         guard let identity = place.identity else { return false }
+        let held = HeldFile(place.path)
+        defer { held.end() }
         let attachment = try PageRegistry.reserve(place, identity, acceptsDamage: true)
         defer { PageRegistry.giveBack(identity) }
         guard unlink(place.path) == 0 else { throw SystemError.error(errno, "delete", place.path) }
@@ -51,4 +53,23 @@ extension PageStore {
         _ = consume attachment
         return true
     }
+}
+
+/// Keeps the number of a file that loses its name: with another one that is made meanwhile and gets the same, this
+/// process would take it for the one that nobody may open yet.
+struct HeldFile {
+    private let descriptor: Int32
+
+    /// `O_PATH` of Linux, which not every C library shows: such a descriptor is no access, and closing it ends no lock.
+    private static let pathOnly: Int32 = 0o10000000
+
+    init(_ path: String) {
+        #if os(Linux) || os(Android)
+        descriptor = openDescriptor(path, HeldFile.pathOnly | O_CLOEXEC)
+        #else
+        descriptor = -1
+        #endif
+    }
+
+    func end() { if descriptor >= 0 { closeDescriptor(descriptor) } }
 }
