@@ -1,5 +1,5 @@
 /// Queries of a million persons: Motte, an encrypted file, SQLite with one thread, and loops over plain columns in
-/// memory (`PlainColumns`), in turns; the best of many rounds of each, because other work on the machine only ever adds.
+/// memory (`PlainColumns`), in turns; the best of many rounds of each, because other work on the machine only adds.
 ///
 /// All have to give the same answer, or the run is void. What misses its goal is marked.
 import Glibc
