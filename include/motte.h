@@ -595,6 +595,8 @@ motte_status motte_config_set_queue(motte_config *config, motte_queue *queue);
  *    "open_timeout"      int     milliseconds that opening waits for others: for a process that opens, compacts or
  *                                deletes the file, and for a writer if the schema has to be changed; -1: for ever.
  *                                Unless set, 30000
+ *    "query_threads"     int     how many threads a query that goes through many rows may use, the one that asks among
+ *                                them; 1: no other. Unless set, as many as there are processors, and at most 4
  *    "seed_path"         string  a database that is copied to the path if there is no file yet
  *    "lock_directory"    string  directory for the sidecar; the same for everybody
  *    "immutable"         bool    nothing can change the file while it is open: only reads, no sidecar

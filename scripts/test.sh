@@ -150,9 +150,9 @@ stage_threads() {
     # For tests of what a sanitizer does not allow, such as little address space.
     export MOTTE_TEST_SANITIZER=thread MOTTE_ENGINE_ONLY=1
     # Those that begin threads, or use what does: what has one thread has no races.
-    local names=(PagesTests LiveObjectsTests NotificationsTests ExchangeTests)
+    local names=(PagesTests QueryEngineTests LiveObjectsTests NotificationsTests ExchangeTests)
     if grep -lE 'ThreadRun|inThread|pthread_create|concurrentPerform|Task( \{|\.detached)' \
-        Tests/{Values,Columns,SchemaModel,Storage,QueryEngine}Tests/*.swift; then
+        Tests/{Values,Columns,SchemaModel,Storage}Tests/*.swift; then
         echo "these tests have threads: their targets belong among the names above"
         return 1
     fi
@@ -162,6 +162,8 @@ stage_threads() {
     # Long tests of one thread, which are in `addresses` and `fuzz`.
     local alone='^(Pages|LiveObjects)Tests\.(Cut|Space|Copy|PageModel|Threshold|Damage|WALDamage|Encryption|PageSize'
     alone+='|Salvage|SchemaHistory|SmallRowGroup|IncompleteWrite)Tests/'
+    # Of queries only scans have threads: ParallelScanTests.
+    alone+='|^QueryEngineTests\.([A-OQ-Z]|Pars|Plan|Pred)'
     # Random tests have one thread; those with more do not depend on the scale.
     MOTTE_TEST_SCALE=$(scaled 0.1) \
         swift test --skip-build --sanitize thread --scratch-path .build-thread --filter "$engine_tests" --skip "$alone"

@@ -14,6 +14,8 @@ package class RowSource {
     package let counters: Counters
     let rowGroupSize: Int
     @exclusivity(unchecked) var views = TableSlots<TableView>()
+    /// Of a query on this. A write stays with one: what it lends is good until its next change.
+    package var queryThreads = QueryThreads.one
 
     init(catalog: Catalog, counters: Counters, rowGroupSize: Int) {
         self.catalog = catalog

@@ -32,6 +32,8 @@ extension CaseRunner {
             options.mostFileBytes = Int(try input.needInteger())
         } else if input.accept("patience") {
             options.openTimeoutMilliseconds = try input.needInteger()
+        } else if input.accept("threads") {
+            options.queryThreads = Int(try input.needInteger())
         } else if input.accept("seed") {
             options.seedPath = try filePath(&input)
         } else if input.accept("locks") {

@@ -16,6 +16,7 @@ final class QueryWorld {
         case map([MapEntry])
     }
 
+    let options: PageStoreOptions
     let database: Database
     let snapshot: Snapshot
     private(set) var write: WriteTransaction?
@@ -31,6 +32,7 @@ final class QueryWorld {
     init(_ schema: String, _ options: PageStoreOptions, rowGroupSize: Int = 480) throws {
         var options = options
         options.rowGroupSize = rowGroupSize
+        self.options = options
         database = try Database.open(options)
         snapshot = try database.snapshot()
         _ = try database.reconcile(try SchemaText.parse(schema).validated(), on: snapshot)

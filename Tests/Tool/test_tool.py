@@ -428,6 +428,12 @@ def test_opening_waits_as_long_as_was_said(people: pathlib.Path, tmp_path: pathl
         assert "--open-timeout" in motte("info", people, f"--open-timeout={wrong}", expect=2)
 
 
+@pytest.mark.parametrize("threads", [1, 3, 1000])
+def test_queries_use_as_many_threads_as_allowed(people: pathlib.Path, threads: int) -> None:
+    assert motte("query", people, "Person", "--count", "--query-threads", threads) == "2\n"
+    assert "--query-threads" in motte("query", people, "Person", "--query-threads", "0", expect=2)
+
+
 @pytest.mark.parametrize("command", [["export"], ["salvage"]])
 def test_a_text_never_replaces_a_database(people: pathlib.Path, command: list[str]) -> None:
     before, beside = people.read_bytes(), names(people.parent)

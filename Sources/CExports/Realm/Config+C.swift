@@ -21,6 +21,7 @@ final class ConfigBox: Box {
     var maximumLiveVersions: Int?
     /// nil: unless it is set.
     var openTimeoutMilliseconds: Int64?
+    var queryThreads: Int?
     var lockDirectory: String?
     var seedPath: String?
     var deletesInsteadOfMigrating = false
@@ -48,6 +49,7 @@ final class ConfigBox: Box {
         copy.schemaVersion = schemaVersion
         copy.maximumLiveVersions = maximumLiveVersions
         copy.openTimeoutMilliseconds = openTimeoutMilliseconds
+        copy.queryThreads = queryThreads
         copy.lockDirectory = lockDirectory
         copy.seedPath = seedPath
         copy.deletesInsteadOfMigrating = deletesInsteadOfMigrating
@@ -74,6 +76,7 @@ final class ConfigBox: Box {
         options.schemaVersion = schemaVersion
         options.maximumLiveVersions = maximumLiveVersions
         if let openTimeoutMilliseconds { options.openTimeoutMilliseconds = openTimeoutMilliseconds }
+        options.queryThreads = queryThreads
         options.lockDirectory = lockDirectory
         options.seedPath = seedPath
         options.migration.deletesInsteadOfMigrating = deletesInsteadOfMigrating
@@ -222,7 +225,7 @@ private enum OptionName {
     static let settable = [
         "max_file_size", "memory", "short_views", "durability", "row_group_size", "schema_version",
         "delete_if_migration_needed",
-        "max_live_versions", "open_timeout", "seed_path", "lock_directory", "immutable",
+        "max_live_versions", "open_timeout", "query_threads", "seed_path", "lock_directory", "immutable",
         "convert_realm_files",
     ]
 
@@ -249,6 +252,7 @@ public func motte_config_set_option(
         case "delete_if_migration_needed": config.box.deletesInsteadOfMigrating = try flag(value, name)
         case "max_live_versions": config.box.maximumLiveVersions = try positive(value, name)
         case "open_timeout": config.box.openTimeoutMilliseconds = Int64(try positive(value, name, from: -1))
+        case "query_threads": config.box.queryThreads = try positive(value, name)
         case "seed_path": config.box.seedPath = try text(value, name)
         case "lock_directory": config.box.lockDirectory = try text(value, name)
         case "immutable": config.box.isImmutable = try flag(value, name)
@@ -317,6 +321,7 @@ private func option(_ name: String, _ config: ConfigBox) throws(DatabaseError) -
     case "delete_if_migration_needed": return ValueView.bool(config.deletesInsteadOfMigrating).cValue
     case "max_live_versions": return config.maximumLiveVersions.map { ValueView.int(Int64($0)).cValue }
     case "open_timeout": return config.openTimeoutMilliseconds.map { ValueView.int($0).cValue }
+    case "query_threads": return config.queryThreads.map { ValueView.int(Int64($0)).cValue }
     case "seed_path": return try config.seedPath.map { path throws(DatabaseError) in try kept(path, config) }
     case "lock_directory":
         return try config.lockDirectory.map { path throws(DatabaseError) in try kept(path, config) }

@@ -9,6 +9,13 @@ package enum AggregateKernels {
         package var lowest = Int64.max
         package var highest = Int64.min
         package init() {}
+
+        package mutating func add(_ other: IntSummary) {
+            sum += other.sum
+            count += other.count
+            lowest = min(lowest, other.lowest)
+            highest = max(highest, other.highest)
+        }
     }
 
     package struct DoubleSummary {
@@ -19,6 +26,14 @@ package enum AggregateKernels {
         package var highest = -Double.infinity
         package var sawNaN = false
         package init() {}
+
+        package mutating func add(_ other: DoubleSummary) {
+            sum += other.sum
+            count += other.count
+            lowest = min(lowest, other.lowest)
+            highest = max(highest, other.highest)
+            sawNaN = sawNaN || other.sawNaN
+        }
     }
 
     /// `selection` nil takes every row.

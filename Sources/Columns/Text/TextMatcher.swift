@@ -48,7 +48,7 @@ package struct TextMatcher: Sendable {
     }
 
     /// Those of the candidates that are not null and match: as `matches` says of each, but references are counted once
-    /// for all of them.
+    /// for all of them, and threads that use one matcher do not wait for each other.
     package func select(_ chunk: ColumnChunk, among candidates: UnsafePointer<UInt64>, into words: SelectionWords) {
         let mode = mode, isWhole = expression == nil, isPlain = options.isEmpty, fold = ignoresCase
         pattern.withUnsafeBytes { pattern in

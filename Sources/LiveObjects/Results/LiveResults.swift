@@ -103,7 +103,7 @@ package final class LiveResults: LiveCollection {
         }
         guard case .table = source, stages.count == 1 else { return try keys().count }
         return try cachedCount.get(session) { () throws(DatabaseError) in
-            let rows = try session.source()
+            let rows = try session.querySource()
             if let known = try observedKeys(rows) { return known.count }
             return try stages[0].count(rows, session.queryWatch())
         }
@@ -118,7 +118,7 @@ package final class LiveResults: LiveCollection {
     }
 
     private func evaluate() throws(DatabaseError) -> [Int64] {
-        let rows = try session.source()
+        let rows = try session.querySource()
         var keys: [Int64]
         let watch = session.queryWatch()
         var rest = stages[...]
@@ -139,7 +139,7 @@ package final class LiveResults: LiveCollection {
 
     /// Results that are one query are grouped where they are found, without making their keys.
     func evaluate(_ grouping: BoundGrouping) throws(DatabaseError) -> GroupTable {
-        let rows = try session.source()
+        let rows = try session.querySource()
         let watch = session.queryWatch()
         guard let target else { throw notObjects() }
         if case .table(let table) = source, stages.count <= 1 {
@@ -253,7 +253,7 @@ package final class LiveResults: LiveCollection {
             case .average: .avg
             }
         let query = stages.first?.bound ?? .all(table)
-        return try Executor(query, try session.source(), session.queryWatch()).aggregate(function, column)
+        return try Executor(query, try session.querySource(), session.queryWatch()).aggregate(function, column)
     }
 
     override func forEachRun(

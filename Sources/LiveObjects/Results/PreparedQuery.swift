@@ -83,7 +83,7 @@ package final class PreparedQuery {
     }
 
     package func count() throws(DatabaseError) -> Int {
-        try stageNow().count(try session.source(), session.queryWatch())
+        try stageNow().count(try session.querySource(), session.queryWatch())
     }
 
     package func first() throws(DatabaseError) -> LiveObject? {

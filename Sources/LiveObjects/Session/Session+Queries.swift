@@ -3,6 +3,7 @@
 /// Queries of observers, and those that callbacks of observers ask, run to their end: nobody could take the error.
 import CMotteShim
 import MotteQueryEngine
+import MotteStorage
 import MotteValues
 
 extension Session {
@@ -12,6 +13,15 @@ extension Session {
         if let scope = QueryScope.current, scope.session === self { return scope.watch }
         if options.queriesEndInScopesOnly { return nil }
         return QueryWatch(queryControl, every: queryProgressNanoseconds, progress: watchedProgress)
+    }
+
+    /// What a query of this session reads. Those of callbacks stay with the thread that is called back.
+    package func querySource() throws(DatabaseError) -> RowSource {
+        let source = try source()
+        if let snapshot = source as? Snapshot {
+            snapshot.queryThreads = hook?.isDelivering == true ? .one : queryThreads
+        }
+        return source
     }
 
     /// Calls `body` about twenty times a second on the thread of a query of this session, from when it has run for a

@@ -26,6 +26,8 @@ package final class Session: @unchecked Sendable {
     package var hook: (any SessionHook)?
     /// What ends queries of this session. Every thread may use it.
     package let queryControl: QueryControl
+    /// Of queries of committed versions outside of callbacks; see `Session+Queries`.
+    package var queryThreads: QueryThreads
     /// Asked now and then while a query runs; see `Session+Queries`.
     var queryProgress: (() throws(DatabaseError) -> Void)?
     /// Tests ask more often.
@@ -116,6 +118,7 @@ package final class Session: @unchecked Sendable {
         counters = database.counters
         self.snapshot = snapshot
         memoryClock = snapshot.memoryClock?.word
+        queryThreads = QueryThreads(min(options.queryThreads ?? QueryThreads.standardCount, QueryThreads.mostCount))
         gate = .allocate(capacity: 1)
         gate.initialize(to: ReadGate(owner: owner, forkGeneration: motte_shim_fork_generation()))
         frozenSources = frozen
@@ -139,6 +142,11 @@ package final class Session: @unchecked Sendable {
     package static func open(
         _ options: SessionOptions, confinement: SessionConfinement = .thread
     ) throws(DatabaseError) -> Session {
+        guard (options.queryThreads ?? 1) >= 1 else {
+            throw DatabaseError(
+                .invalidArgument, "queries use at least one thread, the one that asks; query_threads is 1 or more",
+                path: options.name)
+        }
         let (database, snapshot) = try SessionOpening(options).run()
         return Session(
             options, database, snapshot, owner: confinement.owner, frozen: nil, confinement: confinement)
@@ -497,6 +505,7 @@ package final class Session: @unchecked Sendable {
         if let group { try? database.settle(copy, group.pages) }
         let frozen = Session(options, try database, copy, owner: 0, frozen: FrozenSources(copy))
         frozen.queryControl.timeoutMilliseconds = queryControl.timeoutMilliseconds
+        frozen.queryThreads = queryThreads
         return frozen
     }
 

@@ -46,6 +46,9 @@ extension Realm {
         /// How many seconds opening waits for others: for who opens, compacts or deletes the file, and for a writer
         /// where the schema has to be changed. Negative: without limit; 0: not at all.
         public var openTimeout: TimeInterval = 30
+        /// How many threads a query that goes through many objects may use, the one that asks among them; 1: no other.
+        /// nil: as many as there are processors, and at most 4.
+        public var queryThreads: Int?
         /// How many objects of a class a new file stores together, 1 to 65,536; nil: 1,904. Fewer make it larger, and
         /// cheaper to change one of many values. Classes with wide values get 480 where this is more.
         public var rowGroupSize: Int?

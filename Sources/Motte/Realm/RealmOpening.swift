@@ -89,6 +89,7 @@ package enum RealmOpening {
         options.memoryBytes = configuration.memory
         options.mostFileBytes = configuration.maximumFileSize
         options.lockDirectory = configuration.lockDirectory?.path
+        options.queryThreads = configuration.queryThreads
         options.openTimeoutMilliseconds = openTimeout(configuration)
         options.maximumLiveVersions = configuration.maximumNumberOfActiveVersions.map { Int(clamping: $0) }
         if !configuration.isDurable { options.durability = .relaxed }

@@ -15,6 +15,8 @@ final class Aggregation {
     private var doubles = AggregateKernels.DoubleSummary()
     private var times: (lowest: Timestamp?, highest: Timestamp?) = (nil, nil)
     private var count = 0
+    /// Of a part of the rows: what each row group adds to `doubles`, as sums of floating numbers depend on the order.
+    private var apart: [(rowGroup: Int, summary: AggregateKernels.DoubleSummary)]?
     /// Of types that are added up value by value.
     private var singles: Accumulator
 
@@ -48,6 +50,24 @@ final class Aggregation {
         cursor = try reader.cursor(column)
     }
 
+    /// Whether totals of parts of the rows are those of all rows, put together.
+    var canBeParts: Bool { function == .count || type != .mixed && type != .decimal }
+
+    func becomePart() { apart = [] }
+
+    /// Takes over what parts have found. Row group after row group, as if one had added them all.
+    func add(_ parts: [Aggregation]) {
+        for part in parts {
+            count += part.count
+            ints.add(part.ints)
+            if let lowest = part.times.lowest { times.lowest = min(times.lowest ?? lowest, lowest) }
+            if let highest = part.times.highest { times.highest = max(times.highest ?? highest, highest) }
+        }
+        for (_, summary) in parts.flatMap({ $0.apart ?? [] }).sorted(by: { $0.rowGroup < $1.rowGroup }) {
+            doubles.add(summary)
+        }
+    }
+
     func add(_ rows: RowGroupRows, _ words: UnsafePointer<UInt64>) throws(DatabaseError) {
         let chunk = try cursor.chunk(rows.index).pointee
         let selected = Selection.count(words, rows: rows.rowCount)
@@ -62,7 +82,13 @@ final class Aggregation {
         case .int: AggregateKernels.addInts(chunk, selection, to: &ints)
         case .float, .double:
             let bounds = function == .min || function == .max
-            AggregateKernels.addDoubles(chunk, selection, bounds: bounds, to: &doubles)
+            guard apart != nil else {
+                AggregateKernels.addDoubles(chunk, selection, bounds: bounds, to: &doubles)
+                return
+            }
+            var summary = AggregateKernels.DoubleSummary()
+            AggregateKernels.addDoubles(chunk, selection, bounds: bounds, to: &summary)
+            apart?.append((rows.index, summary))
         case .timestamp:
             // Two parts of a class's property cannot be lent at once.
             var bounds = times

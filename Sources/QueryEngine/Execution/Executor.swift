@@ -12,6 +12,8 @@ package final class Executor {
     private var order: SortOrder?
     /// While the query is run to be explained.
     var measured: PlanTree.Tree?
+    /// Of the last scan.
+    package private(set) var threadsUsed = 1
 
     /// With a `watch`, what it watches over may end each of the calls below.
     package convenience init(_ query: BoundQuery, _ source: RowSource, _ watch: QueryWatch? = nil) {
@@ -56,6 +58,7 @@ package final class Executor {
             var top = TopRows(try sortOrder(), wanted: wanted)
         else { return nil }
         guard let measured else {
+            if let found = try firstInOrderOnThreads(wanted) { return found }
             let run = try run(try plan())
             try context.keepingNothing { () throws(DatabaseError) in
                 try run.forEachRowGroup { rows, words throws(DatabaseError) in
@@ -154,6 +157,9 @@ package final class Executor {
         if let access = plan.access, access.countIsExact, case .constant(true) = access.rest {
             return min(limit, access.count)
         }
+        if limit == .max, let scan = try scanOnThreads(plan, perRow: 0) {
+            return try scan.run { _ in CountPart() }.reduce(0) { $0 + $1.count }
+        }
         var count = 0
         let run = try run(plan)
         try context.keepingNothing { () throws(DatabaseError) in
@@ -176,6 +182,9 @@ package final class Executor {
     /// Ascending, at most `limit`.
     private func selectedKeys(limit: Int?) throws(DatabaseError) -> [Int64] {
         let most = limit ?? .max
+        if limit == nil, let scan = try scanOnThreads(try plan(), perRow: 1) {
+            return KeysPart.keys(try scan.run { _ in KeysPart() })
+        }
         var keys: [Int64] = []
         let start = measured == nil ? 0 : MonotonicClock.nanoseconds
         defer { measured?.noteSelection(since: start) }
@@ -264,6 +273,16 @@ package final class Executor {
         let onlySorts = query.steps.allSatisfy { if case .sort = $0 { true } else { false } }
         if !onlySorts { return try aggregation.overKeys(try keys()) }
         if let extreme = try extremeAlongIndex(function, column) { return extreme }
+        if aggregation.canBeParts, let scan = try scanOnThreads(try plan(), perRow: 1) {
+            let table = query.table
+            let parts = try scan.run { context throws(DatabaseError) -> AggregationPart in
+                let part = try Aggregation(context, table, function, column)
+                part.becomePart()
+                return AggregationPart(part)
+            }
+            aggregation.add(parts.map(\.totals))
+            return try aggregation.result()
+        }
         let run = try run(try plan())
         let add = { () throws(DatabaseError) in
             try run.forEachRowGroup { rows, words throws(DatabaseError) in
@@ -273,6 +292,34 @@ package final class Executor {
         }
         try context.keepingNothing(add)
         return try aggregation.result()
+    }
+
+    // MARK: Several threads
+
+    /// nil where one thread does as well, where the query is measured, and where the file is larger than its budget of
+    /// memory: each thread may keep a budget of pages from being taken while it waits for a processor.
+    func scanOnThreads(
+        _ plan: Plan, perRow: Double, from piece: Int = 0
+    ) throws(DatabaseError) -> ParallelScan? {
+        if measured != nil || (source as? Snapshot)?.exceedsMemory == true { return nil }
+        let scan = try ParallelScan(context, query, plan, perRow: perRow, from: piece)
+        threadsUsed = scan?.threadCount ?? 1
+        return scan
+    }
+
+    /// Each thread keeps the first of its rows, and the first of all are among those.
+    private func firstInOrderOnThreads(_ wanted: Int) throws(DatabaseError) -> [Int64]? {
+        guard query.sort.allSatisfy({ $0.path.isColumn }),
+            let scan = try scanOnThreads(try plan(), perRow: 2)
+        else { return nil }
+        let (table, sort) = (query.table, query.sort)
+        let parts = try scan.run { context throws(DatabaseError) -> TopPart in
+            guard let top = TopRows(try SortOrder(context, table, sort), wanted: wanted) else {
+                throw DatabaseError(.internal, "an order whose first rows cannot be found in one pass")
+            }
+            return TopPart(top)
+        }
+        return try sortOrder().sorted(parts.flatMap(\.candidates).sorted(), limit: wanted)
     }
 
     /// Of types whose values an index has in full, and that the row has as they are.

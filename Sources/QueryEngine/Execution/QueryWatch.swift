@@ -67,6 +67,19 @@ package final class QueryWatch {
         nextTime = progress == nil ? deadline : min(deadline, now + nanoseconds)
     }
 
+    /// For another thread that works on the same query, from which nobody is called back.
+    func forAnotherThread() -> QueryWatch { QueryWatch(following: self) }
+
+    private init(following watch: QueryWatch) {
+        control = watch.control
+        countAtBegin = watch.countAtBegin
+        deadline = watch.deadline
+        timeoutMilliseconds = watch.timeoutMilliseconds
+        progress = nil
+        progressNanoseconds = watch.progressNanoseconds
+        nextTime = watch.deadline
+    }
+
     /// Called between row groups, and by loops over keys every `keysPerCheck`.
     @inline(__always)
     package func check() throws(DatabaseError) {

@@ -61,13 +61,7 @@ struct SelectionRun {
     func forEachRowGroup(
         _ body: (RowGroupRows, UnsafePointer<UInt64>) throws(DatabaseError) -> Bool
     ) throws(DatabaseError) {
-        guard let keys else {
-            for rowGroup in 0 ..< reader.rowGroupCount {
-                guard let rows = try reader.liveRows(rowGroup, into: candidates.words) else { continue }
-                guard try evaluate(rows, body) else { return }
-            }
-            return
-        }
+        guard let keys else { return try forEachRowGroup(in: 0 ..< reader.rowGroupCount, body) }
         var next = 0
         while next < keys.count {
             guard keys[next] >= 0, keys[next] < reader.nextKey else {
@@ -86,6 +80,16 @@ struct SelectionRun {
             guard let rows else { continue }
             Selection.formAnd(candidates.words, found.words, rows: rows.rowCount)
             if Selection.isEmpty(candidates.words, rows: rows.rowCount) { continue }
+            guard try evaluate(rows, body) else { return }
+        }
+    }
+
+    /// The same of some row groups of a scan.
+    func forEachRowGroup(
+        in range: Range<Int>, _ body: (RowGroupRows, UnsafePointer<UInt64>) throws(DatabaseError) -> Bool
+    ) throws(DatabaseError) {
+        for rowGroup in range {
+            guard let rows = try reader.liveRows(rowGroup, into: candidates.words) else { continue }
             guard try evaluate(rows, body) else { return }
         }
     }

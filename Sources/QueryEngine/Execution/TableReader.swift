@@ -12,20 +12,28 @@ struct RowGroupRows {
 }
 
 final class TableReader {
-    var view: TableView
+    private(set) var view: TableView
     let rowGroupCount: Int
     let nextKey: Int64
     /// No row group has more.
     let mostRows: Int
     /// nil where nothing ends the run.
     let watch: QueryWatch?
+    /// Where other threads read from the same source: held while something is looked up in it.
+    private var lock: SourceLock?
     private let rowGroupSize: Int
     private let lastFirstKey: Int64
     private var columns: [Int: ColumnCursor] = [:]
+    /// Looked up ahead, from `firstPrepared` on.
+    private var prepared: [RowGroupView] = []
+    private var firstPrepared = 0
 
-    init(_ view: TableView, _ watch: QueryWatch? = nil) throws(DatabaseError) {
+    init(
+        _ view: TableView, _ watch: QueryWatch? = nil, sharing lock: SourceLock? = nil
+    ) throws(DatabaseError) {
         self.view = view
         self.watch = watch
+        self.lock = lock
         rowGroupCount = view.rowGroupCount
         nextKey = view.nextKey
         rowGroupSize = view.rowGroupSize
@@ -44,7 +52,11 @@ final class TableReader {
 
     /// The live rows of a row group as selection words; false where there are none.
     func liveRows(_ rowGroup: Int, into words: SelectionWords) throws(DatabaseError) -> RowGroupRows? {
-        let rows = try view.rowGroup(rowGroup)
+        let isPrepared = rowGroup >= firstPrepared && rowGroup - firstPrepared < prepared.count
+        let rows =
+            isPrepared
+            ? prepared[rowGroup - firstPrepared]
+            : try lookUp { () throws(DatabaseError) in try view.rowGroup(rowGroup) }
         guard rows.liveCount > 0 else { return nil }
         if let live = rows.liveWords {
             for index in 0 ..< Selection.wordCount(rows.rowCount) { words[index] = live[index] }
@@ -55,7 +67,35 @@ final class TableReader {
     }
 
     /// They are looked up again when they are asked for.
-    func forgetChunks() { for cursor in columns.values { cursor.forgetChunks() } }
+    func forgetChunks() {
+        prepared.removeAll(keepingCapacity: true)
+        for cursor in columns.values { cursor.forgetChunks() }
+    }
+
+    /// Goes on in a source that no other thread reads, at the same version; behind `forgetChunks`.
+    func read(from view: TableView) {
+        self.view = view
+        lock = nil
+    }
+    /// Looks up at once what is known of some row groups: which rows they have, and of each column that is read their
+    /// chunks.
+    func prepare(_ range: Range<Int>) throws(DatabaseError) {
+        prepared.removeAll(keepingCapacity: true)
+        firstPrepared = range.lowerBound
+        try lookUp { () throws(DatabaseError) in
+            for rowGroup in range { prepared.append(try view.rowGroup(rowGroup)) }
+            for cursor in columns.values { try cursor.takeKnown(range) }
+        }
+    }
+
+    /// One thread at a time.
+    fileprivate func lookUp<Result>(_ body: () throws(DatabaseError) -> Result) throws(DatabaseError) -> Result {
+        guard let lock else { return try body() }
+        return try lock.withLock { lookUps throws(DatabaseError) in
+            lookUps &+= 1
+            return try body()
+        }
+    }
 
     func cursor(_ column: ColumnKey) throws(DatabaseError) -> ColumnCursor {
         let slot = try view.layout.slot(column)
@@ -65,6 +105,10 @@ final class TableReader {
         return cursor
     }
 }
+
+/// Held by one of the threads that share a source while it looks something up there; how often they did. Not of `Void`:
+/// a value without a size lies where the lock's own address is kept, which the thread sanitizer takes for a race.
+typealias SourceLock = Locked<Int>
 
 /// Random access to one column of a table.
 final class ColumnCursor {
@@ -120,8 +164,17 @@ final class ColumnCursor {
 
     private func load(_ rowGroup: Int) throws(DatabaseError) {
         try reader.watch?.check()
-        (chunks + rowGroup).initialize(to: try reader.view.chunk(slot: slot, rowGroup))
+        let chunk = try reader.lookUp { () throws(DatabaseError) in try reader.view.chunk(slot: slot, rowGroup) }
+        (chunks + rowGroup).initialize(to: chunk)
         isLoaded[rowGroup] = true
+    }
+
+    fileprivate func takeKnown(_ range: Range<Int>) throws(DatabaseError) {
+        for rowGroup in range {
+            guard let chunk = try reader.view.knownChunk(slot: slot, rowGroup) else { continue }
+            (chunks + rowGroup).initialize(to: chunk)
+            isLoaded[rowGroup] = true
+        }
     }
 }
 

@@ -22,7 +22,7 @@ struct TopRows {
     private let column: ColumnCursor
     private let wanted: Int
     private let mostCandidates: Int
-    private var candidates: [Int64] = []
+    private(set) var candidates: [Int64] = []
     private var bound: Bound?
     private let below: SelectionBuffer
 

@@ -174,6 +174,10 @@ final class TableDirectory {
         return try loadChunk(slot, rowGroup)
     }
 
+    func knownChunk(_ slot: Int, _ rowGroup: Int) -> ColumnChunk? {
+        rowGroup < columns[slot].count ? columns[slot][rowGroup] : nil
+    }
+
     func listChunk(_ slot: Int, _ rowGroup: Int) throws(DatabaseError) -> ListChunk {
         if rowGroup < lists[slot].count, let chunk = lists[slot][rowGroup] { return chunk }
         let column = layout.columns[slot]

@@ -75,6 +75,13 @@ package final class TableView {
         return chunk
     }
 
+    /// One that is known already, with all that belongs to it; nil where it would have to be read, and in a write.
+    package func knownChunk(slot: Int, _ rowGroup: Int) throws(DatabaseError) -> ColumnChunk? {
+        guard writer == nil, let chunk = directory.knownChunk(slot, rowGroup) else { return nil }
+        if chunk.hasLongTexts { try chunk.checkLongTexts() }
+        return chunk
+    }
+
     /// Its long values have not been looked at.
     private func uncheckedChunk(_ slot: Int, _ rowGroup: Int) throws(DatabaseError) -> ColumnChunk {
         if let writer, let changed = writer.overlay(rowGroup)?.columns[slot] {

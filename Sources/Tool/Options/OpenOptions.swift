@@ -17,6 +17,12 @@ struct OpenOptions: ParsableArguments {
             "Wait at most that many seconds for who opens, compacts or deletes the file; 0: not at all; 30 without it.",
             valueName: "seconds"))
     var openTimeout: Double?
+    @Option(
+        name: .customLong("query-threads"),
+        help: ArgumentHelp(
+            "How many threads a query over many rows may use; as many as there are processors, at most 4, without it.",
+            valueName: "count"))
+    var queryThreads: Int?
 
     @Option(
         help: ArgumentHelp(
@@ -30,6 +36,7 @@ struct OpenOptions: ParsableArguments {
         if let memory, SessionOptions.memoryBytes(memory) == nil {
             throw ValidationError("--memory is a number of bytes from \(SessionOptions.leastMemory) on, or 64M, or 2G")
         }
+        guard (queryThreads ?? 1) >= 1 else { throw ValidationError("--query-threads is a number from 1 on") }
         guard let openTimeout else { return }
         guard openTimeout >= 0, openTimeout <= OpenOptions.longestTimeout else {
             throw ValidationError("--open-timeout is a number of seconds from 0 on")
@@ -46,6 +53,7 @@ struct OpenOptions: ParsableArguments {
         options.encryptionKey = try key.bytes()
         options.lockDirectory = lockDirectory
         options.memoryBytes = memory.flatMap { SessionOptions.memoryBytes($0) }
+        options.queryThreads = queryThreads
         if let openTimeout { options.openTimeoutMilliseconds = Int64((openTimeout * 1_000).rounded(.up)) }
     }
 }

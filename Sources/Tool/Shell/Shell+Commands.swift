@@ -97,6 +97,7 @@ extension Shell {
         if let directory = opening.lockDirectory { all += ["--lock-directory", directory] }
         if let memory = opening.memory { all += ["--memory", memory] }
         if let timeout = opening.openTimeout { all += ["--open-timeout", "\(timeout)"] }
+        if let threads = opening.queryThreads { all += ["--query-threads", "\(threads)"] }
         do {
             var command = try MotteCommand.parseAsRoot(all)
             try command.run()

@@ -34,6 +34,7 @@ static int option(cursor *in, motte_config *config, motte_status *status) {
     else if (accept(in, "memory")) *status = set_option(config, "memory", int_of(need_integer(in)));
     else if (accept(in, "largest")) *status = set_option(config, "max_file_size", int_of(need_integer(in)));
     else if (accept(in, "patience")) *status = set_option(config, "open_timeout", int_of(need_integer(in)));
+    else if (accept(in, "threads")) *status = set_option(config, "query_threads", int_of(need_integer(in)));
     else if (accept(in, "seed")) *status = set_option(config, "seed_path", text_of(path_of(file_name(in))));
     else if (accept(in, "locks")) *status = set_option(config, "lock_directory", text_of(path_of(file_name(in))));
     else if (accept(in, "durability")) *status = set_option(config, "durability", text_of(need_name(in)));

@@ -57,6 +57,7 @@ OPTIONS: list[tuple[str, str, Any]] = [
     ("memory", "memory", lambda runner, cursor: cursor.integer()),
     ("largest", "max_file_size", lambda runner, cursor: cursor.integer()),
     ("patience", "timeout", lambda runner, cursor: cursor.integer() / 1000),
+    ("threads", "query_threads", lambda runner, cursor: cursor.integer()),
     ("seed", "seed", file),
     ("locks", "lock_directory", file),
     ("durability", "durability", lambda runner, cursor: cursor.name()),

@@ -25,7 +25,7 @@ def anonymous():
     raise SystemExit("the system does not say what the process takes")
 
 path, what, memory = sys.argv[1], sys.argv[2], int(sys.argv[3])
-db = motte.open(path, memory=memory)
+db = motte.open(path, memory=memory, query_threads=int(sys.argv[4]))
 entry = db.model("Entry")
 everything = db.objects(entry)
 assert len(everything.where("number == -1")) == 0 or what == "count"
@@ -83,14 +83,15 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     return path
 
 
-@pytest.mark.parametrize("what, expected", [
-    ("count", ROWS), ("sum", ROWS * (ROWS - 1) // 2), ("loop", ROWS), ("random", 30_000), ("verify", 1), ("copy", 1),
-    ("sort", ROWS), ("order", ROWS - 49), ("groups", ROWS), ("distinct", ROWS),
+@pytest.mark.parametrize("what, expected, threads", [
+    ("count", ROWS, 1), ("count", ROWS, 4), ("sum", ROWS * (ROWS - 1) // 2, 4), ("loop", ROWS, 1),
+    ("random", 30_000, 1), ("verify", 1, 1), ("copy", 1, 1), ("sort", ROWS, 4), ("order", ROWS - 49, 4),
+    ("groups", ROWS, 4), ("distinct", ROWS, 1),
 ])
-def test_a_file_of_many_budgets(path: pathlib.Path, what: str, expected: int) -> None:
+def test_a_file_of_many_budgets(path: pathlib.Path, what: str, expected: int, threads: int) -> None:
     def run(memory: int) -> tuple[int, int]:
-        done = subprocess.run([sys.executable, "-c", PROGRAM, str(path), what, str(memory)], capture_output=True,
-                              text=True)
+        done = subprocess.run([sys.executable, "-c", PROGRAM, str(path), what, str(memory), str(threads)],
+                              capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         found, grown = done.stdout.split()
         return int(found), int(grown)

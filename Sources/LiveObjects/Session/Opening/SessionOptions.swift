@@ -51,6 +51,8 @@ package struct SessionOptions: Sendable {
     package var openTimeoutMilliseconds: Int64 = 30_000
     /// How long a query may take. Negative: no limit.
     package var queryTimeoutMilliseconds: Int64 = -1
+    /// How many threads a query may use, the one that asks among them. nil: `QueryThreads.standardCount`.
+    package var queryThreads: Int?
     /// Queries end early in a `QueryScope` alone: where whoever asks cannot be given an error.
     package var queriesEndInScopesOnly = false
     /// Copied to the path when there is no file there yet.

@@ -17,6 +17,19 @@ class GroupCoder {
     /// The value that has a code; borrowed from the coder or from the source.
     func view(_ code: UInt32) -> ValueView { .null }
 
+    /// The codes here of all values that a coder of the same path has, by its codes; nil where it is of another kind.
+    func codes(of other: GroupCoder) -> [UInt32]? { nil }
+
+    /// Whether values of a path can be coded by parts, each with a coder of its own.
+    static func canBeParts(_ path: BoundPath, _ bucket: TimeSpans?) -> Bool {
+        guard path.isColumn else { return false }
+        switch path.type {
+        case .string, .data, .uuid, .objectID, .int, .bool, .float, .double, .link: return true
+        case .timestamp: return bucket != nil
+        case .decimal, .mixed, .linkingObjects: return false
+        }
+    }
+
     static func make(
         _ context: RunContext, _ table: TableKey, _ path: BoundPath, _ bucket: TimeSpans?, capacity: Int
     ) throws(DatabaseError) -> GroupCoder {
@@ -67,6 +80,16 @@ private final class BytesCoder: GroupCoder {
         let chunk = try cursor.chunk(batch.rowGroup).pointee
         if chunk.hasLongTexts { for row in batch.rows { try chunk.checkLongText(Int(row)) } }
         table.pointee.codes(chunk, batch.rows, isDense: batch.isDense, into: output)
+    }
+
+    override func codes(of other: GroupCoder) -> [UInt32]? {
+        guard let other = other as? BytesCoder else { return nil }
+        var codes: [UInt32] = [0]
+        codes.reserveCapacity(other.count + 1)
+        for code in 0 ..< other.count {
+            codes.append(table.pointee.code(other.table.pointee.bytes(UInt32(truncatingIfNeeded: code + 1))))
+        }
+        return codes
     }
 
     override func view(_ code: UInt32) -> ValueView {
@@ -149,6 +172,16 @@ private final class NumberCoder: GroupCoder {
             output[index] = last.code
         }
         self.last = last
+    }
+
+    override func codes(of other: GroupCoder) -> [UInt32]? {
+        guard let other = other as? NumberCoder else { return nil }
+        var codes: [UInt32] = [0]
+        codes.reserveCapacity(other.count + 1)
+        for code in 0 ..< other.count {
+            codes.append(table.pointee.code(other.table.pointee.key(UInt32(truncatingIfNeeded: code + 1))))
+        }
+        return codes
     }
 
     override func view(_ code: UInt32) -> ValueView {

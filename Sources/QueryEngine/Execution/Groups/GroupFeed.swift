@@ -17,6 +17,8 @@ final class GroupFeed {
     private let ownGroups: UnsafeMutablePointer<UInt32>
     private let room: UnsafeMutableRawPointer
 
+    /// Of each group, how many of its rows have no value here: most columns have no nulls, and nothing to count.
+    let absent = PerGroup<Int64>(0)
     /// How many values the batch has.
     private(set) var count = 0
     private(set) var groups: UnsafePointer<UInt32>
@@ -66,7 +68,11 @@ final class GroupFeed {
         }
         guard chunk.hasNulls else { return }
         var kept = 0
-        for index in 0 ..< rows.count where !chunk.isNull(Int(rows[index])) {
+        for index in 0 ..< rows.count {
+            if chunk.isNull(Int(rows[index])) {
+                absent.values[Int(groups[index])] &+= 1
+                continue
+            }
             ownGroups[kept] = groups[index]
             switch form {
             case .ints: ints[kept] = ints[index]
@@ -84,7 +90,10 @@ final class GroupFeed {
         var kept = 0
         for index in 0 ..< batch.rows.count {
             let view = try reader.view(batch.firstKey &+ Int64(batch.rows[index]))
-            if view.isNull { continue }
+            if view.isNull {
+                absent.values[Int(groups[index])] &+= 1
+                continue
+            }
             ownGroups[kept] = groups[index]
             switch form {
             case .ints: ints[kept] = view.intValue

@@ -105,6 +105,11 @@ extension Executor {
         if !onlySorts { return try groups(grouping, of: try keys()) }
         let maker = GroupBatchMaker(try context.reader(query.table))
         let run = try GroupRun(context, grouping, capacity: maker.capacity)
+        if measured == nil, try plan().access == nil {
+            // Of texts and other values groups have copies.
+            try context.keepingNothing { () throws(DatabaseError) in try addPieces(to: run, maker) }
+            return try run.finish()
+        }
         var groupNanoseconds: Int64 = 0
         let isMeasured = measured != nil
         let start = isMeasured ? MonotonicClock.nanoseconds : 0
@@ -120,6 +125,43 @@ extension Executor {
         }
         measured?.noteSelection(since: start &+ groupNanoseconds)
         return try run.finish()
+    }
+
+    /// A scan, piece by piece: the first by this thread, and where it has not found many groups, the others by several.
+    private func addPieces(to run: GroupRun, _ maker: GroupBatchMaker) throws(DatabaseError) {
+        let selection = try self.run(try plan())
+        let rowGroupCount = try source.table(query.table).rowGroupCount
+        var isByPieces = true
+        for piece in 0 ..< ScanPieces.count(rowGroupCount) {
+            if piece == 1 {
+                isByPieces = !run.hasManyGroups
+                if isByPieces, try addOnThreads(run, from: piece) { return }
+            }
+            try selection.forEachRowGroup(in: ScanPieces.range(piece, of: rowGroupCount)) {
+                rows, words throws(DatabaseError) in
+                if let batch = maker.batch(rows, words) { try run.add(batch) }
+                return true
+            }
+            if isByPieces { run.endPiece() }
+        }
+    }
+
+    /// False where one thread does as well.
+    private func addOnThreads(_ run: GroupRun, from piece: Int) throws(DatabaseError) -> Bool {
+        let grouping = run.grouping
+        let perRow = 4 * Double(1 + grouping.keys.count + grouping.aggregates.count)
+        guard grouping.canBeParts, let scan = try scanOnThreads(try plan(), perRow: perRow, from: piece) else {
+            return false
+        }
+        let total = GroupTotal(run, next: piece)
+        let table = query.table
+        _ = try scan.run { context throws(DatabaseError) -> GroupPart in
+            let maker = GroupBatchMaker(try context.reader(table))
+            return GroupPart(maker, total) { () throws(DatabaseError) in
+                try GroupRun(context, grouping, capacity: maker.capacity)
+            }
+        }
+        return true
     }
 
     /// Of given objects, which exist; one that is there twice counts twice.

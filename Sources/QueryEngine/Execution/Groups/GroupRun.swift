@@ -10,18 +10,20 @@ import MotteValues
 final class GroupRun {
     let grouping: BoundGrouping
     let coders: [GroupCoder]
+    /// Of all rows so far.
+    private(set) var rowCount = 0
     private let watch: QueryWatch?
     private var looks = 0
-    private let feeds: [GroupFeed]
+    let feeds: [GroupFeed]
     /// By aggregate: what keeps its values, or what counts its different ones.
     private var sources: [Source] = []
-    private var totals: [(feed: Int, totals: GroupTotals)] = []
-    private var distincts: [DistinctCount] = []
+    private(set) var totals: [(feed: Int, totals: GroupTotals)] = []
+    private(set) var distincts: [DistinctCount] = []
     /// Objects in each group.
     let counts = PerGroup<Int64>(0)
     /// Of the first keys together with the next one: pairs of codes.
-    private let pairs: UnsafeMutablePointer<IntTable>
-    private let pairCount: Int
+    let pairs: UnsafeMutablePointer<IntTable>
+    let pairCount: Int
     private let capacity: Int
     private let groups: UnsafeMutablePointer<UInt32>
     private let codes: UnsafeMutablePointer<UInt32>
@@ -104,15 +106,19 @@ final class GroupRun {
 
     func add(_ batch: GroupBatch) throws(DatabaseError) {
         let rows = batch.rows.count
+        rowCount += rows
         try findGroups(batch)
         let groupCount = groupCount
         guard groupCount < Int(UInt32.max) - 1 else {
-            throw DatabaseError(.unsupported, "more than four billion groups cannot be distinguished")
+            throw Self.tooMany()
         }
         counts.grow(groupCount)
         let counts = counts.values
         for index in 0 ..< rows { counts[Int(groups[index])] &+= 1 }
-        for feed in feeds { try feed.load(batch, UnsafePointer(groups)) }
+        for feed in feeds {
+            feed.absent.grow(groupCount)
+            try feed.load(batch, UnsafePointer(groups))
+        }
         for (feed, totals) in totals {
             totals.grow(groupCount)
             try totals.add(feeds[feed])
@@ -138,7 +144,7 @@ final class GroupRun {
     }
 
     /// Above all numbers of groups that were given out.
-    private var groupCount: Int {
+    var groupCount: Int {
         if pairCount > 0 { return pairs[pairCount - 1].count + 1 }
         return (coders.first?.count ?? 0) + 1
     }
@@ -169,7 +175,9 @@ final class GroupRun {
         case .distinct(let place): return .int(distincts[place].counts.values[Int(group)])
         case .totals(let place):
             let aggregate = grouping.aggregates[index]
-            return try totals[place].totals.value(aggregate.function, Int(group), aggregate)
+            let (feed, totals) = totals[place]
+            let count = counts.values[Int(group)] &- feeds[feed].absent.values[Int(group)]
+            return try totals.value(aggregate.function, Int(group), count, aggregate)
         }
     }
 
@@ -188,6 +196,7 @@ final class GroupRun {
     func finish() throws(DatabaseError) -> GroupTable {
         let groupCount = groupCount
         counts.grow(groupCount)
+        for feed in feeds { feed.absent.grow(groupCount) }
         for (_, totals) in totals {
             totals.grow(groupCount)
             totals.finish(groupCount)
@@ -210,7 +219,7 @@ final class GroupRun {
 }
 
 /// How many different values each group has.
-private final class DistinctCount {
+final class DistinctCount {
     let coder: GroupCoder
     let counts = PerGroup<Int64>(0)
     /// Of groups with codes of values.

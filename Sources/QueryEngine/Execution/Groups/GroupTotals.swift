@@ -43,8 +43,15 @@ class GroupTotals {
     func add(_ feed: GroupFeed) throws(DatabaseError) {}
     /// When all have come.
     func finish(_ groups: Int) {}
+
+    /// Between pieces of the rows: sums of floating numbers are made of one sum for each piece, so that they are the
+    /// same whoever adds up a piece.
+    func endPiece(_ groups: Int) {}
+    /// Takes over what has come of a later piece. `groups` has the number of each of its groups here.
+    func add(_ piece: GroupTotals, _ groups: [UInt32]) {}
+    /// `count`: how many values the group has that are not null.
     func value(
-        _ function: Grouping.Function, _ group: Int, _ aggregate: BoundGrouping.Aggregate
+        _ function: Grouping.Function, _ group: Int, _ count: Int64, _ aggregate: BoundGrouping.Aggregate
     ) throws(DatabaseError) -> ValueView { .null }
 
     /// Those that can give what `function` asks for.
@@ -75,7 +82,6 @@ class GroupTotals {
 
 /// What is kept of numbers that are plain in memory: of what no function asks for there is no more than a little.
 private class NumberTotals<Number, Sum>: GroupTotals {
-    final let counts = PerGroup<Int64>(0)
     final let sums: PerGroup<Sum>
     final let lows: PerGroup<Number>
     final let highs: PerGroup<Number>
@@ -94,7 +100,6 @@ private class NumberTotals<Number, Sum>: GroupTotals {
     }
 
     final override func grow(_ groups: Int) {
-        counts.grow(groups)
         if wantsSum { sums.grow(groups) }
         if wantsLow { lows.grow(groups) }
         if wantsHigh { highs.grow(groups) }
@@ -107,8 +112,6 @@ private final class IntTotals: NumberTotals<Int64, Int128> {
 
     override func add(_ feed: GroupFeed) {
         let groups = feed.groups, values = feed.ints, count = feed.count
-        let counts = counts.values
-        for index in 0 ..< count { counts[Int(groups[index])] &+= 1 }
         if wantsSum {
             let sums = sums.values
             for index in 0 ..< count { sums[Int(groups[index])] &+= Int128(values[index]) }
@@ -129,10 +132,19 @@ private final class IntTotals: NumberTotals<Int64, Int128> {
         }
     }
 
+    override func add(_ piece: GroupTotals, _ groups: [UInt32]) {
+        guard let piece = piece as? IntTotals else { return }
+        for (index, group) in groups.enumerated() {
+            let group = Int(group)
+            if wantsSum { sums.values[group] &+= piece.sums.values[index] }
+            if wantsLow { lows.values[group] = min(lows.values[group], piece.lows.values[index]) }
+            if wantsHigh { highs.values[group] = max(highs.values[group], piece.highs.values[index]) }
+        }
+    }
+
     override func value(
-        _ function: Grouping.Function, _ group: Int, _ aggregate: BoundGrouping.Aggregate
+        _ function: Grouping.Function, _ group: Int, _ count: Int64, _ aggregate: BoundGrouping.Aggregate
     ) throws(DatabaseError) -> ValueView {
-        let count = counts.values[group]
         switch function {
         case .count: return .int(count)
         case .sum:
@@ -149,6 +161,8 @@ private final class IntTotals: NumberTotals<Int64, Int128> {
 
 private final class DoubleTotals: NumberTotals<Double, Double> {
     private let isFloat: Bool
+    /// Of the pieces before this one.
+    private let before = PerGroup<Double>(0)
 
     init(_ functions: [Grouping.Function], isFloat: Bool) {
         self.isFloat = isFloat
@@ -157,8 +171,6 @@ private final class DoubleTotals: NumberTotals<Double, Double> {
 
     override func add(_ feed: GroupFeed) {
         let groups = feed.groups, values = feed.doubles, count = feed.count
-        let counts = counts.values
-        for index in 0 ..< count { counts[Int(groups[index])] &+= 1 }
         if wantsSum {
             let sums = sums.values
             for index in 0 ..< count { sums[Int(groups[index])] += values[index] }
@@ -181,14 +193,42 @@ private final class DoubleTotals: NumberTotals<Double, Double> {
         }
     }
 
+    override func endPiece(_ groups: Int) {
+        guard wantsSum else { return }
+        before.grow(groups)
+        for group in 0 ..< groups {
+            before.values[group] += sums.values[group]
+            sums.values[group] = 0
+        }
+    }
+
+    /// Behind `endPiece`.
+    override func add(_ piece: GroupTotals, _ groups: [UInt32]) {
+        guard let piece = piece as? DoubleTotals else { return }
+        if wantsSum, let last = groups.max() { before.grow(Int(last) + 1) }
+        for (index, group) in groups.enumerated() {
+            let group = Int(group)
+            if wantsSum { before.values[group] += piece.sums.values[index] }
+            if wantsLow {
+                let low = piece.lows.values[index]
+                if low < lows.values[group] || low.isNaN { lows.values[group] = low }
+            }
+            if wantsHigh {
+                let high = piece.highs.values[index]
+                if high > highs.values[group] || highs.values[group].isNaN { highs.values[group] = high }
+            }
+        }
+    }
+
+    override func finish(_ groups: Int) { endPiece(groups) }
+
     override func value(
-        _ function: Grouping.Function, _ group: Int, _ aggregate: BoundGrouping.Aggregate
+        _ function: Grouping.Function, _ group: Int, _ count: Int64, _ aggregate: BoundGrouping.Aggregate
     ) throws(DatabaseError) -> ValueView {
-        let count = counts.values[group]
         switch function {
         case .count: return .int(count)
-        case .sum: return .double(sums.values[group])
-        case .avg: return count == 0 ? .null : .double(sums.values[group] / Double(count))
+        case .sum: return .double(before.values[group])
+        case .avg: return count == 0 ? .null : .double(before.values[group] / Double(count))
         case .min: return count == 0 ? .null : narrowed(lows.values[group])
         case .max: return count == 0 ? .null : narrowed(highs.values[group])
         default: return .null
@@ -201,8 +241,6 @@ private final class DoubleTotals: NumberTotals<Double, Double> {
 /// All other types, value by value.
 private final class ViewTotals: GroupTotals {
     private let totals: PerGroup<Accumulator>
-    /// Mixed values that are no numbers count, and take no part in anything else.
-    private let counts = PerGroup<Int64>(0)
     private let type: PropertyType
     /// Where the bytes of lowest and highest values are: rows lend theirs only for a while. nil for numbers.
     private let kept: PerGroup<(lowest: KeptBytes, highest: KeptBytes)>?
@@ -224,13 +262,11 @@ private final class ViewTotals: GroupTotals {
 
     override func grow(_ groups: Int) {
         totals.grow(groups)
-        counts.grow(groups)
         kept?.grow(groups)
         groupCount = max(groupCount, groups)
     }
 
     override func add(_ feed: GroupFeed) {
-        for index in 0 ..< feed.count { counts.values[Int(feed.groups[index])] &+= 1 }
         for index in 0 ..< feed.count {
             let group = Int(feed.groups[index])
             let view = feed.views[index]
@@ -247,11 +283,12 @@ private final class ViewTotals: GroupTotals {
     }
 
     override func value(
-        _ function: Grouping.Function, _ group: Int, _ aggregate: BoundGrouping.Aggregate
+        _ function: Grouping.Function, _ group: Int, _ count: Int64, _ aggregate: BoundGrouping.Aggregate
     ) throws(DatabaseError) -> ValueView {
         let total = totals.values[group]
         switch function {
-        case .count: return .int(counts.values[group])
+        // Mixed values that are no numbers count, and take no part in anything else.
+        case .count: return .int(count)
         case .sum: return total.view(.sum, type)
         case .avg: return total.view(.avg, type)
         case .min: return total.lowest
@@ -288,9 +325,21 @@ private final class MomentTotals: GroupTotals {
         var count = 0.0
         var mean = 0.0
         var squares = 0.0
+
+        /// Of both together.
+        mutating func add(_ other: Moments) {
+            guard other.count > 0 else { return }
+            let all = count + other.count
+            let distance = other.mean - mean
+            squares += other.squares + distance * distance * (count * other.count / all)
+            mean += distance * (other.count / all)
+            count = all
+        }
     }
 
     private let moments = PerGroup(Moments())
+    /// Of the pieces before this one.
+    private let before = PerGroup(Moments())
 
     override func grow(_ groups: Int) { moments.grow(groups) }
 
@@ -304,10 +353,27 @@ private final class MomentTotals: GroupTotals {
         }
     }
 
+    override func endPiece(_ groups: Int) {
+        before.grow(groups)
+        for group in 0 ..< groups {
+            before.values[group].add(moments.values[group])
+            moments.values[group] = Moments()
+        }
+    }
+
+    /// Behind `endPiece`.
+    override func add(_ piece: GroupTotals, _ groups: [UInt32]) {
+        guard let piece = piece as? MomentTotals else { return }
+        if let last = groups.max() { before.grow(Int(last) + 1) }
+        for (index, group) in groups.enumerated() { before.values[Int(group)].add(piece.moments.values[index]) }
+    }
+
+    override func finish(_ groups: Int) { endPiece(groups) }
+
     override func value(
-        _ function: Grouping.Function, _ group: Int, _ aggregate: BoundGrouping.Aggregate
+        _ function: Grouping.Function, _ group: Int, _ count: Int64, _ aggregate: BoundGrouping.Aggregate
     ) throws(DatabaseError) -> ValueView {
-        let known = moments.values[group]
+        let known = before.values[group]
         if known.count < 2 { return .null }
         let variance = known.squares / (known.count - 1)
         return .double(function == .deviation ? variance.squareRoot() : variance)
@@ -328,6 +394,12 @@ private final class SampleTotals: GroupTotals {
         }
     }
 
+    override func add(_ piece: GroupTotals, _ groups: [UInt32]) {
+        guard let piece = piece as? SampleTotals else { return }
+        for group in piece.groups { self.groups.append(groups[Int(group)]) }
+        values += piece.values
+    }
+
     override func finish(_ count: Int) {
         var next = [Int](repeating: 0, count: count + 1)
         for group in groups { next[Int(group) + 1] += 1 }
@@ -342,7 +414,7 @@ private final class SampleTotals: GroupTotals {
     }
 
     override func value(
-        _ function: Grouping.Function, _ group: Int, _ aggregate: BoundGrouping.Aggregate
+        _ function: Grouping.Function, _ group: Int, _ count: Int64, _ aggregate: BoundGrouping.Aggregate
     ) throws(DatabaseError) -> ValueView {
         let range = starts[group] ..< starts[group + 1]
         if range.isEmpty { return .null }

@@ -8,10 +8,12 @@ final class ColumnOperator: Operator {
     /// Whether looking at a value takes longer than finding the few rows that are left.
     private let isCostly: Bool
 
-    init(_ cursor: ColumnCursor, _ test: ColumnTest) {
+    /// `isShared`: other threads decide the same test. Looking at a value counts references of it, for which they would
+    /// wait for each other; except where texts are matched.
+    init(_ cursor: ColumnCursor, _ test: ColumnTest, isShared: Bool = false) {
         self.cursor = cursor
         self.test = test
-        isCostly = test.looksAtEachValue
+        isCostly = if case .match = test { true } else { test.looksAtEachValue && !isShared }
     }
 
     override func select(
@@ -67,6 +69,18 @@ final class ObjectOperator: Operator {
 }
 
 extension ColumnTest {
+    /// Whether threads gain from deciding it beside each other: where loops count no references for each value.
+    var canBeShared: Bool {
+        switch self {
+        case .always, .never, .present, .null, .bool, .int, .intExactly, .intRange, .double, .timestamp, .link, .text,
+            .intSet, .textSet, .match:
+            true
+        case .value, .valueSet, .matchAmongMixed, .applied: false
+        case .not(let test): test.canBeShared
+        case .any(let tests), .all(let tests): tests.allSatisfy { $0.canBeShared }
+        }
+    }
+
     /// Whether there is no loop for it that compares many values at once.
     fileprivate var looksAtEachValue: Bool {
         switch self {

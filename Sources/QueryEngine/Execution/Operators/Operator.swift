@@ -30,12 +30,22 @@ package final class RunContext {
     let watch: QueryWatch?
     private var readers: [TableKey: TableReader] = [:]
     private var rowsEvaluated = 0
+    /// Where threads share the source, until this has one of its own: see `ParallelScan`.
+    private let lock: SourceLock?
 
-    package init(_ source: RowSource, _ watch: QueryWatch? = nil) {
+    package convenience init(_ source: RowSource, _ watch: QueryWatch? = nil) {
+        self.init(source, watch, sharing: nil)
+    }
+
+    init(_ source: RowSource, _ watch: QueryWatch?, sharing lock: SourceLock?) {
         self.source = source
         self.watch = watch
+        self.lock = lock
         memoryClock = (source as? Snapshot)?.memoryClock
     }
+
+    /// Whether no other thread reads the same source.
+    var isAlone: Bool { lock == nil }
 
     deinit { flushCounters() }
 
@@ -43,7 +53,7 @@ package final class RunContext {
 
     func reader(_ table: TableKey) throws(DatabaseError) -> TableReader {
         if let reader = readers[table] { return reader }
-        let reader = try TableReader(try source.table(table), watch)
+        let reader = try TableReader(try source.table(table), watch, sharing: own == nil ? lock : nil)
         readers[table] = reader
         return reader
     }
@@ -77,10 +87,11 @@ package final class RunContext {
         if let own {
             own.releaseMemory()
         } else {
+            // What a snapshot copies of another one does not change while a query runs, so that no lock is needed.
             let copy = snapshot.copy()
             own = copy
             source = copy
-            for (table, reader) in readers { reader.view = try copy.table(table) }
+            for (table, reader) in readers { try reader.read(from: copy.table(table)) }
         }
     }
 
@@ -122,7 +133,8 @@ struct OperatorBuilder {
         switch predicate {
         case .constant(let value): return ConstantOperator(value)
         case .comparison(_, let inner): return try make(inner, table, visits: visits)
-        case .column(let column, _, let test): return ColumnOperator(try reader.cursor(column), test)
+        case .column(let column, _, let test):
+            return ColumnOperator(try reader.cursor(column), test, isShared: !context.isAlone)
         case .object(let keys): return ObjectOperator(keys)
         case .not(let inner): return NotOperator(try make(inner, table, visits: visits))
         case .and(let parts): return AndOperator(try make(parts, table, visits: visits), reader)

@@ -43,6 +43,7 @@ def open(
     encryption_key: Optional[bytes] = None,
     convert_realm_files: bool = False,
     timeout: Optional[float] = None,
+    query_threads: Optional[int] = None,
 ) -> Database:
     """Opens or creates a database.
 
@@ -67,6 +68,8 @@ def open(
     many values. Classes with wide values get 480 where this is more.
     `timeout` is how many seconds opening waits for others, 30 if it is not given: for who opens, compacts or deletes
     the file, and for a writer where the schema has to be changed. A negative one waits for ever.
+    `query_threads` is how many threads a query that goes through many rows may use, the one that asks among them; 1: no
+    other. If it is not given, as many as there are processors, and at most 4.
     `encryption_key`, 64 bytes, encrypts a new file and opens one that is; another key is a `WrongKeyError`.
     `convert_realm_files`: where there is a Realm file at the path, it is converted as by `convert()` on the first
     opening, `app.realm` to `app.motte` beside it, and that is opened then and later. The Realm file stays as it is.
@@ -80,6 +83,7 @@ def open(
         "max_live_versions": max_live_versions, "immutable": immutable or None,
         "lock_directory": None if lock_directory is None else os.fspath(lock_directory), "memory": memory,
         "max_file_size": max_file_size, "short_views": True, "row_group_size": row_group_size,
+        "query_threads": query_threads,
         "open_timeout": opening_ms(timeout), "convert_realm_files": convert_realm_files or None,
     }
     steps = Steps(

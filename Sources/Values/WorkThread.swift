@@ -5,7 +5,7 @@ import Glibc
 import Musl
 #endif
 
-struct WorkThread {
+package struct WorkThread {
     /// Texts may be nested deeply, and some systems give threads little.
     private static let stackBytes = 8 << 20
     private let thread: pthread_t
@@ -16,7 +16,7 @@ struct WorkThread {
     }
 
     /// nil where the system has no thread to give.
-    init?(_ run: @escaping @Sendable () -> Void) {
+    package init?(_ run: @escaping @Sendable () -> Void) {
         var attributes = pthread_attr_t()
         guard pthread_attr_init(&attributes) == 0 else { return nil }
         defer { pthread_attr_destroy(&attributes) }
@@ -42,7 +42,7 @@ struct WorkThread {
         self.thread = thread
     }
 
-    func join() { pthread_join(thread, nil) }
+    package func join() { pthread_join(thread, nil) }
 
-    static var processors: Int { sysconf(Int32(_SC_NPROCESSORS_ONLN)) }
+    package static var processors: Int { sysconf(Int32(_SC_NPROCESSORS_ONLN)) }
 }
