@@ -48,14 +48,9 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
     }
 
     @Test func aFileMayBeLargerThanItsMemory() throws {
-        let first = try fresh()
-        var other = first.configuration
-        other.fileURL = other.fileURL.map { $0.deletingLastPathComponent().appendingPathComponent("\(UUID()).motte") }
-        other.objectTypes = [Letter.self]
-        other.memory = 1_000
-        #expect(throws: Realm.Error.self) { try Realm(configuration: other) }
-        other.memory = 64 << 10
-        let realm = try Realm(configuration: other)
+        func open(_ memory: Int) throws -> Realm { try makeRealm([Letter.self]) { $0.memory = memory } }
+        #expect(throws: Realm.Error.self) { try open(1_000) }
+        let realm = try open(64 << 10)
         let count = 400
         try realm.write {
             for id in 0 ..< count {
@@ -71,7 +66,6 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
         let expected = (0 ..< count).sorted { ($1 % 7, $0) < ($0 % 7, $1) }
         #expect(sorted.map(\.id) == expected)
         #expect(letters.distinct(by: ["text"]).count == 7)
-        if let url = other.fileURL { _ = try Realm.deleteFiles(for: Realm.Configuration(fileURL: url)) }
     }
 
     @Test func aFileThatGoesTakesNoWrites() throws {

@@ -6,7 +6,9 @@ import pathlib
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+
+import pytest
 
 TOOL = pathlib.Path(__file__).parents[2] / "build" / "tool" / "motte"
 _running: list[subprocess.Popen[str]] = []
@@ -49,6 +51,13 @@ def end_all() -> None:
         process = _running.pop()
         process.kill()
         process.communicate()
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_running() -> Iterator[None]:
+    """For modules that import it: no test leaves a process of the tool behind."""
+    yield
+    end_all()
 
 
 def expect_running(*processes: subprocess.Popen[str]) -> bool:

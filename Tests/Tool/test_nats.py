@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from nats_server import Server, needed
 from running import begin, done, end, end_all, ended, expect_running, run, until
+from running import nothing_is_left_running as nothing_is_left_running
 
 pytestmark = needed
 

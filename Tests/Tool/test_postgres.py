@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from postgres_server import PROGRAMS, Server
 from running import TOOL, begin, end, expect_running, run, until
+from running import nothing_is_left_running as nothing_is_left_running
 
 import motte
 

@@ -12,6 +12,7 @@ import time
 
 import pytest
 from running import begin, end, expect_running, run, until
+from running import nothing_is_left_running as nothing_is_left_running
 
 import motte
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 from nats_server import Server, needed
 from running import begin, done, end, run, until
+from running import nothing_is_left_running as nothing_is_left_running
 from test_nats import content, made, server
 
 import motte

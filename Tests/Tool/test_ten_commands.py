@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import pytest
 from nats_server import SERVER, needed
 from running import TOOL
+from running import nothing_is_left_running as nothing_is_left_running
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "Machines"))
 
