@@ -134,6 +134,34 @@ import Musl
         #expect(readsOfHot <= 4, "\(readsOfHot) of \(count)")
     }
 
+    /// What is given up, taken back and given up again is held by whom has read it in between, whatever the first time
+    /// says.
+    @Test(arguments: [false, true]) func whatWasTakenBackIsHeld(rests: Bool) throws {
+        let count = 120
+        let scratch = try Scratch()
+        defer { withExtendedLifetime(scratch) {} }
+        let store = try store(count, scratch)
+        defer { store.close() }
+        try PropertyTest.run(rounds: 3) { random, comment in
+            let snapshots = try (0 ..< 3).map { _ in try store.snapshot() }
+            if rests { for snapshot in snapshots { snapshot.hold?.mayRest() } }
+            var held: [[(index: Int, bytes: UnsafeRawBufferPointer)]] = [[], [], []]
+            for step in 0 ..< 3_000 {
+                let user = random.below(3)
+                // Some are asked for again and again, so that they are taken back.
+                let index = random.chance(50) ? random.below(10) : random.below(count)
+                let found = try #require(try snapshots[user].get(key(index)))
+                held[user].append((index, found.bytes))
+                guard random.chance(12) else { continue }
+                let wrong = held.joined().first { !isValue($0.index, $0.bytes) }
+                #expect(wrong == nil, "value \(wrong?.index ?? 0) at step \(step); \(comment)")
+                guard wrong == nil else { return }
+                snapshots[user].hold?.renew()
+                held[user] = []
+            }
+        }
+    }
+
     /// Threads that read, hold and renew as they like, beside one that commits.
     @Test func threadsReadWithinTheBudget() throws {
         let count = 300

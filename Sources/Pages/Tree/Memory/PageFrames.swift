@@ -133,6 +133,11 @@ struct PageFrames {
         var looked = 0
         while head < waiting.count, occupied > target, looked < PageFrames.mostLookedAt {
             let unit = waiting[head]
+            guard isStillGivenUp(unit) else {
+                head += 1
+                waitingCount -= unit.run.count
+                continue
+            }
             // Those behind it were given up later.
             if unit.end >= holders.openSince { break }
             looked += 1
@@ -143,7 +148,6 @@ struct PageFrames {
                 heldCount += unit.run.count
                 continue
             }
-            guard regions.state(unit.run.start) == unit.state else { continue }
             for page in unit.run.pages { regions.set(page, PageState.empty, &occupied) }
             if let last = taken.last, last.end == unit.run.start, regions.apart.isEmpty {
                 taken[taken.count - 1].count += unit.run.count
@@ -156,6 +160,14 @@ struct PageFrames {
             waiting.removeSubrange(..<head)
             head = 0
         }
+    }
+
+    /// Neither taken back, nor given up once more after that: then it is in the queue again, with whom that concerns.
+    private func isStillGivenUp(_ unit: GivenUp) -> Bool {
+        guard let region = regions.find(unit.run.start) else { return false }
+        let index = regions.index(unit.run.start)
+        return motte_shim_load64(region.pointee.states + index) == unit.state
+            && region.pointee.ends[index] == UInt32(truncatingIfNeeded: unit.end)
     }
 
     /// Moves the hand on until as much waits as should, or it has been everywhere.
@@ -202,6 +214,7 @@ struct PageFrames {
             while end < regions.pageLimit.end, regions.state(end) == PageState.continued { end += 1 }
             let run = PageRun(start: page, count: end - page)
             regions.change(page, state | PageState.givenUp)
+            region.pointee.ends[index] = UInt32(truncatingIfNeeded: now)
             waiting.append(
                 GivenUp(
                     run: run, state: state | PageState.givenUp, stamp: UInt64(region.pointee.stamps[index]), end: now))

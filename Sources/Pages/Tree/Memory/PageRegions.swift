@@ -23,6 +23,8 @@ struct PageRegion {
     let states: UnsafeMutablePointer<UInt64>
     /// The clock when what is on a page was read or built; see `PageHold`.
     let stamps: UnsafeMutablePointer<UInt32>
+    /// The clock when what is on a page was last given up.
+    let ends: UnsafeMutablePointer<UInt32>
     /// How often what is on a page was asked for again after it had been given up.
     let marks: UnsafeMutablePointer<UInt8>
     /// Pages in it that are not empty.
@@ -66,7 +68,7 @@ final class PageRegions {
         regionShift = pageCount.trailingZeroBitCount
         pageLimit = PageCount(PageRegions.topCount * PageRegions.tableCount * pageCount)
         isPoisoning = getenv("MOTTE_TEST_POISON") != nil
-        let words = MemoryLayout<UInt64>.size + MemoryLayout<UInt32>.size + MemoryLayout<UInt8>.size
+        let words = MemoryLayout<UInt64>.size + 2 * MemoryLayout<UInt32>.size + MemoryLayout<UInt8>.size
         let systemPage = max(1, Int(sysconf(Int32(_SC_PAGESIZE))))
         recordBytes = (pageCount * words + systemPage - 1) / systemPage * systemPage
         guard let words = PageRegions.zeroed(PageRegions.topCount, UInt64.self) else { return nil }
@@ -203,11 +205,13 @@ final class PageRegions {
         else { return false }
         let states = record.bindMemory(to: UInt64.self, capacity: pageCount)
         let stamps = (record + pageCount * MemoryLayout<UInt64>.size).bindMemory(to: UInt32.self, capacity: pageCount)
-        let marks = UnsafeMutableRawPointer(stamps + pageCount).bindMemory(to: UInt8.self, capacity: pageCount)
+        let ends = UnsafeMutableRawPointer(stamps + pageCount).bindMemory(to: UInt32.self, capacity: pageCount)
+        let marks = UnsafeMutableRawPointer(ends + pageCount).bindMemory(to: UInt8.self, capacity: pageCount)
         let region = UnsafeMutablePointer<PageRegion>.allocate(capacity: 1)
         region.initialize(
             to: PageRegion(
-                first: PageNumber(number << regionShift), base: nil, states: states, stamps: stamps, marks: marks))
+                first: PageNumber(number << regionShift), base: nil, states: states, stamps: stamps, ends: ends,
+                marks: marks))
         all.append(region)
         motte_shim_store64(table + number % PageRegions.tableCount, UInt64(UInt(bitPattern: region)))
         return true
