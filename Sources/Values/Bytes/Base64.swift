@@ -1,6 +1,6 @@
 /// Bytes as base64 by RFC 4648, padded; read strictly, so that every byte run has one text.
-enum Base64 {
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+package enum Base64 {
+    package static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
     /// 0 ... 63, 255 for what is no digit.
     private static let digits: [UInt8] = {
@@ -9,29 +9,11 @@ enum Base64 {
         return digits
     }()
 
-    static func encode(_ bytes: UnsafeRawBufferPointer, to sink: inout ByteSink) {
-        alphabet.withUnsafeBufferPointer { alphabet in
-            var index = 0
-            while index + 3 <= bytes.count {
-                let bits = Int(bytes[index]) << 16 | Int(bytes[index + 1]) << 8 | Int(bytes[index + 2])
-                for shift in [18, 12, 6, 0] { sink.append(alphabet[bits >> shift & 63]) }
-                index += 3
-            }
-            let left = bytes.count - index
-            guard left > 0 else { return }
-            let bits = Int(bytes[index]) << 16 | (left == 2 ? Int(bytes[index + 1]) << 8 : 0)
-            sink.append(alphabet[bits >> 18])
-            sink.append(alphabet[bits >> 12 & 63])
-            sink.append(left == 2 ? alphabet[bits >> 6 & 63] : UInt8(ascii: "="))
-            sink.append(UInt8(ascii: "="))
-        }
-    }
-
     /// How many bytes a text of that many characters can stand for.
-    static func capacity(_ count: Int) -> Int { count / 4 * 3 }
+    package static func capacity(_ count: Int) -> Int { count / 4 * 3 }
 
     /// nil where the text is no base64; output has room for `capacity`.
-    static func decode(_ text: UnsafeRawBufferPointer, into output: UnsafeMutablePointer<UInt8>) -> Int? {
+    package static func decode(_ text: UnsafeRawBufferPointer, into output: UnsafeMutablePointer<UInt8>) -> Int? {
         guard text.count % 4 == 0 else { return nil }
         return digits.withUnsafeBufferPointer { digits in
             var written = 0
@@ -56,5 +38,19 @@ enum Base64 {
             }
             return written
         }
+    }
+
+    /// nil where the text is none.
+    package static func decoded(_ text: String) -> [UInt8]? {
+        let characters = Array(text.utf8)
+        guard characters.count >= 4 else { return characters.isEmpty ? [] : nil }
+        var count: Int?
+        // Four characters are three bytes.
+        let output = [UInt8](unsafeUninitializedCapacity: capacity(characters.count)) { output, written in
+            guard let start = output.baseAddress else { return }
+            count = characters.withBytes { decode($0, into: start) }
+            written = count ?? 0
+        }
+        return count == nil ? nil : output
     }
 }
