@@ -22,7 +22,7 @@ enum PageRegistry {
     /// Waits for other processes as long as the options say, but not holding the lock: other files can be opened and
     /// closed meanwhile, and the process can fork.
     static func open(_ options: PageStoreOptions) throws(DatabaseError) -> PageStore {
-        if let key = options.encryptionKey { try PageCipher.checkKey(key) }
+        if let key = options.encryptionKey { try Libcrypto.checkKey(key) }
         let deadline = Deadline(milliseconds: options.openTimeoutMilliseconds)
         var attempt = options
         attempt.openTimeoutMilliseconds = 0

@@ -26,7 +26,6 @@ package final class BatchKey {
     private static let headerSize = 64
     private static let nonceSize = Int(MOTTE_SHIM_CIPHER_NONCE)
     private static let tagSize = Int(MOTTE_SHIM_CIPHER_TAG)
-    private static let keySize = 64
 
     package init() {}
 
@@ -42,26 +41,8 @@ package final class BatchKey {
         forget()
         userKey = key
         guard let key else { return }
-        guard key.count == Self.keySize else {
-            throw DatabaseError(.invalidArgument, "an encryption key has \(Self.keySize) bytes, this one \(key.count)")
-        }
-        guard motte_shim_cipher_load() == 0 else {
-            throw DatabaseError(
-                .unsupported,
-                "encryption needs OpenSSL 3 or 1.1 (libcrypto.so.3, package libssl3, or libcrypto.so.1.1): "
-                    + String(cString: motte_shim_cipher_problem()))
-        }
-    }
-
-    private static var failed: DatabaseError { DatabaseError(.internal, "libcrypto could not encrypt or decrypt") }
-
-    private static func code(_ key: [UInt8], _ bytes: [UInt8]) throws(DatabaseError) -> [UInt8] {
-        var code = [UInt8](repeating: 0, count: 32)
-        let status = code.withUnsafeMutableBufferPointer {
-            motte_shim_hmac(key, key.count, bytes, bytes.count, $0.baseAddress)
-        }
-        guard status == 0 else { throw failed }
-        return code
+        try Libcrypto.checkKey(key)
+        try Libcrypto.load()
     }
 
     private func handle(_ key: [UInt8], _ origin: ChangeOrigin) throws(DatabaseError) -> OpaquePointer {
@@ -70,13 +51,9 @@ package final class BatchKey {
         var salt: [UInt8] = []
         salt.append(le: origin.high)
         salt.append(le: origin.low)
-        var start = try Self.code(salt, key)
-        var derived = try Self.code(start, Self.purpose + [1])
-        defer {
-            start.withUnsafeMutableBytes { motte_shim_wipe($0.baseAddress, $0.count) }
-            derived.withUnsafeMutableBytes { motte_shim_wipe($0.baseAddress, $0.count) }
-        }
-        guard let made = motte_shim_cipher_make(derived) else { throw Self.failed }
+        var derived = try Libcrypto.derive(1, from: key, salt: salt, for: Self.purpose)
+        defer { Libcrypto.wipe(&derived) }
+        guard let made = motte_shim_cipher_make(derived) else { throw Libcrypto.failed }
         cipher = (origin, made)
         return made
     }
@@ -115,7 +92,7 @@ package final class BatchKey {
                     handle, nonce, data, text, size, text, (text + size).assumingMemoryBound(to: UInt8.self))
             }
         }
-        guard status == 0 else { throw Self.failed }
+        guard status == 0 else { throw Libcrypto.failed }
         let sum = Self.checksum(bytes)
         withUnsafeBytes(of: sum.littleEndian) { bytes.replaceSubrange(4 ..< 8, with: $0) }
         return bytes
@@ -171,7 +148,7 @@ package final class BatchKey {
                 motte_shim_unseal(handle, nonce, data, $0.baseAddress, size, $0.baseAddress, tag)
             }
         }
-        guard status >= 0 else { throw Self.failed }
+        guard status >= 0 else { throw Libcrypto.failed }
         guard status == 1 else {
             throw DatabaseError(
                 .wrongKey, "\(place) was encrypted with another key, or changed by somebody who has none", path: place)

@@ -167,7 +167,7 @@ extension PageStore {
             case .plain: nil
             case .key(let key): key
             }
-        if let key { try PageCipher.checkKey(key) }
+        if let key { try Libcrypto.checkKey(key) }
         let source = try pages()
         let temporary = try TemporaryFile(
             .copying, of: path, source.fileIdentity == nil ? .new : .like(source.path))

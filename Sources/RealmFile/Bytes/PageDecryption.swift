@@ -27,12 +27,7 @@ final class PageDecryption {
             throw DatabaseError(
                 .invalidArgument, "the key of a Realm file has \(MOTTE_SHIM_REALM_KEY) bytes, this one \(key.count)")
         }
-        guard motte_shim_cipher_load() == 0 else {
-            let why = String(cString: motte_shim_cipher_problem())
-            throw DatabaseError(
-                .unsupported,
-                "encryption needs OpenSSL 3 or 1.1 (libcrypto.so.3, package libssl3, or libcrypto.so.1.1): \(why)")
-        }
+        try Libcrypto.load()
         let made = key.withUnsafeBufferPointer { motte_shim_realm_pages_make($0.baseAddress) }
         guard let made else { throw Self.failed }
         handle = made

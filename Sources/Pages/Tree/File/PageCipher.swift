@@ -48,7 +48,6 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: the handles of lib
         }
     }
 
-    static let keyBytes = 64
     static let saltBytes = 32
     static let checkBytes = 32
     static let randomBytes = 16
@@ -67,16 +66,16 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: the handles of lib
     private let forWriting: Locked<OpaquePointer>
 
     init(_ key: [UInt8], salt: [UInt8]) throws(DatabaseError) {
-        try PageCipher.checkKey(key)
-        try PageCipher.load()
+        try Libcrypto.checkKey(key)
+        try Libcrypto.load()
         self.salt = salt
         self.key = SecretBytes(key)
         let keys = try PageCipher.derive(key, salt)
         checkKey = SecretBytes(keys.bytes[32 ..< 64])
-        guard let reading = PageCipher.handle(keys) else { throw PageCipher.failed }
+        guard let reading = PageCipher.handle(keys) else { throw Libcrypto.failed }
         guard let writing = PageCipher.handle(keys) else {
             motte_shim_cipher_free(reading)
-            throw PageCipher.failed
+            throw Libcrypto.failed
         }
         forReading = Locked(reading)
         forWriting = Locked(writing)
@@ -92,8 +91,8 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: the handles of lib
 
     /// For bytes that nobody but this process is to read, and only while it has this.
     static func ofThisProcess() throws(DatabaseError) -> PageCipher {
-        var key = [UInt8](repeating: 0, count: keyBytes)
-        defer { wipe(&key) }
+        var key = [UInt8](repeating: 0, count: Libcrypto.userKeyBytes)
+        defer { Libcrypto.wipe(&key) }
         let status = key.withUnsafeMutableBytes { motte_shim_random($0.baseAddress, $0.count) }
         guard status == 0 else { throw SystemError.error(status, "draw a key for", "a temporary file") }
         return try new(key)
@@ -104,27 +103,10 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: the handles of lib
         forWriting.withLock { motte_shim_cipher_free($0) }
     }
 
-    static func checkKey(_ key: [UInt8]) throws(DatabaseError) {
-        guard key.count == keyBytes else {
-            throw DatabaseError(.invalidArgument, "an encryption key has \(keyBytes) bytes, this one \(key.count)")
-        }
-    }
-
-    private static func load() throws(DatabaseError) {
-        guard motte_shim_cipher_load() == 0 else {
-            let why = String(cString: motte_shim_cipher_problem())
-            throw DatabaseError(
-                .unsupported,
-                "encryption needs OpenSSL 3 or 1.1 (libcrypto.so.3, package libssl3, or libcrypto.so.1.1): \(why)")
-        }
-    }
-
     private static func handle(_ keys: SecretBytes) -> OpaquePointer? {
         guard let base = keys.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return nil }
         return motte_shim_cipher_make(base)
     }
-
-    private static var failed: DatabaseError { DatabaseError(.internal, "libcrypto could not encrypt or decrypt") }
 
     /// The key it was made from, for copies that get the same.
     var userKey: [UInt8] { [UInt8](key.bytes) }
@@ -137,45 +119,16 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: the handles of lib
     /// The code that says, beside the salt in a file's head, whether a key is right; over the head's bytes, so that
     /// they are authentic as well.
     func check(of head: UnsafeRawBufferPointer) throws(DatabaseError) -> [UInt8] {
-        try PageCipher.code(UnsafeRawBufferPointer(checkKey.bytes), head)
+        try Libcrypto.code(UnsafeRawBufferPointer(checkKey.bytes), head)
     }
 
     // MARK: Keys.
 
-    /// HKDF-SHA-256 to two keys: for encrypting, for checking.
+    /// For encrypting, and for checking.
     private static func derive(_ key: [UInt8], _ salt: [UInt8]) throws(DatabaseError) -> SecretBytes {
-        func code(_ key: [UInt8], _ bytes: [UInt8]) throws(DatabaseError) -> [UInt8] {
-            try key.withBytes { key throws(DatabaseError) in
-                try bytes.withBytes { bytes throws(DatabaseError) in try PageCipher.code(key, bytes) }
-            }
-        }
-        var start = try code(salt, key)
-        var first = try code(start, purpose + [1])
-        var message = first + purpose + [2]
-        var second = try code(start, message)
-        var keys = first + second
-        let derived = SecretBytes(keys)
-        wipe(&start)
-        wipe(&first)
-        wipe(&message)
-        wipe(&second)
-        wipe(&keys)
-        return derived
-    }
-
-    private static func wipe(_ bytes: inout [UInt8]) {
-        bytes.withUnsafeMutableBytes { motte_shim_wipe($0.baseAddress, $0.count) }
-    }
-
-    private static func code(
-        _ key: UnsafeRawBufferPointer, _ bytes: UnsafeRawBufferPointer
-    ) throws(DatabaseError) -> [UInt8] {
-        var code = [UInt8](repeating: 0, count: 32)
-        let status = code.withUnsafeMutableBufferPointer {
-            motte_shim_hmac(key.baseAddress, key.count, bytes.baseAddress, bytes.count, $0.baseAddress)
-        }
-        guard status == 0 else { throw failed }
-        return code
+        var keys = try Libcrypto.derive(2, from: key, salt: salt, for: purpose)
+        defer { Libcrypto.wipe(&keys) }
+        return SecretBytes(keys)
     }
 
     // MARK: Units.
@@ -211,7 +164,7 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: the handles of lib
                     (trailer + PageCipher.randomBytes).assumingMemoryBound(to: UInt8.self))
             }
         }
-        guard status == 0 else { throw PageCipher.failed }
+        guard status == 0 else { throw Libcrypto.failed }
         UnsafeMutableRawBufferPointer(start: trailer, count: PageCipher.randomBytes).copyBytes(from: random)
     }
 
@@ -231,7 +184,7 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: the handles of lib
                     (trailer + PageCipher.randomBytes).assumingMemoryBound(to: UInt8.self))
             }
         }
-        guard status >= 0 else { throw PageCipher.failed }
+        guard status >= 0 else { throw Libcrypto.failed }
         trailer.initializeMemory(as: UInt8.self, repeating: 0, count: PageCipher.trailerBytes)
         return status == 1
     }
