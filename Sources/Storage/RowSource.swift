@@ -190,8 +190,8 @@ package final class Snapshot: RowSource {
     /// Bytes that the file's pages may take.
     package var memoryBytes: Int { pages.memoryBytes }
 
-    /// For what does not fit into memory; nil where there is no file.
-    package func makeScratchFile() throws(DatabaseError) -> ScratchFile? { try pages.makeScratchFile() }
+    /// For what does not fit into memory.
+    package func makeScratchFile() throws(DatabaseError) -> ScratchFile { try pages.makeScratchFile() }
 
     /// Forgets where chunks and index blocks are, so that the memory of their pages can be taken. Nothing that this has
     /// lent is used any more.

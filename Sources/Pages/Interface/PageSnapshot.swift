@@ -31,8 +31,8 @@ package protocol PageSnapshot: AnyObject, Sendable {
     /// Bytes that pages may take, which is a measure for what may be worked out of them in memory.
     var memoryBytes: Int { get }
 
-    /// For what does not fit into memory; nil for a store that is in memory.
-    func makeScratchFile() throws(DatabaseError) -> ScratchFile?
+    /// For what does not fit into memory.
+    func makeScratchFile() throws(DatabaseError) -> ScratchFile
 
     /// What the file was opened in spite of.
     var passedOver: PassedOver? { get }

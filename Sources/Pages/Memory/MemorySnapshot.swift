@@ -23,7 +23,7 @@ final class MemorySnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: 
     func sharing() -> PageSnapshot { self }
     var exceedsMemory: Bool { false }
     var memoryBytes: Int { .max }
-    func makeScratchFile() -> ScratchFile? { nil }
+    func makeScratchFile() throws(DatabaseError) -> ScratchFile { try ScratchFile(beside: nil, isEncrypted: false) }
     var passedOver: PassedOver? { nil }
 }
 

@@ -45,7 +45,7 @@ final class OverlaySnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked:
     func sharing() -> PageSnapshot { OverlaySnapshot(base.sharing(), changes, version) }
     var exceedsMemory: Bool { base.exceedsMemory }
     var memoryBytes: Int { base.memoryBytes }
-    func makeScratchFile() throws(DatabaseError) -> ScratchFile? { try base.makeScratchFile() }
+    func makeScratchFile() throws(DatabaseError) -> ScratchFile { try base.makeScratchFile() }
 }
 
 extension PageSnapshot {

@@ -48,11 +48,14 @@ package final class ScratchFile {
 
     deinit { close(descriptor) }
 
+    /// What the environment variable TMPDIR names.
+    package static var namedFolder: String? {
+        getenv("TMPDIR").map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
     private static func folders(_ path: String?) -> [String] {
-        var folders: [String] = []
-        if let named = getenv("TMPDIR") { folders.append(String(cString: named)) }
-        if let path { folders.append(path.lastIndex(of: "/").map { String(path[...$0]) } ?? ".") }
-        return folders + ["/var/tmp", "/tmp"]
+        let own = path.map { path in path.lastIndex(of: "/").map { String(path[...$0]) } ?? "." }
+        return [namedFolder, own].compactMap { $0 } + ["/var/tmp", "/tmp"]
     }
 
     private func unit(_ number: Int) -> PageCipher.Unit {

@@ -57,7 +57,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
     var exceedsMemory: Bool { image.exceedsMemory(root.pageCount) }
     var memoryBytes: Int { image.memory.budget }
 
-    func makeScratchFile() throws(DatabaseError) -> ScratchFile? {
+    func makeScratchFile() throws(DatabaseError) -> ScratchFile {
         try ScratchFile(beside: pages.identity == nil ? nil : pages.disk.path, isEncrypted: image.cipher != nil)
     }
 

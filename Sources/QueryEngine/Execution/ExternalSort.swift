@@ -34,26 +34,24 @@ struct ExternalSort {
         buffer = RunBuffer(capacity: self.memoryBytes)
     }
 
-    /// The first of them, at most `limit`. nil where there is no file to put runs in.
-    mutating func sorted(_ limit: Int, on snapshot: Snapshot) throws(DatabaseError) -> [Int64]? {
+    /// The first of them, at most `limit`.
+    mutating func sorted(_ limit: Int, on snapshot: Snapshot) throws(DatabaseError) -> [Int64] {
         for position in 0 ..< keys.count {
             if position % QueryWatch.keysPerCheck == 0 { try context.watch?.check() }
             if position % RunContext.keysPerRelease == 0 { try context.releaseMemory() }
-            if buffer.isFull {
-                guard try writeRun(snapshot) else { return nil }
-            }
+            if buffer.isFull { try writeRun(snapshot) }
             buffer.begin(UInt32(position))
             try addKey(keys[position])
             buffer.end()
         }
-        try buffer.sort { left, right throws(DatabaseError) in try compare(left, right) }
         var result: [Int64] = []
         result.reserveCapacity(limit)
-        guard let file, !runs.isEmpty else {
+        guard !runs.isEmpty else {
+            try buffer.sort { left, right throws(DatabaseError) in try compare(left, right) }
             for index in 0 ..< min(limit, buffer.count) { result.append(keys[Int(buffer.position(index))]) }
             return result
         }
-        guard try writeRun(snapshot) else { return nil }
+        let file = try writeRun(snapshot)
         let merge = try RunMerge(runs, file)
         while result.count < limit, let position = try merge.next(compare) {
             if result.count % QueryWatch.keysPerCheck == 0 { try context.watch?.check() }
@@ -81,17 +79,18 @@ struct ExternalSort {
         return try order.compare(keys[Int(left)], keys[Int(right)])
     }
 
-    /// False where there is no file.
-    private mutating func writeRun(_ snapshot: Snapshot) throws(DatabaseError) -> Bool {
-        if file == nil { file = try snapshot.makeScratchFile() }
-        guard let file else { return false }
+    @discardableResult
+    private mutating func writeRun(_ snapshot: Snapshot) throws(DatabaseError) -> ScratchFile {
+        // `??` would lose the type of the error.
+        let file = if let known = self.file { known } else { try snapshot.makeScratchFile() }
+        self.file = file
         try buffer.sort { left, right throws(DatabaseError) in try compare(left, right) }
         let writer = RunWriter(file)
         for index in 0 ..< buffer.count { try writer.add(buffer.position(index), buffer.key(index)) }
         runs.append(try writer.finish())
         buffer.removeAll()
         if runs.count == mostRuns { runs = [try mergedRun(file)] }
-        return true
+        return file
     }
 
     private func mergedRun(_ file: ScratchFile) throws(DatabaseError) -> SortRun {

@@ -44,18 +44,16 @@ final class SortOrder {
         if !inMemory, keys.count >= Self.fewestForRuns,
             let snapshot = context.snapshotBeyondMemory(work: keys.count * Self.bytesPerKey)
         {
-            let sorted = try context.keepingNothing { () throws(DatabaseError) in
+            return try context.keepingNothing { () throws(DatabaseError) in
                 try sortedBeyondMemory(keys, kept, snapshot)
             }
-            if let sorted { return sorted }
         }
         return try sortedInMemory(keys, kept, first)
     }
 
-    /// nil where there is no file to put runs in.
     private func sortedBeyondMemory(
         _ keys: [Int64], _ kept: Int, _ snapshot: Snapshot
-    ) throws(DatabaseError) -> [Int64]? {
+    ) throws(DatabaseError) -> [Int64] {
         // Of single numbers the codes say all: they are read once, and by chunks.
         if levels.count == 1, let first = levels.first, first.isWholeInFirstPiece,
             keys.count * Self.bytesPerKey <= snapshot.memoryBytes / 2

@@ -16,12 +16,6 @@ import MotteLiveObjects
 import MotteStorage
 import MotteValues
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 package final class StreamLog: ReplicationLog {
     package var place: String { server.place }
     package let key = BatchKey()
@@ -49,7 +43,7 @@ package final class StreamLog: ReplicationLog {
     private var neededSeen: LogPosition?
     /// For snapshots until they are in the stream: beside the leader's file they would be in the way of who looks
     /// after that.
-    var temporaryFolder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    var temporaryFolder = ScratchFile.namedFolder ?? "/tmp"
 
     package init(_ server: LogServer, patienceMilliseconds: Int64 = 10_000) {
         self.server = server
