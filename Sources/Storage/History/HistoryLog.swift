@@ -39,29 +39,16 @@ package enum HistoryLog {
         return record
     }
 
-    /// Whether the commit that makes `version`, with a record of so many bytes, is to delete old ones.
-    static func isTrimDue(_ version: Version, recordBytes: Int) -> Bool {
-        version.rawValue % commitsBetweenTrims == 0 || recordBytes >= largeRecordBytes
-    }
-
     /// Deletes the records through `oldestObserved` when it is time for that: nobody will ask for changes since an
     /// earlier version. Without observers only the newest record stays. `version` is the commit being made,
     /// `recordBytes` the size of its record. Returns how many records it deleted.
     @discardableResult
     package static func trimIfDue(
-        through oldestObserved: Version?, version: Version, recordBytes: Int, over pages: PageSnapshot,
-        into batch: inout PageBatch
+        through oldestObserved: @autoclosure () throws(DatabaseError) -> Version?, version: Version, recordBytes: Int,
+        over pages: PageSnapshot, into batch: inout PageBatch
     ) throws(DatabaseError) -> Int {
-        guard isTrimDue(version, recordBytes: recordBytes) else { return 0 }
-        return try trim(throughObserved: oldestObserved, over: pages, into: &batch)
-    }
-
-    /// The same, where it is time.
-    @discardableResult
-    static func trim(
-        throughObserved oldestObserved: Version?, over pages: PageSnapshot, into batch: inout PageBatch
-    ) throws(DatabaseError) -> Int {
-        var last = oldestObserved ?? pages.version
+        guard version.rawValue % commitsBetweenTrims == 0 || recordBytes >= largeRecordBytes else { return 0 }
+        var last = try oldestObserved() ?? pages.version
         if let kept = try keptSince(in: pages), kept < last { last = kept }
         return try trim(through: last, over: pages, into: &batch)
     }

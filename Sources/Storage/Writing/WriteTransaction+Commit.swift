@@ -20,10 +20,9 @@ extension WriteTransaction {
         try deleteObsoletePages(&batch)
         for (key, page) in replicaPages { batch.put(key, page) }
         let changes = try HistoryLog.append(recorder, version: version, over: base.pages, into: &batch)
-        if HistoryLog.isTrimDue(version, recordBytes: changes.byteCount) {
-            let oldest = try database.pages.oldestObservedVersion()
-            try HistoryLog.trim(throughObserved: oldest, over: base.pages, into: &batch)
-        }
+        try HistoryLog.trimIfDue(
+            through: try database.pages.oldestObservedVersion(), version: version, recordBytes: changes.byteCount,
+            over: base.pages, into: &batch)
         recorded = changes
         return batch
     }
