@@ -59,8 +59,8 @@ package final class Session: @unchecked Sendable {
         }
     }
     /// The snapshot's, and what it was when memory was looked after: most calls have to do no more than compare them.
-    @exclusivity(unchecked) private var memoryClock: UnsafePointer<UInt64>?
-    @exclusivity(unchecked) private var seenMemoryClock: UInt64 = 0
+    @exclusivity(unchecked) private(set) var memoryClock: UnsafePointer<UInt64>?
+    @exclusivity(unchecked) var seenMemoryClock: UInt64 = 0
     @exclusivity(unchecked) package internal(set) var write: WriteTransaction?
     /// Set while writes are collected that become durable together; see `Session+Groups`.
     var group: SessionGroup?
@@ -378,26 +378,6 @@ package final class Session: @unchecked Sendable {
     func forgetTables() {
         lentTables.update(repeating: nil, count: Self.lentTableCount)
         gate.pointee.close()
-    }
-
-    /// Where memory is wanted for other pages, forgets where values are and lets their memory go. To be called where
-    /// the caller uses nothing that the session has lent, at the beginning of a call or between two objects; does
-    /// nothing in a write, in callbacks, in what is frozen, and where views live until the epoch moves.
-    @inline(__always)
-    package func releaseMemory() {
-        guard let memoryClock, motte_shim_load64(memoryClock) != seenMemoryClock else { return }
-        releaseWantedMemory()
-    }
-
-    @inline(never)
-    private func releaseWantedMemory() {
-        guard let snapshot, let memoryClock,
-            viewsAreShort, write == nil, group == nil, !isFrozen, isAsking == nil, hook?.isDelivering != true
-        else { return }
-        seenMemoryClock = motte_shim_load64(memoryClock)
-        guard snapshot.isMemoryWanted else { return }
-        forgetTables()
-        snapshot.releaseMemory()
     }
 
     /// Whether what is read now stays where it is until `forgetTables`.

@@ -14,6 +14,14 @@ class GroupCoder {
     /// One for each row of the batch.
     func codes(_ batch: GroupBatch, into output: UnsafeMutablePointer<UInt32>) throws(DatabaseError) {}
 
+    /// What `body` makes of each code, that of null left as it is.
+    fileprivate final func forEachCode(_ body: (UInt32) -> UInt32) -> [UInt32] {
+        var made: [UInt32] = [0]
+        made.reserveCapacity(count + 1)
+        for code in 0 ..< count { made.append(body(UInt32(truncatingIfNeeded: code + 1))) }
+        return made
+    }
+
     /// The value that has a code; borrowed from the coder or from the source.
     func view(_ code: UInt32) -> ValueView { .null }
 
@@ -84,12 +92,7 @@ private final class BytesCoder: GroupCoder {
 
     override func codes(of other: GroupCoder) -> [UInt32]? {
         guard let other = other as? BytesCoder else { return nil }
-        var codes: [UInt32] = [0]
-        codes.reserveCapacity(other.count + 1)
-        for code in 0 ..< other.count {
-            codes.append(table.pointee.code(other.table.pointee.bytes(UInt32(truncatingIfNeeded: code + 1))))
-        }
-        return codes
+        return other.forEachCode { code in table.pointee.code(other.table.pointee.bytes(code)) }
     }
 
     override func view(_ code: UInt32) -> ValueView {
@@ -176,12 +179,7 @@ private final class NumberCoder: GroupCoder {
 
     override func codes(of other: GroupCoder) -> [UInt32]? {
         guard let other = other as? NumberCoder else { return nil }
-        var codes: [UInt32] = [0]
-        codes.reserveCapacity(other.count + 1)
-        for code in 0 ..< other.count {
-            codes.append(table.pointee.code(other.table.pointee.key(UInt32(truncatingIfNeeded: code + 1))))
-        }
-        return codes
+        return other.forEachCode { code in table.pointee.code(other.table.pointee.key(code)) }
     }
 
     override func view(_ code: UInt32) -> ValueView {
