@@ -59,10 +59,18 @@ import Musl
         #expect(throws: DatabaseError.self) { try file.read(5, into: block) }
     }
 
-    @Test func aDatabaseInMemoryHasNone() throws {
+    @Test func aDatabaseInMemoryHasOneToo() throws {
         let store = try PageStore.open(PageStoreOptions(location: .memory(identifier: nil)))
         defer { store.close() }
         let snapshot = try store.snapshot()
-        #expect(!snapshot.exceedsMemory)
+        #expect(!snapshot.exceedsMemory && snapshot.memoryBytes == .max)
+        let file = try snapshot.makeScratchFile()
+        let block = UnsafeMutableRawPointer.allocate(byteCount: ScratchFile.wholeBytes, alignment: 8)
+        defer { block.deallocate() }
+        block.initializeMemory(as: UInt8.self, repeating: 7, count: ScratchFile.wholeBytes)
+        try file.append(block)
+        block.initializeMemory(as: UInt8.self, repeating: 0, count: ScratchFile.wholeBytes)
+        try file.read(0, into: block)
+        #expect(block.load(fromByteOffset: ScratchFile.wholeBytes - 1, as: UInt8.self) == 7)
     }
 }

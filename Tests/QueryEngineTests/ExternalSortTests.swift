@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func whatAQueryDoesWithRowsStaysWithinTheBudget() throws {
+    @Test func queriesGiveTheSameWhateverTheBudget() throws {
         try PropertyTest.run(rounds: 1) { random, comment in
             var again = random
             let world = try world(&random, count: 1_200, sealed: false)
