@@ -2469,7 +2469,7 @@ motte_status motte_observe_section(const motte_sections *sections, const motte_v
 motte_status motte_token_next(motte_token *token, motte_changes **out_changes);
 
 /** Ends the observation: no call of the callback begins after this. When called on another thread than the owner's, a
- *  callback that has begun may still run. UNCHANGED if it had ended. motte_release() does it too.
+ *  call that was under way may still run. UNCHANGED if it had ended. motte_release() does it too.
  *  Thread: any. Result: -. */
 motte_status motte_token_stop(motte_token *token);
 

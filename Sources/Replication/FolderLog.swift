@@ -131,8 +131,21 @@ package final class FolderLog: ReplicationLog {
         }
     }
 
-    package func trim(before version: Version) throws(DatabaseError) {
+    package func allSnapshots() throws(DatabaseError) -> [LogSnapshot] {
+        var found: [LogSnapshot] = []
+        for name in try root.names() {
+            guard let origin = ChangeOrigin(text: name) else { continue }
+            found += try snapshots(of: origin).map { LogSnapshot(origin: origin, info: $0) }
+        }
+        return found.sorted { $0.info.wallTimeNanoseconds < $1.info.wallTimeNanoseconds }
+    }
+
+    package func trim(keepingFrom wallTimeNanoseconds: Int64) throws(DatabaseError) {
         let folder = try leading()
+        let old = try record.flatMap { record throws(DatabaseError) in
+            try snapshots(of: record.origin).last { $0.wallTimeNanoseconds <= wallTimeNanoseconds }
+        }
+        guard let version = old?.version else { return }
         let contents = try LogContents(of: folder)
         for old in contents.snapshots where old < version {
             try folder.remove(LogName.info(old))

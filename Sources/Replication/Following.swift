@@ -62,12 +62,8 @@ package final class Following {
         guard case .file(let path) = options.location else {
             throw DatabaseError(.invalidArgument, "a follower is a file")
         }
-        guard let newest = try log.snapshots(of: origin).last else {
-            throw DatabaseError(
-                .fileNotFound, "there is no snapshot in '\(log.place)' yet to begin with", path: log.place)
-        }
         try log.step(.make)
-        try log.copySnapshot(newest, of: origin, to: path, encryptionKey: options.encryptionKey)
+        try log.copyNewestSnapshot(of: origin, to: path, encryptionKey: options.encryptionKey)
         try log.step(.name)
     }
 

@@ -6,6 +6,11 @@
 import MotteStorage
 import MotteValues
 
+package struct LogSnapshot: Equatable, Sendable {
+    package var origin: ChangeOrigin
+    package var info: SnapshotInfo
+}
+
 package protocol ReplicationLog: AnyObject {
     /// As messages name it and followers keep it: without passwords.
     var place: String { get }
@@ -21,6 +26,8 @@ package protocol ReplicationLog: AnyObject {
     func needed(of leader: LeaderRecord) throws(DatabaseError) -> LogPosition?
     /// Those that are whole, the oldest first.
     func snapshots(of origin: ChangeOrigin) throws(DatabaseError) -> [SnapshotInfo]
+    /// Those of everybody who has led, in the order in which they came.
+    func allSnapshots() throws(DatabaseError) -> [LogSnapshot]
     /// The batch that begins at a version; nil where there is none yet, or none any more.
     func changes(after version: Version, of origin: ChangeOrigin) throws(DatabaseError) -> ChangeBatch?
     /// Makes a new file of a snapshot, all or nothing.
@@ -42,8 +49,9 @@ package protocol ReplicationLog: AnyObject {
     func placeForSnapshot(_ version: Version) throws(DatabaseError) -> String
     /// Takes the file that was made there.
     func addSnapshot(_ info: SnapshotInfo, from path: String) throws(DatabaseError)
-    /// Removes the leader's snapshots and batches from before a version, the oldest first.
-    func trim(before version: Version) throws(DatabaseError)
+    /// Removes, the oldest first, what is not needed to restore a time from that one on: nothing where no snapshot is
+    /// as old.
+    func trim(keepingFrom wallTimeNanoseconds: Int64) throws(DatabaseError)
 
     /// Steps between which a process may be killed, or a disk be full: tests throw there.
     func step(_ step: LogStep) throws(DatabaseError)
@@ -61,6 +69,23 @@ extension ReplicationLog {
     func knownLeader() throws(DatabaseError) -> LeaderRecord {
         if let leader = try leader() { return leader }
         throw DatabaseError(.fileNotFound, "nobody has shipped to '\(place)' yet: it names no leader", path: place)
+    }
+
+    /// The newest snapshot of an origin that can be had: one may be removed while it is read.
+    func copyNewestSnapshot(
+        of origin: ChangeOrigin, to path: String, encryptionKey: [UInt8]?
+    ) throws(DatabaseError) {
+        var failure = DatabaseError(
+            .fileNotFound, "there is no snapshot in '\(place)' yet to begin with", path: place)
+        for info in try snapshots(of: origin).reversed() {
+            do throws(DatabaseError) {
+                return try copySnapshot(info, of: origin, to: path, encryptionKey: encryptionKey)
+            } catch {
+                guard error.code == .busy else { throw error }
+                if failure.code != .busy { failure = error }
+            }
+        }
+        throw failure
     }
 
     /// Somebody leads who is not `record`.

@@ -20,18 +20,17 @@ package enum Restoring {
         _ options: SessionOptions, from log: ReplicationLog, at time: Int64?
     ) throws(DatabaseError) -> Restored {
         try log.key.use(options.encryptionKey)
-        let leader = try log.knownLeader()
         guard case .file(let target) = options.location else {
             throw DatabaseError(.invalidArgument, "what is restored is a file")
         }
         guard try !Session.exists(options) else {
             throw DatabaseError(.invalidArgument, "there is a file '\(target)' already; name a new one", path: target)
         }
-        let start = try snapshot(in: log, of: leader.origin, at: time)
+        let (start, next) = try snapshot(in: log, at: time)
         let temporary = try Session.temporaryName(beside: target, "copying")
         do throws(DatabaseError) {
-            try log.copySnapshot(start, of: leader.origin, to: temporary, encryptionKey: options.encryptionKey)
-            let restored = try fill(temporary, options, log, leader, start, time)
+            try log.copySnapshot(start.info, of: start.origin, to: temporary, encryptionKey: options.encryptionKey)
+            let restored = try fill(temporary, options, log, start, next, time)
             try Session.rename(temporary, to: target)
             return restored
         } catch {
@@ -41,26 +40,28 @@ package enum Restoring {
         }
     }
 
+    /// The last one from before a time, whoever led then, and the one after it; without a time the newest of who leads.
     private static func snapshot(
-        in log: ReplicationLog, of origin: ChangeOrigin, at time: Int64?
-    ) throws(DatabaseError) -> SnapshotInfo {
-        var oldest: SnapshotInfo?
-        for info in try log.snapshots(of: origin).reversed() {
-            guard let time, info.wallTimeNanoseconds > time else { return info }
-            oldest = info
-        }
-        guard let oldest else {
+        in log: ReplicationLog, at time: Int64?
+    ) throws(DatabaseError) -> (LogSnapshot, next: LogSnapshot?) {
+        let leader = try log.knownLeader()
+        let all = try log.allSnapshots()
+        let chosen =
+            time.map { time in all.lastIndex { $0.info.wallTimeNanoseconds <= time } }
+            ?? all.lastIndex { $0.origin == leader.origin }
+        if let chosen { return (all[chosen], chosen + 1 < all.count ? all[chosen + 1] : nil) }
+        guard let oldest = all.first else {
             throw DatabaseError(.fileNotFound, "there is no snapshot in '\(log.place)'", path: log.place)
         }
         throw DatabaseError(
             .historyUnavailable,
-            "'\(log.place)' begins with version \(oldest.version.rawValue), which is later than that time; what was "
-                + "before is not there", path: log.place)
+            "'\(log.place)' begins with version \(oldest.info.version.rawValue), which is later than that time; what "
+                + "was before is not there", path: log.place)
     }
 
     private static func fill(
-        _ path: String, _ options: SessionOptions, _ log: ReplicationLog, _ leader: LeaderRecord, _ start: SnapshotInfo,
-        _ time: Int64?
+        _ path: String, _ options: SessionOptions, _ log: ReplicationLog, _ start: LogSnapshot,
+        _ following: LogSnapshot?, _ time: Int64?
     ) throws(DatabaseError) -> Restored {
         var own = options
         own.location = .file(path)
@@ -68,12 +69,14 @@ package enum Restoring {
         let session = try Session.open(own)
         // What was committed is there, and an open write would be rolled back.
         defer { _ = try? session.close() }
-        var position = start.version
-        var wallTime = start.wallTimeNanoseconds
+        var position = start.info.version
+        var wallTime = start.info.wallTimeNanoseconds
         var batches = 0
         var next: Int64?
-        while let batch = try log.changes(after: position, of: leader.origin) {
+        var isLater = false
+        while let batch = try log.changes(after: position, of: start.origin) {
             if let time, batch.wallTimeNanoseconds > time {
+                isLater = true
                 // One commit is one version; what changed nothing had no batch of its own.
                 next = batch.to.rawValue - batch.from.rawValue > 1 ? batch.wallTimeNanoseconds : nil
                 break
@@ -82,6 +85,10 @@ package enum Restoring {
             batches += 1
             position = batch.to
             wallTime = batch.wallTimeNanoseconds
+        }
+        if let following, time != nil, !isLater, following.origin != start.origin || following.info.version > position {
+            // The commits of who led next begin with a snapshot.
+            next = following.info.wallTimeNanoseconds
         }
         try session.follow(nil)
         return Restored(

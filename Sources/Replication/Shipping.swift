@@ -297,12 +297,6 @@ package final class Shipping {
     /// Removes what nobody needs who wants a time of the last `keepSeconds`: never the newest snapshot.
     private func trim() throws(DatabaseError) {
         guard let seconds = options.keepSeconds else { return }
-        let limit = wallTimeNanoseconds() - seconds * 1_000_000_000
-        var first: Version?
-        for info in try log.snapshots(of: origin).reversed() {
-            first = info.version
-            if info.wallTimeNanoseconds <= limit { break }
-        }
-        if let first { try log.trim(before: first) }
+        try log.trim(keepingFrom: wallTimeNanoseconds() - seconds * 1_000_000_000)
     }
 }

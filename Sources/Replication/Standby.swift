@@ -41,15 +41,17 @@ package final class Standby {
         case leading(Shipping)
     }
 
-    private let options: SessionOptions
-    private let path: String
-    private let log: StreamLog
-    private let own: StandbyOptions
+    let options: SessionOptions
+    let path: String
+    let log: StreamLog
+    let own: StandbyOptions
     private var role = Role.nobody
-    private var needsRenewal = false
+    var needsRenewal = false
     private var revision: UInt64 = 0
     private var lookedAt: Int64?
     private var renewedAt: Int64 = 0
+    /// What the file begins again from, while somebody has it open.
+    var fetched: FetchedSnapshot?
 
     package init(_ options: SessionOptions, _ log: StreamLog, _ own: StandbyOptions) throws(DatabaseError) {
         guard case .file(let path) = options.location else {
@@ -67,6 +69,7 @@ package final class Standby {
         // What was committed is there; whoever closes has no write open.
         _ = try? (shipping?.session ?? following?.session)?.close()
         role = .nobody
+        forgetFetched()
     }
 
     package func step() throws(DatabaseError) -> StandbyEvent {
@@ -78,7 +81,7 @@ package final class Standby {
     }
 
     /// The one who leads by what the file says goes on with it.
-    private func holder(_ origin: ChangeOrigin) -> String { "\(own.shipping.name) \(origin.text)" }
+    func holder(_ origin: ChangeOrigin) -> String { "\(own.shipping.name) \(origin.text)" }
 
     // MARK: Beginning
 
@@ -230,98 +233,5 @@ package final class Standby {
             throw error
         default: throw error
         }
-    }
-
-    // MARK: Beginning again
-
-    /// T3.
-    private func renew(
-        _ session: Session, _ origin: ChangeOrigin, _ followed: FollowedLeader?, _ leader: LeaderRecord
-    ) throws(DatabaseError) -> StandbyEvent {
-        let end = try log.end(of: origin)
-        guard try isOfTheLog(session, origin, followed, end) else {
-            throw DatabaseError(
-                .invalidArgument,
-                "this file has nothing of \(leader.name), and '\(log.place)' nothing of this file: name a new one",
-                path: path)
-        }
-        if let held = try log.server.lease(), held.holder == holder(origin) {
-            try log.server.leaveLease(after: held.revision)
-        }
-        // It may have commits of its own.
-        let hasLed = followed == nil || end != nil
-        guard let newest = try log.snapshots(of: leader.origin).last else {
-            throw DatabaseError(
-                .fileNotFound, "there is no snapshot in '\(log.place)' yet to begin with", path: log.place)
-        }
-        if followed == nil { try refuseWriters(session, leader) }
-        let batch = try hasLed ? keepUnshipped(session, end) : nil
-        _ = try session.close()
-        let aside = try unusedName()
-        let temporary = try Session.temporaryName(beside: aside, "copying")
-        try log.copySnapshot(newest, of: leader.origin, to: temporary, encryptionKey: options.encryptionKey)
-        do throws(DatabaseError) {
-            try Session.rename(path, to: aside)
-        } catch {
-            // Somebody has it open; what failed is what is reported.
-            _ = try? Session.deleteFile(SessionOptions(path: temporary))
-            throw error
-        }
-        try Session.rename(temporary, to: path)
-        needsRenewal = false
-        guard !hasLed else { return .setAside(file: aside, batch: batch) }
-        // Everything in it came from the log.
-        _ = try Session.deleteFile(SessionOptions(path: aside))
-        return .setAside(file: nil, batch: nil)
-    }
-
-    /// Who holds the write lock may be waiting for this process to acknowledge, and is answered before the next try.
-    private func refuseWriters(_ session: Session, _ leader: LeaderRecord) throws(DatabaseError) {
-        do throws(DatabaseError) {
-            try session.follow(
-                FollowedLeader(origin: leader.origin, name: leader.name, source: log.place), timeoutMilliseconds: 0)
-        } catch {
-            guard error.code == .timeout else { throw error }
-            throw DatabaseError(.busy, "'\(path)' is being written to; try again when that has ended", path: path)
-        }
-    }
-
-    /// Files that have nothing to do with the log are left alone.
-    private func isOfTheLog(
-        _ session: Session, _ origin: ChangeOrigin, _ followed: FollowedLeader?, _ end: LogEnd?
-    ) throws(DatabaseError) -> Bool {
-        if followed != nil || end != nil { return true }
-        if try log.foundLeader()?.before?.origin == origin { return true }
-        for position in try session.replicaPositions() {
-            if try log.end(of: position.origin) != nil { return true }
-        }
-        return false
-    }
-
-    private func unusedName() throws(DatabaseError) -> String {
-        var number = 1
-        while fileBytes("\(path).former-\(number)") > 0 { number += 1 }
-        return "\(path).former-\(number)"
-    }
-
-    /// What was committed after the log's end, beside the file; nil where there is nothing, or no way to tell.
-    private func keepUnshipped(_ session: Session, _ end: LogEnd?) throws(DatabaseError) -> String? {
-        // Of an encrypted file the former one alone is kept, which is.
-        guard let end, options.encryptionKey == nil || own.shipping.isPlain else { return nil }
-        let shown = try session.freeze()
-        guard try shown.version > end.version else { return nil }
-        let batch: ChangeBatch
-        do throws(DatabaseError) { batch = try shown.changeBatch(since: end.version) } catch {
-            guard error.code == .historyUnavailable else { throw error }
-            return nil
-        }
-        guard !batch.isEmpty else { return nil }
-        let slash = path.lastIndex(of: "/")
-        let folder = slash.map { String(path[..<$0]) } ?? "."
-        let base = slash.map { String(path[path.index(after: $0)...]) } ?? path
-        let name = "\(base).unshipped-\(end.version.rawValue)-\(batch.to.rawValue).batch"
-        // One of that name is this one, from before this process was killed.
-        _ = try LogFolder(folder, making: false).create(name, batch.bytes)
-        return slash == nil ? name : "\(folder)/\(name)"
     }
 }

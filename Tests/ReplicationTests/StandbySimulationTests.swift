@@ -25,8 +25,13 @@ final class Machine {
     private(set) var problem = ""
     private(set) var last = ""
 
-    init(_ name: String, _ folder: TemporaryDirectory, _ network: SimulatedNetwork, _ faults: Faults) throws {
+    private let keepSeconds: Int64?
+
+    init(
+        _ name: String, _ folder: TemporaryDirectory, _ network: SimulatedNetwork, _ faults: Faults, keeping: Int64?
+    ) throws {
         self.name = name
+        keepSeconds = keeping
         self.network = network
         server = SimulatedServer(network)
         server.step = { () throws(DatabaseError) in try faults.next(.write) }
@@ -34,11 +39,14 @@ final class Machine {
         options.isDurable = false
         options.rowGroupSize = 3
         self.options = options
-        standby = try Self.begin(options, server, name)
+        standby = try Self.begin(options, server, name, keeping)
     }
 
-    private static func begin(_ options: SessionOptions, _ server: SimulatedServer, _ name: String) throws -> Standby {
+    private static func begin(
+        _ options: SessionOptions, _ server: SimulatedServer, _ name: String, _ keepSeconds: Int64?
+    ) throws -> Standby {
         var shipping = ShippingOptions(name: name)
+        shipping.keepSeconds = keepSeconds
         shipping.snapshotBytes = 900
         shipping.isAsked = true
         let log = StreamLog(server, patienceMilliseconds: 300)
@@ -51,7 +59,7 @@ final class Machine {
 
     func kill() throws {
         try close()
-        standby = try Self.begin(options, server, name)
+        standby = try Self.begin(options, server, name, keepSeconds)
     }
 
     func close() throws {
@@ -182,7 +190,9 @@ final class Machine {
         network.largestMessage = 400
         let faults = Faults()
         var outcome = Outcome()
-        let machines = try ["a", "b", "c"].map { try Machine($0, folder, network, faults) }
+        // Whether what is before the newest snapshot goes.
+        let keeping: Int64? = random.chance(50) ? 0 : nil
+        let machines = try ["a", "b", "c"].map { try Machine($0, folder, network, faults, keeping: keeping) }
         try begin(machines[0])
         /// What must be there, by id: the value that was acknowledged last, or any that was written later without.
         var allowed: [Int64: Set<String>] = [:]
@@ -245,6 +255,77 @@ final class Machine {
         outcome.unknown = network.lostAnswers
         for machine in machines { try machine.close() }
         return outcome
+    }
+
+    private static func machine(
+        _ name: String, _ folder: TemporaryDirectory, _ network: SimulatedNetwork
+    ) throws -> Machine {
+        try Machine(name, folder, network, Faults(), keeping: 0)
+    }
+
+    /// Steps until it leads, or has everything.
+    private static func go(_ machine: Machine, _ network: SimulatedNetwork) throws {
+        for _ in 0 ..< 30 {
+            _ = try machine.step()
+            network.pass(200)
+        }
+    }
+
+    /// It is killed after its writers were refused, and meanwhile all that the log had of it is removed.
+    @Test func aFileThatLedIsKeptWhateverTheLogHas() throws {
+        let folder = TemporaryDirectory()
+        let network = SimulatedNetwork(seed: 1)
+        let (one, two) = (try Self.machine("one", folder, network), try Self.machine("two", folder, network))
+        try Self.begin(one)
+        try Self.go(two, network)
+        #expect(try one.write(1, "kept", asking: false, dying: false) == .committed)
+        one.server.isCut = true
+        network.pass(5_000)
+        try Self.go(two, network)
+        #expect(two.leads)
+        for id in 2 ..< 9 {
+            #expect(try two.write(Int64(id), String(repeating: "x", count: 300), asking: true, dying: false) != .no)
+            try Self.go(two, network)
+        }
+        one.server.isCut = false
+        // Its writer has the file open.
+        _ = try one.step()
+        #expect(try !one.step())
+        try one.kill()
+        for _ in 0 ..< 9 {
+            _ = try one.step()
+            _ = try two.step()
+        }
+        #expect(one.setAside == 1 && one.standby.following != nil)
+        #expect(try one.content() == two.content())
+        let former = try Session.open(SessionOptions(path: folder.file("one.motte.former-1")).readingOnly)
+        #expect(try World.content(former)[1]?.contains("kept") == true)
+        try former.close()
+        try one.close()
+        try two.close()
+    }
+
+    @Test func aFollowerOfAnotherLogIsLeftAlone() throws {
+        let folder = TemporaryDirectory()
+        let networks = [SimulatedNetwork(seed: 1), SimulatedNetwork(seed: 2)]
+        let (one, two) = (try Self.machine("one", folder, networks[0]), try Self.machine("two", folder, networks[0]))
+        let other = try Self.machine("other", folder, networks[1])
+        try Self.begin(one)
+        try Self.go(two, networks[0])
+        try Self.begin(other)
+        let content = try two.content()
+        try two.close()
+        let wrong = try Standby(
+            two.options, StreamLog(SimulatedServer(networks[1]), patienceMilliseconds: 300),
+            StandbyOptions(ShippingOptions(name: "two"), leaseSeconds: 3))
+        do {
+            _ = try wrong.step()
+            Issue.record("it was begun again")
+        } catch { #expect(error.code == .invalidArgument && error.message.contains("name a new one")) }
+        try Self.go(two, networks[0])
+        #expect(try two.content() == content)
+        for machine in [one, two, other] { try machine.close() }
+        #expect(folder.names.filter { $0.contains("copying") || $0.contains("former") }.isEmpty)
     }
 
     /// A process stands still for longer than its lease, and goes on as if nothing had been.

@@ -160,6 +160,77 @@ import Testing
         #expect(try next.step() == .nothing)
     }
 
+    @Test func whatMustBeRestorableStaysAfterATakeover() throws {
+        let world = try World()
+        var random = SeededRandom(seed: 11)
+        var options = world.options
+        options.keepSeconds = 3_600
+        var commits: [(time: Int64, content: Content)] = []
+        let first = try Shipping(world.leader, to: log(), options)
+        for _ in 0 ..< 6 {
+            try world.write(&random)
+            while try first.step() != .nothing {}
+            commits.append((try world.leader.ownPosition().wallTimeNanoseconds, try World.content(world.leader)))
+        }
+        let following = try Following(world.followerOptions("a.motte"), from: log())
+        while try following.step() != .nothing {}
+        let next = following.session
+        (options.name, options.takesOver, options.leavesLeader) = ("the next", true, true)
+        let second = try Shipping(next, to: log(), options)
+        let table = try next.tableKey("Person")
+        let before = commits.count
+        for id in 100 ..< 103 {
+            try next.inWrite { _ = try next.create(table, primaryKey: .int(Int64(id))) }
+            // Two are in its first snapshot.
+            if id > 100 { while try second.step() != .nothing {} }
+            commits.append((try next.ownPosition().wallTimeNanoseconds, try World.content(next)))
+        }
+        #expect(network.removed.isEmpty)
+        for (number, commit) in commits.enumerated() {
+            let options = world.followerOptions("restored-\(number).motte")
+            let restored = try Restoring.run(options, from: log(), at: commit.time)
+            let session = try Session.open(options)
+            // What the next one committed before its first snapshot may have been before that time too.
+            let isCovered = number == before
+            #expect(try World.content(session) == commits[isCovered ? before - 1 : number].content)
+            #expect((restored.nextWallTimeNanoseconds != nil) == (isCovered || number == before - 1))
+            _ = try session.close()
+        }
+        #expect(
+            failure { _ = try Restoring.run(world.followerOptions("never.motte"), from: log(), at: 1) }?.code
+                == .historyUnavailable)
+    }
+
+    private func loseAChunk(of info: SnapshotInfo, _ origin: ChangeOrigin) throws {
+        let snapshot = try #require(try log().streamSnapshots(of: origin).first { $0.info == info })
+        network.streams[.chunks]?.removeAll { $0.number == snapshot.firstChunk + 1 }
+    }
+
+    @Test func aSnapshotThatIsNotWholeIsNotAllThatStays() throws {
+        let (world, _) = try world()
+        var random = SeededRandom(seed: 12)
+        var options = world.options
+        options.keepSeconds = 3_600
+        let own = log()
+        let shipping = try Shipping(world.leader, to: own, options)
+        let origin = try world.leader.changeOrigin()
+        while try own.snapshots(of: origin).count < 4 {
+            try world.write(&random)
+            while try shipping.step() != .nothing {}
+        }
+        let snapshots = try own.snapshots(of: origin)
+        try loseAChunk(of: snapshots[2], origin)
+        try own.trim(keepingFrom: snapshots[2].wallTimeNanoseconds)
+        #expect(network.removed.isEmpty)
+        try own.trim(keepingFrom: snapshots[1].wallTimeNanoseconds)
+        #expect(try own.snapshots(of: origin) == Array(snapshots[1...]))
+        // A follower begins with one that is whole, and goes on from there.
+        try loseAChunk(of: snapshots[3], origin)
+        #expect(try follow(world, "a.motte") == World.content(world.leader))
+        try loseAChunk(of: snapshots[1], origin)
+        #expect(failure { _ = try Following(world.followerOptions("b.motte"), from: log()) }?.code == .busy)
+    }
+
     @Test func aDamagedMessageIsAnErrorThatNamesIt() throws {
         let (world, _) = try world()
         let count = try #require(network.streams[.log]).count

@@ -51,12 +51,12 @@ struct StreamSnapshot {
 }
 
 extension StreamLog {
-    func streamSnapshots(of origin: ChangeOrigin) throws(DatabaseError) -> [StreamSnapshot] {
+    func streamSnapshots(of origin: ChangeOrigin? = nil) throws(DatabaseError) -> [StreamSnapshot] {
         var found: [StreamSnapshot] = []
         var number: UInt64 = 1
         while let message = try server.next(.snapshot, from: number) {
             let snapshot = try StreamSnapshot(message, name(message.number))
-            if snapshot.origin == origin { found.append(snapshot) }
+            if origin == nil || snapshot.origin == origin { found.append(snapshot) }
             number = message.number + 1
         }
         return found
@@ -64,6 +64,10 @@ extension StreamLog {
 
     package func snapshots(of origin: ChangeOrigin) throws(DatabaseError) -> [SnapshotInfo] {
         try streamSnapshots(of: origin).map(\.info)
+    }
+
+    package func allSnapshots() throws(DatabaseError) -> [LogSnapshot] {
+        try streamSnapshots().map { LogSnapshot(origin: $0.origin, info: $0.info) }
     }
 
     package func placeForSnapshot(_ version: Version) throws(DatabaseError) -> String {
@@ -134,7 +138,8 @@ extension StreamLog {
                 .busy, "the snapshot of version \(info.version.rawValue) is no longer in '\(place)'; try again",
                 path: place)
         }
-        let temporary = try Session.temporaryName(beside: path, "copying")
+        // Not a name of copies, which are removed by who makes the next one.
+        let temporary = try Session.temporaryName(beside: path, "fetching")
         defer { Self.remove(temporary) }
         try fetch(snapshot, to: temporary)
         try Database.copySeed(temporary, to: path, encryptionKey: encryptionKey)
@@ -144,6 +149,23 @@ extension StreamLog {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw LogFolder.error("write", path) }
         defer { close(descriptor) }
+        try forEachChunk(of: snapshot) { bytes throws(DatabaseError) in
+            var done = 0
+            while done < bytes.count {
+                let count = bytes.withUnsafeBytes { bytes in
+                    write(descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done)
+                }
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { throw LogFolder.error("write", path) }
+                done += count
+            }
+        }
+    }
+
+    /// Throws where it is not there as a whole.
+    private func forEachChunk(
+        of snapshot: StreamSnapshot, _ body: ([UInt8]) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
         var crc: UInt32 = 0
         var size = 0
         for number in snapshot.firstChunk ..< snapshot.firstChunk &+ snapshot.chunkCount {
@@ -154,15 +176,7 @@ extension StreamLog {
                         + "while it was read; try again", path: place)
             }
             crc = message.bytes.withUnsafeBytes { motte_shim_crc32c(crc, $0.baseAddress, $0.count) }
-            var done = 0
-            while done < message.bytes.count {
-                let count = message.bytes.withUnsafeBytes { bytes in
-                    write(descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done)
-                }
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { throw LogFolder.error("write", path) }
-                done += count
-            }
+            try body(message.bytes)
             size += message.bytes.count
         }
         guard size == snapshot.info.byteCount, crc == snapshot.crc else {
@@ -173,11 +187,17 @@ extension StreamLog {
         }
     }
 
-    package func trim(before version: Version) throws(DatabaseError) {
+    package func trim(keepingFrom wallTimeNanoseconds: Int64) throws(DatabaseError) {
         guard let leading else { throw DatabaseError(.internal, "this process does not lead '\(place)'") }
-        guard let oldest = try streamSnapshots(of: leading.record.origin).first(where: { $0.info.version >= version })
-        else { return }
-        guard try knownRange().first < oldest.number else { return }
+        let old = try streamSnapshots().last { $0.info.wallTimeNanoseconds <= wallTimeNanoseconds }
+        guard let oldest = old, try knownRange().first < oldest.number else { return }
+        do throws(DatabaseError) {
+            // What is before it goes only if it is whole.
+            try forEachChunk(of: oldest) { _ in }
+        } catch {
+            guard error.code == .busy || error.code == .corrupted else { throw error }
+            return
+        }
         if leading.term < oldest.number {
             // Who leads has to be found in what stays.
             try lead(leading.record, inPlaceOf: leading.record)

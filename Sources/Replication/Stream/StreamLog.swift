@@ -291,7 +291,11 @@ package final class StreamLog: ReplicationLog {
 
     /// Number from which on the batch after a version is to be looked for; nil where nothing can be.
     private func locate(_ version: Version, of origin: ChangeOrigin) throws(DatabaseError) -> UInt64? {
-        guard let leader = try foundLeader(), leader.record.origin == origin else { return nil }
+        guard let leader = try foundLeader() else { return nil }
+        guard leader.record.origin == origin else {
+            // Whoever led before: up to who came next.
+            return try streamSnapshots(of: origin).last { $0.info.version <= version }?.number
+        }
         let range = leader.range
         var (low, high) = (max(leader.since, range.first), range.last + 1)
         while low < high {

@@ -1,0 +1,144 @@
+/// A file that is to follow another leader than it did, or led itself, begins again (T3): it is set aside, and the
+/// newest snapshot takes its place.
+import MotteLiveObjects
+import MotteStorage
+import MotteValues
+
+/// What is beside the file as `FILE.next`, from which it is one rename.
+struct FetchedSnapshot {
+    /// Of the newest one that there was.
+    var info: SnapshotInfo
+    var origin: ChangeOrigin
+}
+
+extension Standby {
+    func renew(
+        _ session: Session, _ origin: ChangeOrigin, _ followed: FollowedLeader?, _ leader: LeaderRecord
+    ) throws(DatabaseError) -> StandbyEvent {
+        let end = try log.end(of: origin)
+        // It may have commits of its own: it led, also where its writers were refused since.
+        var hasLed = followed == nil || end != nil
+        if let followed, try session.replicaPosition(followed.origin) == nil { hasLed = true }
+        guard let newest = try log.snapshots(of: leader.origin).last else {
+            throw DatabaseError(
+                .fileNotFound, "there is no snapshot in '\(log.place)' yet to begin with", path: log.place)
+        }
+        guard try isOfTheLog(session, origin, end, newest, leader) else {
+            forgetFetched()
+            throw DatabaseError(
+                .invalidArgument,
+                "this file has nothing of \(leader.name), and '\(log.place)' nothing of this file: name a new one",
+                path: path)
+        }
+        if let held = try log.server.lease(), held.holder == holder(origin) {
+            try log.server.leaveLease(after: held.revision)
+        }
+        if followed == nil { try refuseWriters(session, leader) }
+        let batch = try hasLed ? keepUnshipped(session, end) : nil
+        _ = try session.close()
+        let copy = try fetch(newest, of: leader.origin)
+        let aside = try unusedName()
+        // While somebody has it open the copy stays for the next try.
+        try Session.rename(path, to: aside)
+        fetched = nil
+        try Session.rename(copy, to: path)
+        needsRenewal = false
+        guard !hasLed else { return .setAside(file: aside, batch: batch) }
+        // Everything in it came from the log.
+        _ = try Session.deleteFile(SessionOptions(path: aside))
+        return .setAside(file: nil, batch: nil)
+    }
+
+    // MARK: What it begins again from
+
+    private func fetch(_ info: SnapshotInfo, of origin: ChangeOrigin) throws(DatabaseError) -> String {
+        let next = path + ".next"
+        if let fetched, fetched.info == info, fetched.origin == origin, fileBytes(next) > 0 { return next }
+        try removeFetched(next)
+        try log.copyNewestSnapshot(of: origin, to: next, encryptionKey: options.encryptionKey)
+        fetched = FetchedSnapshot(info: info, origin: origin)
+        return next
+    }
+
+    /// Also what a process has left that was killed; nothing that is not of a log.
+    private func removeFetched(_ next: String) throws(DatabaseError) {
+        fetched = nil
+        guard fileBytes(next) > 0 else { return }
+        guard try !read(next).isEmpty else {
+            throw DatabaseError(
+                .invalidArgument,
+                "'\(next)' is in the way of a snapshot for '\(path)', and was not made for that: move it away",
+                path: path)
+        }
+        _ = try Session.deleteFile(SessionOptions(path: next))
+    }
+
+    /// What a copy has of others.
+    private func read(_ copy: String) throws(DatabaseError) -> [ReplicaPosition] {
+        var reading = SessionOptions(path: copy).readingOnly
+        reading.encryptionKey = options.encryptionKey
+        let session = try Session.open(reading)
+        // It is only read.
+        defer { _ = try? session.close() }
+        return try session.replicaPositions()
+    }
+
+    func forgetFetched() {
+        // What is left goes with the next one.
+        if fetched != nil { _ = try? removeFetched(path + ".next") }
+    }
+
+    // MARK: What it was
+
+    /// Who holds the write lock may be waiting for this process to acknowledge, and is answered before the next try.
+    private func refuseWriters(_ session: Session, _ leader: LeaderRecord) throws(DatabaseError) {
+        do throws(DatabaseError) {
+            try session.follow(
+                FollowedLeader(origin: leader.origin, name: leader.name, source: log.place), timeoutMilliseconds: 0)
+        } catch {
+            guard error.code == .timeout else { throw error }
+            throw DatabaseError(.busy, "'\(path)' is being written to; try again when that has ended", path: path)
+        }
+    }
+
+    /// Files that have nothing to do with the log are left alone.
+    private func isOfTheLog(
+        _ session: Session, _ origin: ChangeOrigin, _ end: LogEnd?, _ newest: SnapshotInfo, _ leader: LeaderRecord
+    ) throws(DatabaseError) -> Bool {
+        if end != nil { return true }
+        if try log.foundLeader()?.before?.origin == origin { return true }
+        let positions = try session.replicaPositions()
+        for position in positions where try log.end(of: position.origin) != nil { return true }
+        // The log may have been trimmed since; a leader's file keeps what it has of all who led before it.
+        var known: Set<ChangeOrigin> = [leader.origin]
+        for position in try read(try fetch(newest, of: leader.origin)) { known.insert(position.origin) }
+        return known.contains(origin) || positions.contains { known.contains($0.origin) }
+    }
+
+    private func unusedName() throws(DatabaseError) -> String {
+        var number = 1
+        while fileBytes("\(path).former-\(number)") > 0 { number += 1 }
+        return "\(path).former-\(number)"
+    }
+
+    /// What was committed after the log's end, beside the file; nil where there is nothing, or no way to tell.
+    private func keepUnshipped(_ session: Session, _ end: LogEnd?) throws(DatabaseError) -> String? {
+        // Of an encrypted file the former one alone is kept, which is.
+        guard let end, options.encryptionKey == nil || own.shipping.isPlain else { return nil }
+        let shown = try session.freeze()
+        guard try shown.version > end.version else { return nil }
+        let batch: ChangeBatch
+        do throws(DatabaseError) { batch = try shown.changeBatch(since: end.version) } catch {
+            guard error.code == .historyUnavailable else { throw error }
+            return nil
+        }
+        guard !batch.isEmpty else { return nil }
+        let slash = path.lastIndex(of: "/")
+        let folder = slash.map { String(path[..<$0]) } ?? "."
+        let base = slash.map { String(path[path.index(after: $0)...]) } ?? path
+        let name = "\(base).unshipped-\(end.version.rawValue)-\(batch.to.rawValue).batch"
+        // One of that name is this one, from before this process was killed.
+        _ = try LogFolder(folder, making: false).create(name, batch.bytes)
+        return slash == nil ? name : "\(folder)/\(name)"
+    }
+}
