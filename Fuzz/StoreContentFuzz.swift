@@ -28,6 +28,7 @@ package enum StoreContentFuzz {
         }
         Mark { flag: bool?, f: float, d: double?, data: data?, decimal: decimal?, oid: objectId, uuid: uuid? }
         embedded Home { city: string, owner: link<Person>, annex: link<Home> }
+        Place { name: string?, area: int, indexed(name [c]), indexed(area desc, name), unique(name, area) }
         """
 
     package typealias Entry = (key: [UInt8], value: [UInt8])
@@ -65,6 +66,7 @@ package enum StoreContentFuzz {
                 leafElements: 4, leafBytes: 256, fanout: 3, inlineLimit: 6, returnLimit: 3)
             for number in round * 6 ..< round * 6 + 6 { try addPerson(session, number) }
             for _ in 0 ..< 4 { try addMark(session) }
+            for number in round * 4 ..< round * 4 + 4 { try addPlace(session, number) }
             if round == 1 {
                 let table = try session.tableKey("Person")
                 if let person = try session.find(table, primaryKey: .int(2)) {
@@ -135,6 +137,13 @@ package enum StoreContentFuzz {
         try text.utf8.map { $0 }.asBytes { bytes in
             try JSONImport(session, into: try session.tableKey("Mark")).run(bytes)
         }
+    }
+
+    private static func addPlace(_ session: Session, _ number: Int) throws {
+        let place = try session.create(try session.tableKey("Place"), primaryKey: nil).object
+        let name = "\(number % 2 == 0 ? "Place" : "PLACE") \(number / 2)"
+        if number % 5 != 4 { try place.set("name", to: .string(name)) }
+        try place.set("area", to: .int(Int64(number % 3)))
     }
 
     static func emptySession() throws -> Session {
@@ -216,6 +225,13 @@ package enum StoreContentFuzz {
         }
     }
 
+    private static let queries = [
+        ("Person", "name == 'person 1'"), ("Person", "any == 3 or any.k[0] == true"),
+        ("Person", "ALL friends.id > 3 SORT(when DESC)"), ("Place", "name ==[c] 'place 1'"),
+        ("Place", "area == 1 AND name BEGINSWITH 'P'"), ("Place", "TRUEPREDICATE SORT(area DESC, name ASC) LIMIT(3)"),
+        ("Place", "TRUEPREDICATE DISTINCT(area)"),
+    ]
+
     private static func use(_ name: String, _ version: Version) throws {
         try attempt {
             let database = try Database.open(pageOptions(name))
@@ -225,9 +241,9 @@ package enum StoreContentFuzz {
             for number in 0 ..< version.rawValue {
                 try attempt { _ = try database.changes(from: Version(number), to: snapshot) }
             }
-            for query in ["name == 'person 1'", "any == 3 or any.k[0] == true", "ALL friends.id > 3 SORT(when DESC)"] {
+            for (name, query) in queries {
                 try attempt {
-                    guard let type = snapshot.schema["Person"], let table = type.tableKey else { return }
+                    guard let type = snapshot.schema[name], let table = type.tableKey else { return }
                     let bound = try BoundQuery.bind(
                         try ParsedQuery.parse(query), table: table, schema: snapshot.schema)
                     _ = try Executor(bound, snapshot).keys()
@@ -250,6 +266,8 @@ package enum StoreContentFuzz {
         try session.beginWrite()
         try attempt { try addPerson(session, 90) }
         try attempt { try addMark(session) }
+        try attempt { try addPlace(session, 30) }
+        try attempt { try session.delete(try session.tableKey("Place"), ObjectKey(2)) }
         let table = try session.tableKey("Person")
         for number in [0, 4, 7] {
             try attempt {

@@ -108,9 +108,12 @@ import Testing
 
     private static func name(_ id: Int64) -> String { "name \(id &* 7_919)" }
 
-    /// Of several commits or one, after the one that made the schema.
+    /// Of several commits or one, after the one that made the schema. Few of them have indexes of all kinds.
     private func rows(_ count: Int, commits: Int) throws -> (store: TestStore, options: SessionOptions) {
-        let store = TestStore(.file, rowGroupSize: 240, schema: "Item { id: int key, name: string, even: bool }")
+        let indexes =
+            count < 10_000 ? ", indexed(name [c], id desc), indexed(even, name), unique(name, even)" : ""
+        let store = TestStore(
+            .file, rowGroupSize: 240, schema: "Item { id: int key, name: string, even: bool\(indexes) }")
         var options = try store.options
         options.isDurable = true
         let session = try Session.open(options)
