@@ -20,7 +20,7 @@ packages=(
     python3-venv libsqlite3-0 zlib1g libpcre2-8-0 tzdata)
 # Checks that need one of these say so and are skipped without it; with CI=true that is a failure.
 tools=(shellcheck abigail-tools zstd libzstd1 libedit2 libglib2.0-dev man-db nats-server libnats3.4 iproute2
-    postgresql libpq5)
+    postgresql libpq5 openssl)
 case ${1:-} in
     "") ;;
     benchmarks) packages+=(liblmdb-dev libsqlite3-dev) ;;

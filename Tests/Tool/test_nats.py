@@ -1,4 +1,4 @@
-"""`motte ship`, `follow`, `status` and `restore` by a NATS server: live copies, logins, kills, batches in parts."""
+"""`motte ship`, `follow`, `status` and `restore` by a NATS server: live copies, kills, batches in parts."""
 from __future__ import annotations
 
 import pathlib
@@ -109,24 +109,6 @@ def test_a_second_leader_is_refused(server: Server, tmp_path: pathlib.Path) -> N
     made(leader, 9)
     said = ended(shipping)
     assert shipping.returncode == 1 and "laptop has taken over" in said
-
-
-def test_logins(tmp_path: pathlib.Path) -> None:
-    server = Server(tmp_path, 'authorization { user: "ada", password: "sec-ret" }')
-    try:
-        leader = made(tmp_path / "leader.motte")
-        for login in ("", "ada:wrong@"):
-            refused = run("ship", leader, "--to", server.place(login=login), "--once")
-            assert refused.returncode == 1 and "wrong" not in refused.stderr, refused.stderr
-        login = "ada:sec-ret@"
-        done("ship", leader, "--to", server.place(login=login), "--once")
-        copy = tmp_path / "copy.motte"
-        done("follow", copy, "--from", server.place(login=login), "--once")
-        assert "sec-ret" not in run("status", copy).stdout
-        assert "lag       0" in done("status", copy, "--folder", server.place(login=login))
-        assert b"sec-ret" not in copy.read_bytes()
-    finally:
-        server.end()
 
 
 def test_another_server_is_asked_where_one_is_gone(server: Server, tmp_path: pathlib.Path) -> None:
