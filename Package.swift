@@ -41,8 +41,8 @@ let package = Package(
         // Layer 0: C.
         .systemLibrary(name: "CMotte", path: "include"),
         .target(name: "CMotteShim", path: "Sources/CMotteShim"),
-        .target(name: "CMotteNats", path: "Sources/CMotteNats"),
-        .target(name: "CMottePostgres", path: "Sources/CMottePostgres"),
+        .target(name: "CMotteNats", dependencies: ["CMotteShim"], path: "Sources/CMotteNats"),
+        .target(name: "CMottePostgres", dependencies: ["CMotteShim"], path: "Sources/CMottePostgres"),
 
         // Layers 1 to 6: the engine. No Foundation.
         layer("Values", c: ["CMotteShim"]),

@@ -1,7 +1,7 @@
 /* See motte_nats.h. Types of libnats stay opaque, so its headers are not needed. */
 #define _GNU_SOURCE
 #include "motte_nats.h"
-#include <dlfcn.h>
+#include "motte_shim_library.h"
 #include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -52,10 +52,7 @@ static struct {
     const char *(*text)(int);
 } nats;
 
-static const struct {
-    const char *name;
-    void *target;
-} functions[] = {
+static const motte_shim_symbol functions[] = {
     {"natsOptions_Create", &nats.options_create},
     {"natsOptions_Destroy", &nats.options_destroy},
     {"natsOptions_SetServers", &nats.set_servers},
@@ -92,37 +89,16 @@ static const struct {
 /* The names that Debian and others have given it: the second number is in the name. */
 static const char *const names[] = {
     "libnats.so",     "libnats.so.3.4", "libnats.so.3.3",  "libnats.so.3.5",  "libnats.so.3.6",  "libnats.so.3.7",
-    "libnats.so.3.8", "libnats.so.3.9", "libnats.so.3.10", "libnats.so.3.11", "libnats.so.3.12",
+    "libnats.so.3.8", "libnats.so.3.9", "libnats.so.3.10", "libnats.so.3.11", "libnats.so.3.12", NULL,
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int is_loaded;
-static char problem[256];
-
-static void say(const char *what) { snprintf(problem, sizeof problem, "%s", what ? what : "unknown"); }
+static char problem[MOTTE_SHIM_PROBLEM_SIZE];
 
 static void load(void) {
-    const char *name = secure_getenv("MOTTE_LIBNATS");
-    void *handle = NULL;
-    if (name && *name) {
-        handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    } else {
-        for (size_t i = 0; !handle && i < sizeof names / sizeof names[0]; i++)
-            handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    }
-    if (!handle) {
-        say(dlerror());
-        return;
-    }
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        void *address = dlsym(handle, functions[i].name);
-        if (!address) {
-            say(dlerror());
-            return;
-        }
-        memcpy(functions[i].target, &address, sizeof address);
-    }
-    is_loaded = 1;
+    is_loaded =
+        !motte_shim_library_load("MOTTE_LIBNATS", names, functions, sizeof functions / sizeof functions[0], problem);
 }
 
 int motte_nats_load(void) {

@@ -2,7 +2,7 @@
  * needed; only functions are named that every libpq.so.5 has. */
 #define _GNU_SOURCE
 #include "motte_postgres.h"
-#include <dlfcn.h>
+#include "motte_shim_library.h"
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -43,10 +43,7 @@ static struct {
     int is_loaded;
 } library;
 
-static const struct {
-    const char *name;
-    void *target;
-} functions[] = {
+static const motte_shim_symbol functions[] = {
     {"PQconnectdb", &library.connectdb},
     {"PQfinish", &library.finish},
     {"PQstatus", &library.status},
@@ -67,26 +64,12 @@ static const struct {
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char problem[256];
-
-static void say(const char *what) { snprintf(problem, sizeof problem, "%s", what ? what : "unknown"); }
+static char problem[MOTTE_SHIM_PROBLEM_SIZE];
 
 static void load(void) {
-    const char *name = secure_getenv("MOTTE_LIBPQ");
-    void *handle = dlopen(name && *name ? name : "libpq.so.5", RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-        say(dlerror());
-        return;
-    }
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        void *address = dlsym(handle, functions[i].name);
-        if (!address) {
-            say(dlerror());
-            return;
-        }
-        memcpy(functions[i].target, &address, sizeof address);
-    }
-    library.is_loaded = 1;
+    static const char *const names[] = {"libpq.so.5", NULL};
+    library.is_loaded =
+        !motte_shim_library_load("MOTTE_LIBPQ", names, functions, sizeof functions / sizeof functions[0], problem);
 }
 
 int motte_postgres_load(void) {

@@ -3,7 +3,7 @@
  * versions 1.1 and 3 have alike, so its headers are not needed. */
 #define _GNU_SOURCE
 #include "motte_shim_cipher.h"
-#include <dlfcn.h>
+#include "motte_shim_library.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,10 +43,7 @@ static struct {
     int is_loaded;
 } crypto;
 
-static const struct {
-    const char *name;
-    void *target;
-} functions[] = {
+static const motte_shim_symbol functions[] = {
     {"EVP_aes_256_gcm", &crypto.aes_256_gcm},         {"EVP_aes_256_ecb", &crypto.aes_256_ecb},
     {"EVP_aes_256_cbc", &crypto.aes_256_cbc},         {"EVP_sha224", &crypto.sha224},
     {"EVP_CIPHER_CTX_new", &crypto.cipher_ctx_new},   {"EVP_CIPHER_CTX_free", &crypto.cipher_ctx_free},
@@ -59,33 +56,14 @@ static const struct {
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char problem[256];
-
-static void say(const char *what) { snprintf(problem, sizeof problem, "%s", what ? what : "unknown"); }
-
-static void *open_library(void) {
-    const char *name = secure_getenv("MOTTE_LIBCRYPTO");
-    if (name && *name) return dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
-    return library ? library : dlopen("libcrypto.so.1.1", RTLD_NOW | RTLD_LOCAL);
-}
+static char problem[MOTTE_SHIM_PROBLEM_SIZE];
 
 static void load(void) {
-    void *library = open_library();
-    if (!library) {
-        say(dlerror());
+    static const char *const names[] = {"libcrypto.so.3", "libcrypto.so.1.1", NULL};
+    if (motte_shim_library_load("MOTTE_LIBCRYPTO", names, functions, sizeof functions / sizeof functions[0], problem))
         return;
-    }
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        void *address = dlsym(library, functions[i].name);
-        if (!address) {
-            say(dlerror());
-            return;
-        }
-        memcpy(functions[i].target, &address, sizeof address);
-    }
     crypto.is_loaded = crypto.aes_256_gcm() && crypto.aes_256_ecb() && crypto.sha256();
-    if (!crypto.is_loaded) say("it has no AES-256-GCM or no SHA-256");
+    if (!crypto.is_loaded) snprintf(problem, sizeof problem, "it has no AES-256-GCM or no SHA-256");
 }
 
 int motte_shim_cipher_load(void) {

@@ -1,6 +1,7 @@
 /* See motte_shim_pattern.h. The constants are part of the library's stable interface, so its header is not needed. */
 #define _GNU_SOURCE
 #include "motte_shim_pattern.h"
+#include "motte_shim_library.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -52,12 +53,7 @@ static struct {
     int (*get_error_message)(int, uint8_t *, size_t);
 } pcre;
 
-typedef struct {
-    const char *name;
-    void *target;
-} function;
-
-static const function functions[] = {
+static const motte_shim_symbol functions[] = {
     {"pcre2_config_8", &pcre.config},
     {"pcre2_compile_context_create_8", &pcre.compile_context_create},
     {"pcre2_compile_context_free_8", &pcre.compile_context_free},
@@ -77,24 +73,15 @@ static const function functions[] = {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t scratch_key;
-static char problem[256];
+static char problem[MOTTE_SHIM_PROBLEM_SIZE];
 static int is_loaded;
 
 static void free_scratch(void *scratch) { pcre.match_data_free(scratch); }
 
 /* False, and `problem` says why. */
 static int load_from(const char *name) {
-    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    for (size_t i = 0; handle && i < sizeof functions / sizeof functions[0]; i++) {
-        void *address = dlsym(handle, functions[i].name);
-        if (!address) handle = NULL;
-        else memcpy(functions[i].target, &address, sizeof address);
-    }
-    if (!handle) {
-        const char *why = dlerror();
-        snprintf(problem, sizeof problem, "%s", why ? why : "unknown");
-        return 0;
-    }
+    const char *const names[] = {name, NULL};
+    if (motte_shim_library_load(NULL, names, functions, sizeof functions / sizeof functions[0], problem)) return 0;
     /* Matching bytes that are not UTF-8 came with 10.34. */
     char version[64] = "";
     int major = 0, minor = 0;

@@ -2,7 +2,7 @@
  * needed; only functions are named that every version since 3.12 (of 2016) has. */
 #define _GNU_SOURCE
 #include "motte_shim_sqlite.h"
-#include <dlfcn.h>
+#include "motte_shim_library.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -54,10 +54,7 @@ static struct {
     int is_loaded;
 } library;
 
-static const struct {
-    const char *name;
-    void *target;
-} functions[] = {
+static const motte_shim_symbol functions[] = {
     {"sqlite3_libversion_number", &library.libversion_number},
     {"sqlite3_open_v2", &library.open_v2},
     {"sqlite3_close", &library.close},
@@ -86,26 +83,12 @@ static const struct {
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char problem[256];
-
-static void say(const char *what) { snprintf(problem, sizeof problem, "%s", what ? what : "unknown"); }
+static char problem[MOTTE_SHIM_PROBLEM_SIZE];
 
 static void load(void) {
-    const char *name = secure_getenv("MOTTE_LIBSQLITE3");
-    void *handle = dlopen(name && *name ? name : "libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-        say(dlerror());
-        return;
-    }
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        void *address = dlsym(handle, functions[i].name);
-        if (!address) {
-            say(dlerror());
-            return;
-        }
-        memcpy(functions[i].target, &address, sizeof address);
-    }
-    library.is_loaded = 1;
+    static const char *const names[] = {"libsqlite3.so.0", NULL};
+    library.is_loaded =
+        !motte_shim_library_load("MOTTE_LIBSQLITE3", names, functions, sizeof functions / sizeof functions[0], problem);
 }
 
 int motte_shim_sqlite_load(void) {

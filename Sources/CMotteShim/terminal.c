@@ -1,7 +1,7 @@
 /* See motte_shim_terminal.h. libedit's names are those of readline, which the same program could be run with. */
 #define _GNU_SOURCE
 #include "motte_shim_terminal.h"
-#include <dlfcn.h>
+#include "motte_shim_library.h"
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -81,10 +81,7 @@ static struct {
     char **basic_word_breaks;
 } edit;
 
-static const struct {
-    const char *name;
-    void *target;
-} names[] = {
+static const motte_shim_symbol names[] = {
     {"readline", &edit.readline},
     {"add_history", &edit.add_history},
     {"rl_completion_matches", &edit.matches},
@@ -132,18 +129,11 @@ static void set_locale(void) {
 
 int motte_shim_edit_load(motte_shim_completer wanted) {
     static char breaks[] = " \t\n\"'`=<>!&|(){}[],;";
-    const char *name = secure_getenv("MOTTE_LIBEDIT");
-    int isNamed = name && *name;
-    void *handle = dlopen(isNamed ? name : "libedit.so.2", RTLD_NOW | RTLD_LOCAL);
-    if (!handle && !isNamed) handle = dlopen("libedit.so.0", RTLD_NOW | RTLD_LOCAL);
-    if (!handle) return -1;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        void *address = dlsym(handle, names[i].name);
-        if (!address) {
-            edit.readline = NULL;
-            return -1;
-        }
-        memcpy(names[i].target, &address, sizeof address);
+    static const char *const libraries[] = {"libedit.so.2", "libedit.so.0", NULL};
+    char problem[MOTTE_SHIM_PROBLEM_SIZE];
+    if (motte_shim_library_load("MOTTE_LIBEDIT", libraries, names, sizeof names / sizeof names[0], problem)) {
+        edit.readline = NULL;
+        return -1;
     }
     set_locale();
     completer = wanted;

@@ -2,7 +2,7 @@
  * needed. */
 #define _GNU_SOURCE
 #include "motte_shim_unpack.h"
-#include <dlfcn.h>
+#include "motte_shim_library.h"
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -53,18 +53,13 @@ static struct {
     unsigned (*isError)(size_t);
 } zstd;
 
-typedef struct {
-    const char *name;
-    void *target;
-} function;
-
-static const function z_functions[] = {
+static const motte_shim_symbol z_functions[] = {
     {"inflateInit2_", &z.inflateInit2_},
     {"inflate", &z.inflate},
     {"inflateReset", &z.inflateReset},
     {"inflateEnd", &z.inflateEnd},
 };
-static const function zstd_functions[] = {
+static const motte_shim_symbol zstd_functions[] = {
     {"ZSTD_createDStream", &zstd.createDStream},
     {"ZSTD_freeDStream", &zstd.freeDStream},
     {"ZSTD_decompressStream", &zstd.decompressStream},
@@ -72,30 +67,19 @@ static const function zstd_functions[] = {
 };
 
 static pthread_once_t z_once = PTHREAD_ONCE_INIT, zstd_once = PTHREAD_ONCE_INIT;
-static char z_problem[256], zstd_problem[256];
+static char z_problem[MOTTE_SHIM_PROBLEM_SIZE], zstd_problem[MOTTE_SHIM_PROBLEM_SIZE];
 static int z_is_loaded, zstd_is_loaded;
 
-static int load(const char *variable, const char *usual, const function *functions, size_t count, char problem[256]) {
-    const char *name = secure_getenv(variable);
-    void *handle = dlopen(name && *name ? name : usual, RTLD_NOW | RTLD_LOCAL);
-    for (size_t i = 0; handle && i < count; i++) {
-        void *address = dlsym(handle, functions[i].name);
-        if (!address) handle = NULL;
-        else memcpy(functions[i].target, &address, sizeof address);
-    }
-    if (handle) return 1;
-    const char *why = dlerror();
-    snprintf(problem, 256, "%s", why ? why : "unknown");
-    return 0;
-}
-
 static void load_z(void) {
-    z_is_loaded = load("MOTTE_LIBZ", "libz.so.1", z_functions, sizeof z_functions / sizeof z_functions[0], z_problem);
+    static const char *const names[] = {"libz.so.1", NULL};
+    z_is_loaded = !motte_shim_library_load("MOTTE_LIBZ", names, z_functions, sizeof z_functions / sizeof z_functions[0],
+                                           z_problem);
 }
 
 static void load_zstd(void) {
-    zstd_is_loaded = load("MOTTE_LIBZSTD", "libzstd.so.1", zstd_functions,
-                          sizeof zstd_functions / sizeof zstd_functions[0], zstd_problem);
+    static const char *const names[] = {"libzstd.so.1", NULL};
+    zstd_is_loaded = !motte_shim_library_load("MOTTE_LIBZSTD", names, zstd_functions,
+                                              sizeof zstd_functions / sizeof zstd_functions[0], zstd_problem);
 }
 
 int motte_shim_unpack_load(int format) {
