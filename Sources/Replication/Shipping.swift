@@ -56,6 +56,9 @@ package final class Shipping {
     private static let versionsBetweenKeeping: UInt64 = 1_024
     private static let fewestSnapshotBytes = 1 << 20
     private static let looksForACommit = 50
+    /// Since the file was behind what is shipped.
+    private var stepsBehind = 0
+    private static let stepsBetweenLooks = 10
 
     package init(_ session: Session, to log: ReplicationLog, _ options: ShippingOptions) throws(DatabaseError) {
         self.session = session
@@ -150,6 +153,21 @@ package final class Shipping {
         compared = shipped
     }
 
+    /// What was acknowledged is committed, or its writer has ended: then nobody holds the write lock.
+    private func lookForLost() throws(DatabaseError) {
+        guard options.isAsked, let shipped, try session.version < shipped else { return stepsBehind = 0 }
+        stepsBehind += 1
+        guard stepsBehind % Self.stepsBetweenLooks == 0 else { return }
+        do throws(DatabaseError) { try session.beginWrite(timeoutMilliseconds: 0) } catch {
+            guard error.code == .timeout || error.code == .busy else { throw error }
+            return
+        }
+        try session.cancel()
+        let now = try session.version
+        guard now < shipped else { return }
+        throw forked("it ends at version \(now.rawValue), and the log has one \(shipped.rawValue)")
+    }
+
     // MARK: Acknowledging
 
     /// Called by who is about to commit and holds the write lock: returns when the log has the batch.
@@ -201,6 +219,7 @@ package final class Shipping {
     package func step() throws(DatabaseError) -> ShippingStep {
         try session.refresh()
         try compare()
+        try lookForLost()
         guard let shipped, newestSnapshot != nil else { return try shipSnapshot() }
         let due = options.snapshotBytes ?? max(Self.fewestSnapshotBytes, newestSnapshot?.byteCount ?? 0)
         guard try session.version > shipped else {

@@ -98,9 +98,11 @@ final class Machine {
     }
 
     enum Written { case acknowledged, committed, no }
+    /// What ends between the acknowledgement and the commit.
+    enum Dying { case nobody, writer, machine }
 
     /// A commit of one object; `asking` first.
-    func write(_ id: Int64, _ text: String, asking: Bool, dying: Bool) throws -> Written {
+    func write(_ id: Int64, _ text: String, asking: Bool, dying: Dying = .nobody) throws -> Written {
         guard let shipping = standby.shipping else { return .no }
         if writer == nil {
             var own = options
@@ -116,9 +118,8 @@ final class Machine {
                 try session.onCommit { batch throws(DatabaseError) in
                     failure = Self.failure(of: shipping, batch)
                     if let failure { throw failure }
-                    // The process ends between the acknowledgement and the commit.
-                    isDead = dying
-                    if dying { throw DatabaseError(.internal, Faults.killed) }
+                    isDead = dying != .nobody
+                    if isDead { throw DatabaseError(.internal, Faults.killed) }
                 }
             }
             let table = try session.tableKey("Person")
@@ -131,6 +132,11 @@ final class Machine {
             return asking ? .acknowledged : .committed
         } catch {
             guard let error = error as? DatabaseError else { throw error }
+            if isDead, dying == .writer {
+                // Who ships goes on, and another one writes.
+                try endWriter()
+                return .acknowledged
+            }
             if failure?.message == Faults.killed || isDead { try kill() }
             if let failure, failure.message != Faults.killed {
                 do throws(DatabaseError) { try standby.failed(failure) } catch {
@@ -204,7 +210,7 @@ final class Machine {
                 leader = machine.name
             }
         }
-        func write(_ machine: Machine, dying: Bool) throws {
+        func write(_ machine: Machine, dying: Machine.Dying = .nobody) throws {
             let id = Int64(random.below(12))
             number += 1
             let text = "\(number)"
@@ -221,8 +227,8 @@ final class Machine {
             let machine = machines[random.below(3)]
             switch random.below(22) {
             case 0 ..< 9: if try !machine.step() { outcome.kills += 1 }
-            case 9 ..< 14: try write(machines.first(where: \.leads) ?? machine, dying: false)
-            case 14: try write(machine, dying: random.chance(30))
+            case 9 ..< 14: try write(machines.first(where: \.leads) ?? machine)
+            case 14: try write(machine, dying: random.chance(60) ? .nobody : random.chance(50) ? .writer : .machine)
             case 15:
                 faults.kill(at: random.below(8) + 1)
                 if try !machine.step() { outcome.kills += 1 }
@@ -232,7 +238,7 @@ final class Machine {
             case 19, 20:
                 guard let stalled = machines.first(where: \.leads) else { break }
                 try stall(while: machines.filter { $0 !== stalled }, network, note)
-                try write(stalled, dying: false)
+                try write(stalled)
             default: network.pass(Int64(random.below(2_500)))
             }
             faults.clear()
@@ -278,13 +284,13 @@ final class Machine {
         let (one, two) = (try Self.machine("one", folder, network), try Self.machine("two", folder, network))
         try Self.begin(one)
         try Self.go(two, network)
-        #expect(try one.write(1, "kept", asking: false, dying: false) == .committed)
+        #expect(try one.write(1, "kept", asking: false) == .committed)
         one.server.isCut = true
         network.pass(5_000)
         try Self.go(two, network)
         #expect(two.leads)
         for id in 2 ..< 9 {
-            #expect(try two.write(Int64(id), String(repeating: "x", count: 300), asking: true, dying: false) != .no)
+            #expect(try two.write(Int64(id), String(repeating: "x", count: 300), asking: true) != .no)
             try Self.go(two, network)
         }
         one.server.isCut = false
