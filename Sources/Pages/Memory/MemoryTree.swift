@@ -5,7 +5,8 @@
 /// Laid over another map (`OverlaySnapshot`), it remembers deletions too.
 import MotteValues
 
-/// Key and value in one allocation that lives as long as any version shows it. Looking at them counts no reference.
+/// Key and value in one allocation that lives as long as any version shows it, the value right behind its key, as a
+/// batch wants them. Looking at them counts no reference.
 struct MemoryEntry: @unchecked Sendable {  // @unchecked: the bytes never change
     private final class Owner {
         let start: UnsafeMutableRawPointer
@@ -23,15 +24,17 @@ struct MemoryEntry: @unchecked Sendable {  // @unchecked: the bytes never change
 
     init(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isDeletion: Bool = false) {
         self.isDeletion = isDeletion
+        // The value begins at a multiple of 16.
         let valueStart = (key.count + 15) & ~15
         owner = Owner(byteCount: max(1, valueStart + value.count))
-        let start = owner.start
-        UnsafeMutableRawBufferPointer(start: start, count: key.count).copyMemory(from: key)
+        let start = owner.start + valueStart
+        let keyStart = start - key.count
+        UnsafeMutableRawBufferPointer(start: keyStart, count: key.count).copyMemory(from: key)
         if !value.isEmpty {
-            UnsafeMutableRawBufferPointer(start: start + valueStart, count: value.count).copyMemory(from: value)
+            UnsafeMutableRawBufferPointer(start: start, count: value.count).copyMemory(from: value)
         }
-        self.key = UnsafeRawBufferPointer(start: start, count: key.count)
-        self.value = UnsafeRawBufferPointer(start: start + valueStart, count: value.count)
+        self.key = UnsafeRawBufferPointer(start: keyStart, count: key.count)
+        self.value = UnsafeRawBufferPointer(start: start, count: value.count)
     }
 }
 

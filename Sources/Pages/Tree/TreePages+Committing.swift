@@ -28,8 +28,11 @@ extension TreePages {
         if known.wal.isEmpty {
             try commit(entries, byteCount, header, wal, after: known)
         } else {
-            let all = known.wal.batch(before: entries)
-            try commit(all.effectiveEntries(), all.byteCount, header, wal, after: known)
+            // `known` keeps what the batch points into.
+            try withExtendedLifetime(known) { () throws(DatabaseError) in
+                let all = known.wal.batch(before: entries)
+                try commit(all.effectiveEntries(), all.byteCount, header, wal, after: known)
+            }
         }
         cachedHeader = header
     }

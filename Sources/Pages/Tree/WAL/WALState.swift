@@ -124,12 +124,15 @@ struct WALState {
         return strays
     }
 
-    /// What has to go into the tree together with a commit's own entries, which win, and which the batch points into.
+    /// What has to go into the tree together with a commit's own entries, which win. The batch points into both, and
+    /// copies nothing: it is good for as long as this is kept.
     func batch(before entries: [PageBatch.Entry]) -> PageBatch {
         var batch = PageBatch()
         for block in changes.blocks {
             for entry in block where !entry.key.elementsEqual(FileHeader.key) {
-                if entry.isDeletion { batch.delete(entry.key) } else { batch.put(entry.key, entry.value) }
+                guard let start = entry.key.baseAddress else { continue }
+                batch.add(
+                    PageBatch.Entry(start, entry.key.count, entry.value.count, isDelete: entry.isDeletion))
             }
         }
         for entry in entries { batch.add(entry) }
