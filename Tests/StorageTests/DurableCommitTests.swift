@@ -56,6 +56,31 @@ import Testing
         #expect(try database.snapshot().verify().problems.isEmpty)
     }
 
+    /// Every 64th commit deletes the change records of those before; it is a record of the log like any other.
+    @Test func aCommitThatTrimsTheChangeLogIsOneWrite() throws {
+        var options = PageStoreOptions(path: folder.file("trimming.motte"))
+        options.durability = .none
+        options.walPages = 2_000
+        let database = try Database.open(options)
+        let snapshot = try database.snapshot()
+        _ = try database.reconcile(try SchemaText.parse(Self.schema), on: snapshot)
+        var trimmed = 0
+        for number in 0 ..< 200 as Range<Int64> {
+            let before = try database.pages.statistics().writeCallCount
+            let write = try database.beginWrite(on: snapshot, timeoutMilliseconds: 0)
+            try add(number, write)
+            let version = try write.commit()
+            let oldest = try #require(try HistoryLog.oldestVersion(in: snapshot.pages))
+            guard version.rawValue % 64 == 0, version.rawValue > 64 else { continue }
+            #expect(version.rawValue - oldest.rawValue < 2)
+            #expect(try database.pages.statistics().writeCallCount == before + 1)
+            trimmed += 1
+        }
+        #expect(trimmed == 2)
+        #expect(try count(try database.snapshot()) == 200)
+        #expect(try database.snapshot().verify().problems.isEmpty)
+    }
+
     @Test func aMemberOfAGroupIsCommittedAllTheSame() throws {
         let database = try open("group.motte")
         let snapshot = try database.snapshot()

@@ -22,8 +22,9 @@ extension TreePages {
 
     /// A record of more pages goes into the tree.
     private static let mostRecordPages: PageCount = 16
-    /// More entries than commits of single objects have: what they leave in the tree is worth looking after.
-    private static let mostRecordEntries = 64
+    /// More entries than commits of single objects have, also in every 64th commit, which deletes the change records
+    /// of those before: what others leave in the tree is worth looking after.
+    private static let mostRecordEntries = 96
     /// Fewer pages are soon full.
     private static let leastWALPages: PageCount = 16
     private static let mostWALPages: PageCount = 128
