@@ -226,7 +226,7 @@ package final class Snapshot: RowSource {
     func advance(to newer: PageSnapshot, after write: WriteTransaction) {
         hand(over: newer)
         pages = newer
-        advanceReaders(to: newer, except: write.changedIndexes.lazy.map(\.key))
+        advanceReaders(to: newer, except: write.writtenIndexes)
         for directory in directories.all {
             directory.advance(to: newer, after: write.writers[directory.layout.key])
         }

@@ -77,15 +77,14 @@ extension WriteTransaction {
     /// nil where the open row group has no rows or has not been touched.
     private func openGroupEncoder(_ writer: TableWriter) throws(DatabaseError) -> OpenGroup.Encoder? {
         guard writer.openGroupRowCount > 0, let overlay = writer.overlay(writer.regularCount) else { return nil }
-        var columns: [(key: ColumnKey, encoder: ColumnEncoder)] = []
-        columns.reserveCapacity(writer.layout.columns.count)
-        for (slot, stored) in writer.layout.columns.enumerated() {
+        let stored = writer.layout.columns, rowGroup = writer.regularCount
+        var columns: [OpenGroup.Column] = []
+        columns.reserveCapacity(stored.count)
+        for slot in stored.indices {
             // An open row group is rewritten whole, so columns that did not change are loaded too.
             let column =
-                stored.isList
-                ? try writer.lists(slot, writer.regularCount).column
-                : try writer.values(slot, writer.regularCount).column
-            columns.append((stored.key, column.makeEncoder(inOpenGroup: true)))
+                stored[slot].isList ? try writer.lists(slot, rowGroup).column : try writer.values(slot, rowGroup).column
+            columns.append(OpenGroup.Column(stored[slot].key, column.makeEncoder(inOpenGroup: true)))
         }
         return OpenGroup.Encoder(
             rowCount: overlay.rowCount, firstKey: overlay.firstKey,
@@ -101,14 +100,15 @@ extension WriteTransaction {
             batch.put(key, live.encoded(key: key))
         }
         let isGone = overlay.liveCount == 0
-        for (slot, stored) in writer.layout.columns.enumerated() {
-            let key = PageKeys.chunk(table, stored.key, rowGroup)
+        let stored = writer.layout.columns
+        for slot in stored.indices {
             if isGone {
-                batch.delete(key)  // C3
+                batch.delete(PageKeys.chunk(table, stored[slot].key, rowGroup))  // C3
             } else if let column = overlay.columns[slot], column.isChanged {
                 if case .sealed(let spilled, _) = column.storage {
                     batch.put(spilled)
                 } else {
+                    let key = PageKeys.chunk(table, stored[slot].key, rowGroup)
                     let encoder = column.makeEncoder()
                     batch.put(key, valueCount: encoder.size) { place in
                         key.withUnsafeBytes { encoder.write(to: place, key: $0) }

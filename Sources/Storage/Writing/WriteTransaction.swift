@@ -51,6 +51,8 @@ package final class WriteTransaction: RowSource {
     package private(set) var isRefused = false
     /// The change record of the batch that was made last.
     var recorded: ChangeRecord?
+    /// The indexes that are in that batch.
+    var writtenIndexes: [IndexKey] = []
     /// Set when the schema has been changed in this write.
     private(set) var newCatalog: Catalog?
     /// Counts changes, so that what was computed from this source can tell that it is out of date.

@@ -56,20 +56,22 @@ extension WriteTransaction {
     }
 
     /// Everything that the commit has to write of indexes.
-    var changedIndexes: [(key: IndexKey, writer: any IndexWriting)] {
-        var changed: [(IndexKey, any IndexWriting)] = []
-        for (key, delta) in deltas where !delta.isEmpty { changed.append((key, delta)) }
-        for (key, pending) in pendingIndexes where !pending.writer.isEmpty { changed.append((key, pending.writer)) }
-        return changed
+    func encodeIndexes(into batch: inout PageBatch) throws(DatabaseError) {
+        writtenIndexes.removeAll(keepingCapacity: true)
+        for (key, delta) in deltas where !delta.isEmpty { try encode(key, delta, into: &batch) }
+        for (key, pending) in pendingIndexes where !pending.writer.isEmpty {
+            try encode(key, pending.writer, into: &batch)
+        }
     }
 
-    func encodeIndexes(into batch: inout PageBatch) throws(DatabaseError) {
-        for (key, writer) in changedIndexes {
-            if writer.isCleared {
-                for prefix in IndexSpace.everything(of: key) { try deleteAll(with: prefix, from: &batch) }
-            }
-            try writer.encode(over: base.pages, into: &batch)
+    private func encode(
+        _ key: IndexKey, _ writer: some IndexWriting, into batch: inout PageBatch
+    ) throws(DatabaseError) {
+        writtenIndexes.append(key)
+        if writer.isCleared {
+            for prefix in IndexSpace.everything(of: key) { try deleteAll(with: prefix, from: &batch) }
         }
+        try writer.encode(over: base.pages, into: &batch)
     }
 
     /// Within `body` rows may have values that others have, which is looked at behind it.

@@ -31,22 +31,35 @@ enum OpenGroup {
         var columns: [(key: ColumnKey, bytes: Range<Int>)]
     }
 
+    /// A column, ready to be written, and how many bytes it takes.
+    struct Column {
+        let key: ColumnKey
+        let size: Int
+        let encoder: ColumnEncoder
+
+        init(_ key: ColumnKey, _ encoder: ColumnEncoder) {
+            self.key = key
+            self.encoder = encoder
+            size = encoder.size
+        }
+    }
+
     /// What an open row group is written from: how large it gets is known before a byte of it is made.
     struct Encoder {
         private let rowCount: Int
         private let firstKey: Int64
         private let live: [UInt8]
-        private let columns: [(key: ColumnKey, encoder: ColumnEncoder)]
+        private let columns: [Column]
         let size: Int
 
         /// `live` is the encoded bitmap, empty where all rows are live.
-        init(rowCount: Int, firstKey: Int64, live: [UInt8], columns: [(key: ColumnKey, encoder: ColumnEncoder)]) {
+        init(rowCount: Int, firstKey: Int64, live: [UInt8], columns: [Column]) {
             self.rowCount = rowCount
             self.firstKey = firstKey
             self.live = live
             self.columns = columns
             var size = headSize + columns.count * entrySize + padded(live.count)
-            for column in columns { size += padded(column.encoder.size) }
+            for index in columns.indices { size += padded(columns[index].size) }
             self.size = size
         }
 
@@ -66,13 +79,13 @@ enum OpenGroup {
             offset += padded(live.count)
             var entry = headSize
             pageKey.withUnsafeBytes { key in
-                for column in columns {
-                    let size = column.encoder.size
-                    store(column.key.rawValue, base, entry)
+                for index in columns.indices {
+                    let size = columns[index].size
+                    store(columns[index].key.rawValue, base, entry)
                     store(UInt32(offset), base, entry + 4)
                     store(UInt32(size), base, entry + 8)
                     store(0, base, entry + 12)
-                    column.encoder.write(to: base + offset, key: key)
+                    columns[index].encoder.write(to: base + offset, key: key)
                     pad(base, offset, size)
                     offset += padded(size)
                     entry += entrySize
