@@ -70,6 +70,34 @@ import Testing
         #expect(try IndexView(IndexReader(IndexKey(8), pages: store.pages)).count() == 21, "\(comment)")
     }
 
+    /// A change to an index that has just been built writes one block. Where values came as the rows did, blocks are
+    /// full, since what comes next goes behind them.
+    @Test(arguments: [false, true]) func builtBlocksHaveRoomWhereValuesComeInAnyOrder(ascending: Bool) throws {
+        let store = try IndexTestStore()
+        let delta = IndexDelta(spill: SpillFile(), mostNear: 100)
+        var random = SeededRandom(seed: 5)
+        for key in 0 ..< 20_000 {
+            delta.add(.int(ascending ? Int64(key) : Int64(random.below(1 << 30))), ObjectKey(Int64(key)))
+        }
+        try store.commit { try IndexMerge.build(delta, Self.index, into: &$0) }
+        let sizes = try store.dump(0x07).map(\.value.count)
+        #expect(sizes.count > 10)
+        let most = IndexBlockEncoder.defaultBlockBytes
+        #expect(sizes.dropLast().allSatisfy { ascending ? $0 > most - 16 : $0 > most * 7 / 8 && $0 < most * 31 / 32 })
+        guard !ascending else { return }
+        for key in 20_000 ..< 20_100 {
+            let one = IndexDelta()
+            one.add(.int(Int64(random.below(1 << 30))), ObjectKey(Int64(key)))
+            var written = 0
+            try store.commit {
+                try IndexMerge.apply(one, to: Self.index, over: store.pages, into: &$0)
+                written = $0.count
+            }
+            #expect(written == 1)
+        }
+        #expect(try store.dump(0x07).count == sizes.count)
+    }
+
     /// I1 to I4, and that everything is there.
     private func checkBlocks(
         _ store: IndexTestStore, _ model: IndexModel, _ blockBytes: Int, _ comment: String

@@ -2,7 +2,8 @@
 /// changes fall into, and at most one neighbour where a block has become small.
 ///
 /// A block that overflows is cut into even parts, or, when everything new comes after its last entry and no block
-/// follows, into full blocks, so that ascending values fill the file. An index without blocks is built the same way.
+/// follows, into full blocks, so that ascending values fill the file. An index without blocks is built the same way,
+/// with a little room in each block where values come in any order.
 import MottePages
 import MotteValues
 
@@ -60,6 +61,15 @@ package enum IndexMerge {
         }
     }
 
+    /// Of a block that is built from values in any order this part stays free: where blocks are full, each of the next
+    /// changes cuts one in two, which is twice the bytes and takes a block apart.
+    private static let freeShare = 16
+
+    /// Where one value after the other came as the rows did, more of them go behind the last block.
+    private static func ascendsByKey(_ entries: UnsafeBufferPointer<IndexEntry>) -> Bool {
+        zip(entries, entries.dropFirst()).allSatisfy { $0.key <= $1.key }
+    }
+
     /// As many entries as are made into blocks at once.
     private static let windowCount = 1 << 16
 
@@ -83,12 +93,13 @@ package enum IndexMerge {
             }
         }
         let encoder = IndexBlockEncoder(blockBytes: blockBytes)
+        let roomy = IndexBlockEncoder(blockBytes: blockBytes - blockBytes / freeShare)
         while true {
             merge.append(windowCount, to: &window)
             let isLast = merge.first == nil
             var ends: [Int] = []
             window.withUnsafeBufferPointer { entries in
-                ends = encoder.cut(entries, fillingUp: true)
+                ends = (ascendsByKey(entries) ? encoder : roomy).cut(entries, fillingUp: true)
                 var start = 0
                 // The last block may have room for what is still to come.
                 for end in isLast ? ends[...] : ends.dropLast() {
