@@ -31,7 +31,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         var frames: PageFrames
         /// Where the last read ended: reading on from there is worth reading ahead.
         var lastEnd: PageNumber = 0
-        var ahead = PageImage.leastReadAhead
+        var ahead: PageCount = 0
         /// Where memory in large pages ends that the reading going on now has asked for.
         var largePagesEnd: PageNumber = 0
     }
@@ -249,9 +249,10 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         _ run: PageRun, at address: UnsafeMutableRawPointer, _ reading: inout Reading
     ) throws(DatabaseError) {
         if run.start == reading.lastEnd {
-            reading.ahead = min(reading.ahead * 2, PageImage.mostReadAhead)
+            reading.ahead = min(max(reading.ahead * 2, PageImage.leastReadAhead), PageImage.mostReadAhead)
         } else {
-            reading.ahead = PageImage.leastReadAhead
+            // Who opens a file and gets one object jumps from page to page: what lies behind each is never asked for.
+            reading.ahead = 0
             reading.largePagesEnd = 0
         }
         var end = run.end
