@@ -241,8 +241,7 @@ extension WriteTransaction {
     /// Enters every row of the class into an index that has none of them.
     func buildIndex(_ key: IndexKey) throws(DatabaseError) {
         guard let index = catalog.index(key) else { return }
-        let view = try table(index.table)
-        try view.forEachRows(of: index) { rows throws(DatabaseError) in
+        try forEachStoredRows(of: index) { rows throws(DatabaseError) in
             if let column = index.columns.first, column.index == key {
                 self.delta(key, column.entryForm).add(rows)
             } else if let column = index.columns.first, column.linkIndex == key {
@@ -254,6 +253,26 @@ extension WriteTransaction {
         }
         try pendingIndexes[key]?.writer.checkPostponed()
         noteChange()
+    }
+
+    /// Of a class that this write has not changed the rows are read apart from all others that read, and a row group is
+    /// let go before the next one: whoever has the write open may still use what it was lent before.
+    private func forEachStoredRows(
+        of index: TableIndex, _ body: (IndexedRows) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        let view = try table(index.table)
+        guard view.writer?.isWritten == false else { return try view.forEachRows(of: index, body) }
+        let pages = base.pages.sharing()
+        pages.hold?.mayRest()
+        let directory = try TableDirectory(
+            view.layout, pages: pages, rowGroupSize: rowGroupSize, counters: counters)
+        let rows = TableView(directory: directory, writer: nil, source: self)
+        for rowGroup in 0 ..< rows.rowGroupCount {
+            try rows.forEachRows(of: index, rowGroup, body)
+            guard let hold = pages.hold, hold.isDue else { continue }
+            directory.forgetPlaces()
+            hold.renew()
+        }
     }
 
     /// Builds indexes again that no longer are as this library makes them (`IndexKind.isOutdated`). Until then they
