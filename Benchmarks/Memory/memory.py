@@ -1,10 +1,12 @@
 """Memory and time of what goes through a whole file, by the budget of memory, beside SQLite's of the same rows.
 
-    python Benchmarks/Memory/memory.py [--size MB ...] [--budget BYTES ...] [--processes N ...]
+    python Benchmarks/Memory/memory.py [--size MB ...] [--budget BYTES ...] [--processes N ...] [--only OPERATION ...]
+                                       [--clock wall|cpu]
 
 Makes files of about so many megabytes (100), and runs each operation in a process of its own under each budget (32M,
-256M, none given). Prints seconds and the most memory a process had (ru_maxrss), which for SQLite includes the pages of
-its cache (2 MB unless said otherwise). Everything is in the system's page cache before.
+256M, none given). Prints seconds, of the clock or of the processor, which say more on a machine that is busy, and the
+most memory a process had (ru_maxrss), which for SQLite includes the pages of its cache (2 MB unless said otherwise).
+Everything is in the system's page cache before.
 
 With --processes it lets so many at once scan the file and read a hundred thousand objects anywhere in it, and prints
 the seconds until the last one is done and what all of them take in megabytes: memory of their own, and with what they
@@ -16,6 +18,7 @@ import argparse
 import os
 import pathlib
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -58,15 +61,26 @@ def make(folder: pathlib.Path, megabytes: int) -> None:
     peer.close()
 
 
-def measured(*command: object, environment: dict[str, str] | None = None) -> tuple[float, int]:
+def measured(clock: str, *command: object, environment: dict[str, str] | None = None) -> tuple[float, int]:
     began = time.perf_counter()
     process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL,
                                env=dict(os.environ, **(environment or {})))
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"{command} ended with {status}")
-    return time.perf_counter() - began, usage.ru_maxrss >> 10
+    took = time.perf_counter() - began if clock == "wall" else usage.ru_utime + usage.ru_stime
+    return took, usage.ru_maxrss >> 10
 
+
+INDEXER = """
+import sys, motte
+class Entry(motte.Model):
+    number: int = motte.field(primary_key=True)
+    text: str = motte.field(indexed=True)
+    group: str
+    other: float
+motte.open(sys.argv[1], schema=[Entry]).close()
+"""
 
 READER = """
 import random, sys
@@ -151,6 +165,8 @@ def main() -> None:
     parser.add_argument("--size", type=int, nargs="+", default=[100])
     parser.add_argument("--budget", nargs="+", default=["32M", "256M", ""])
     parser.add_argument("--processes", type=int, nargs="+", default=[])
+    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall")
+    parser.add_argument("--only", nargs="+", default=[], help="operations by their names, such as 'verify'")
     parser.add_argument("--make", type=pathlib.Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.make:
@@ -166,6 +182,7 @@ def main() -> None:
                 compare_processes(arguments.processes, folder, size, arguments.budget)
                 continue
             copy, out = folder / "copy.motte", folder / "out"
+            changed, changed_other = folder / "changed.motte", folder / "changed.sqlite"
             operations = {
                 "scan of a text": (TOOL, "query", path, "Entry", "text CONTAINS 'zz'"),
                 "sum": (TOOL, "query", path, "Entry", "GROUP() SUM(other)"),
@@ -175,6 +192,7 @@ def main() -> None:
                 "verify": (TOOL, "verify", path),
                 "copy": (TOOL, "copy", path, copy),
                 "export as JSON": (TOOL, "export", path, "Entry", "--output", out),
+                "index of a text": (sys.executable, "-c", INDEXER, changed),
             }
             statements = {
                 "scan of a text": "select * from entry where instr(text, 'zz')",
@@ -183,18 +201,29 @@ def main() -> None:
                 "sort, first 100": "select * from entry order by other desc limit 100",
                 "sort by a text": f"select * from entry order by text limit 10 offset {size * 3000 - 10}",
                 "verify": "pragma integrity_check",
+                "copy": f"vacuum into '{copy}'",
+                "index of a text": "create index texts on entry (text)",
             }
             print(f"{path.stat().st_size / 1e6:.0f} MB, SQLite {other.stat().st_size / 1e6:.0f} MB; seconds, MB")
             for what, command in operations.items():
+                if arguments.only and what not in arguments.only:
+                    continue
                 line = f"{what:18}"
                 for budget in arguments.budget:
                     for left in (copy, out):
                         left.unlink(missing_ok=True)
-                    took, peak = measured(*command, environment={"MOTTE_MEMORY": budget} if budget else None)
+                    if changed in command:
+                        shutil.copyfile(path, changed)
+                    took, peak = measured(
+                        arguments.clock, *command, environment={"MOTTE_MEMORY": budget} if budget else None)
                     line += f"  {budget or 'default':>7} {took:6.2f} {peak:5}"
                 if statement := statements.get(what):
-                    program = f"import sqlite3; list(sqlite3.connect({str(other)!r}).execute({statement!r}))"
-                    took, peak = measured(sys.executable, "-c", program)
+                    copy.unlink(missing_ok=True)
+                    if changed in command:
+                        shutil.copyfile(other, changed_other)
+                    asked = changed_other if changed in command else other
+                    program = f"import sqlite3; list(sqlite3.connect({str(asked)!r}).execute({statement!r}))"
+                    took, peak = measured(arguments.clock, sys.executable, "-c", program)
                     line += f"  SQLite {took:6.2f} {peak:5}"
                 print(line, flush=True)
 
