@@ -57,9 +57,7 @@ struct IndexAccess {
         case .ranges(let column, let ranges): try view.indexKeys(column, in: ranges, into: &keys)
         case .backlinks(let step, let targets):
             let target = try source.table(step.target)
-            for key in targets {
-                try target.backlinks(origin: step.origin, step.column, ObjectKey(key), into: &keys)
-            }
+            try target.backlinks(origin: step.origin, step.column, of: targets, into: &keys)
         case .both(let left, let right):
             return common(try Self.keys(left, view, source), try Self.keys(right, view, source))
         }

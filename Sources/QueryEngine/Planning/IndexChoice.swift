@@ -308,8 +308,7 @@ enum IndexChoice {
         // The same target twice would count its objects twice.
         let keys = given.ascending
         let target = try source.table(step.target)
-        var count = 0
-        for key in keys { count += try target.backlinkCount(origin: step.origin, step.column, ObjectKey(key)) }
+        let count = try target.backlinkCount(origin: step.origin, step.column, of: keys)
         return Found(source: .backlinks(step, keys), count: count, countIsExact: step.kind == .link)
     }
 

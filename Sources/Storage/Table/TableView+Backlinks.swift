@@ -19,7 +19,7 @@ extension TableView {
         {
             return try linking.appendKeys(linkingTo: mask, slot, &found)
         }
-        for key in keys { try backlinks(origin: origin, column, ObjectKey(key), into: &found) }
+        try lookUpBacklinks(origin: origin, column, of: keys, into: &found)
     }
 
     private func appendKeys(

@@ -138,12 +138,32 @@ extension TableView {
         return try source.indexView(try backlinkIndex(origin, column)).count(IndexValue.link(to: key))
     }
 
+    /// The same of several objects together; the index is looked for once.
+    package func backlinkCount(
+        origin: TableKey, _ column: ColumnKey, of keys: [Int64]
+    ) throws(DatabaseError) -> Int {
+        source.counters.add(indexLookups: keys.count)
+        let view = try source.indexView(try backlinkIndex(origin, column))
+        var count = 0
+        for key in keys { count &+= try view.count(IndexValue.link(to: ObjectKey(key))) }
+        return count
+    }
+
     /// Appends the keys of `origin`'s objects that link to `key`, ascending, as often as they do.
     package func backlinks(
         origin: TableKey, _ column: ColumnKey, _ key: ObjectKey, into keys: inout [Int64]
     ) throws(DatabaseError) {
         source.counters.add(indexLookups: 1)
         try source.indexView(try backlinkIndex(origin, column)).keys(IndexValue.link(to: key), into: &keys)
+    }
+
+    /// The same for several objects, one after another.
+    func lookUpBacklinks(
+        origin: TableKey, _ column: ColumnKey, of targets: [Int64], into keys: inout [Int64]
+    ) throws(DatabaseError) {
+        source.counters.add(indexLookups: targets.count)
+        let view = try source.indexView(try backlinkIndex(origin, column))
+        for target in targets { try view.keys(IndexValue.link(to: ObjectKey(target)), into: &keys) }
     }
 
     /// The same for a column of mixed values, of which each may link several times.
