@@ -97,6 +97,9 @@ final class TableReader {
         }
     }
 
+    /// Whether no other thread reads the same source.
+    var isAlone: Bool { lock == nil }
+
     func cursor(_ column: ColumnKey) throws(DatabaseError) -> ColumnCursor {
         let slot = try view.layout.slot(column)
         if let cursor = columns[slot] { return cursor }
@@ -116,6 +119,10 @@ final class ColumnCursor {
     private let slot: Int
     private let chunks: UnsafeMutablePointer<ColumnChunk>
     private let isLoaded: UnsafeMutablePointer<Bool>
+    /// Behind the row group that was loaded last: where a scan will go on.
+    private var next = 0
+    /// How many row groups are looked up at once then. Each by itself takes as long as comparing its numbers.
+    private static let ahead = 64
 
     init(_ reader: TableReader, _ slot: Int) {
         self.reader = reader
@@ -167,6 +174,14 @@ final class ColumnCursor {
         let chunk = try reader.lookUp { () throws(DatabaseError) in try reader.view.chunk(slot: slot, rowGroup) }
         (chunks + rowGroup).initialize(to: chunk)
         isLoaded[rowGroup] = true
+        if rowGroup == next, rowGroup > 0, reader.isAlone { loadKnown(from: rowGroup + 1) } else { next = rowGroup + 1 }
+    }
+
+    private func loadKnown(from first: Int) {
+        let end = min(first + Self.ahead, reader.rowGroupCount)
+        let count = reader.view.copyKnownChunks(slot: slot, first ..< max(first, end), into: chunks + first)
+        (isLoaded + first).update(repeating: true, count: count)
+        next = first + count
     }
 
     fileprivate func takeKnown(_ range: Range<Int>) throws(DatabaseError) {

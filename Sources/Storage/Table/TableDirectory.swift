@@ -178,6 +178,18 @@ final class TableDirectory {
         rowGroup < columns[slot].count ? columns[slot][rowGroup] : nil
     }
 
+    /// Copies the chunks of a range that are known, up to the first that is not or has texts elsewhere; how many.
+    func copyKnownChunks(_ slot: Int, _ range: Range<Int>, into chunks: UnsafeMutablePointer<ColumnChunk>) -> Int {
+        let known = columns[slot]
+        var count = 0
+        for rowGroup in range.lowerBound ..< min(range.upperBound, known.count) {
+            guard let chunk = known[rowGroup], !chunk.hasLongTexts else { break }
+            (chunks + count).initialize(to: chunk)
+            count += 1
+        }
+        return count
+    }
+
     func listChunk(_ slot: Int, _ rowGroup: Int) throws(DatabaseError) -> ListChunk {
         if rowGroup < lists[slot].count, let chunk = lists[slot][rowGroup] { return chunk }
         let column = layout.columns[slot]

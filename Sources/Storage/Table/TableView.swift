@@ -82,6 +82,13 @@ package final class TableView {
         return chunk
     }
 
+    /// The same for several row groups, up to the first of which it is not known at once; how many.
+    package func copyKnownChunks(
+        slot: Int, _ range: Range<Int>, into chunks: UnsafeMutablePointer<ColumnChunk>
+    ) -> Int {
+        writer == nil && !range.isEmpty ? directory.copyKnownChunks(slot, range, into: chunks) : 0
+    }
+
     /// Its long values have not been looked at.
     private func uncheckedChunk(_ slot: Int, _ rowGroup: Int) throws(DatabaseError) -> ColumnChunk {
         if let writer, let changed = writer.overlay(rowGroup)?.columns[slot] {
