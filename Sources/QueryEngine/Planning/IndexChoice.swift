@@ -9,7 +9,7 @@ import MotteValues
 
 enum IndexChoice {
     /// Fewer rows than this are always fetched by key.
-    private static let few = 64
+    static let few = 64
     /// Fetching a row by key costs about as much as scanning this many.
     private static let scanAdvantage = 4
     /// Paths are followed backwards from at most this many objects.
@@ -64,7 +64,8 @@ enum IndexChoice {
             if found.count == 0 { break }
         }
         if best?.access.count != 0 {
-            let ranges = [try rangeAccess(parts, view), try declaredAccess(parts, view)].compactMap { $0 }
+            let ranges = [try rangeAccess(parts, view, source), try declaredAccess(parts, view, source)]
+                .compactMap { $0 }
             if let range = ranges.min(by: { $0.count < $1.count }), range.count < best?.access.count ?? .max {
                 return range
             }
@@ -79,10 +80,16 @@ enum IndexChoice {
         guard isDirect || best.access.count <= few || best.access.count * scanAdvantage <= view.liveCount else {
             return nil
         }
+        // Keys that had to be read already cost little more.
+        let perKey = best.access.known == nil ? CostEstimate.perKey(best.access.source) : CostEstimate.perKey / 2
+        guard rest.isEmpty || CostEstimate.pays(best.access.count, perKey, inPlaceOf: [parts[best.index]], view) else {
+            return nil
+        }
         if best.access.count > few, best.access.known == nil, best.access.targets == nil,
             let second = others.min(by: { $0.access.count < $1.access.count }), second.access.known == nil,
             second.access.targets == nil,
-            second.access.count <= min(best.access.count * narrowingAdvantage, view.liveCount / scanAdvantage)
+            second.access.count <= min(best.access.count * narrowingAdvantage, view.liveCount / scanAdvantage),
+            CostEstimate.pays(second.access.count, CostEstimate.perCommonKey, inPlaceOf: [parts[second.index]], view)
         {
             return narrowed(parts, best, second, view, source)
         }
@@ -157,7 +164,7 @@ enum IndexChoice {
 
     /// The range with the fewest keys, if they are few enough.
     private static func rangeAccess(
-        _ parts: [BoundPredicate], _ view: TableView
+        _ parts: [BoundPredicate], _ view: TableView, _ source: RowSource
     ) throws(DatabaseError) -> IndexAccess? {
         var best: IndexAccess?
         for candidate in columnRanges(parts, view) {
@@ -165,14 +172,25 @@ enum IndexChoice {
             let ranges = candidate.range.ranges
             guard most >= 0, let count = try view.indexCount(candidate.column, in: ranges, most: most), count <= most
             else { continue }
+            let answered = candidate.parts.map { parts[$0] }
+            guard
+                CostEstimate.pays(count, CostEstimate.perSortedKey, inPlaceOf: answered, view)
+                    || liesTogether(candidate.column, view, source)
+            else { continue }
             let isExact = candidate.range.isExact
             let rest = parts.indices.filter { !isExact || !candidate.parts.contains($0) }.map { parts[$0] }
             best = IndexAccess(
                 source: .ranges(candidate.column, ranges), count: count, countIsExact: isExact,
                 rest: conjunction(rest),
-                text: candidate.parts.map { PlanText.text(parts[$0]) }.joined(separator: " AND "), known: nil)
+                text: answered.map { PlanText.text($0) }.joined(separator: " AND "), known: nil)
         }
         return best
+    }
+
+    /// Whether the rows of a range follow one another, as those of a day do where rows came day by day: their keys are
+    /// in order, and the other row groups are not looked at.
+    private static func liesTogether(_ column: ColumnKey, _ view: TableView, _ source: RowSource) -> Bool {
+        Estimator(source).column(column, of: view.key)?.statistics.isAscending == true
     }
 
     /// How many objects pass, where ranges of one column say that alone; nil where looking at rows is the better way.
@@ -196,7 +214,7 @@ enum IndexChoice {
 
     /// The one with the fewest keys, if they are few enough.
     private static func declaredAccess(
-        _ parts: [BoundPredicate], _ view: TableView
+        _ parts: [BoundPredicate], _ view: TableView, _ source: RowSource
     ) throws(DatabaseError) -> IndexAccess? {
         var best: IndexAccess?
         for asked in OrderedQuestions.all(parts, view) {
@@ -208,11 +226,18 @@ enum IndexChoice {
             guard most >= 0, let estimate = try asked.estimate(view, most: most), estimate.rows <= most else {
                 continue
             }
+            let answered = asked.parts.map { parts[$0] }
+            let isInOrder = asked.isEquality && asked.questions.count == 1
+            let perKey = isInOrder ? CostEstimate.perKey : CostEstimate.perSortedKey
+            guard
+                isDirect || CostEstimate.pays(estimate.rows, perKey, inPlaceOf: answered, view)
+                    || asked.fixed == 0 && liesTogether(asked.index.columns[0].key, view, source)
+            else { continue }
             best = IndexAccess(
                 source: .declared(asked.index, asked.questions), count: estimate.rows,
                 countIsExact: estimate.isCounted && estimate.isExact,
                 rest: estimate.isExact ? conjunction(rest) : conjunction(parts),
-                text: asked.parts.map { PlanText.text(parts[$0]) }.joined(separator: " AND "), known: nil)
+                text: answered.map { PlanText.text($0) }.joined(separator: " AND "), known: nil)
         }
         return best
     }

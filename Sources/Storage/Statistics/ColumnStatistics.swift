@@ -25,6 +25,9 @@ package struct ColumnStatistics: Sendable {
     /// Those of at least a hundredth of the rows, the most frequent first, at most ten.
     package let heavy: [Heavy]
 
+    /// Whether values ascend with the keys, as the index keeps them: those of a range lie together then.
+    package let isAscending: Bool
+
     private static let mostHeavy = 10
     private static let heavyShare = 100
 
@@ -33,14 +36,18 @@ package struct ColumnStatistics: Sendable {
         var codes: [(code: UInt64, row: Int32)] = []
         codes.reserveCapacity(rows)
         var lowest = ValueView.null, highest = ValueView.null
+        var isAscending = true
         for row in 0 ..< rows where !chunk.isNull(row) {
             let view = chunk.view(row)
-            codes.append((IndexValue(view, of: type).raw, Int32(row)))
+            let code = IndexValue(view, of: type).raw
+            isAscending = isAscending && code >= codes.last?.code ?? 0
+            codes.append((code, Int32(row)))
             if lowest.isNull || ValueOrdering.compare(view, lowest) < 0 { lowest = view }
             if highest.isNull || ValueOrdering.compare(view, highest) > 0 { highest = view }
         }
         sampledRows = rows
         nullFraction = rows == 0 ? 0 : Double(rows - codes.count) / Double(rows)
+        self.isAscending = isAscending
         self.lowest = lowest.owned
         self.highest = highest.owned
         codes.sort { $0.code < $1.code }
