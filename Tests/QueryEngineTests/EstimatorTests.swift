@@ -130,6 +130,25 @@ import Testing
         #expect(try world.source.table(try world.table("P")).sample().keys.count <= TableSample.mostRows)
     }
 
+    /// Whether values are still right is looked at with each commit, so that few changes need no new sample.
+    @Test func commitsThatChangeLittleLeaveTheSample() throws {
+        let world = try Self.world(2_200) { ["b": .value(.int(Int64($0)))] }
+        _ = try fraction(world, "b < 1100")
+        let table = try world.table("P")
+        let first = try world.source.table(table).sample()
+        func change(_ count: Int) throws -> TableSample {
+            for number in 0 ..< count {
+                try world.begin()
+                try world.set("P", 7, "b", .value(.int(Int64(number))))
+                try world.commit()
+                _ = try fraction(world, "b < 1100")
+            }
+            return try world.source.table(table).sample()
+        }
+        #expect(try change(200) === first)
+        #expect(try change(400) !== first)
+    }
+
     @Test func emptyClasses() throws {
         let world = try Self.world(0) { _ in [:] }
         #expect(try fraction(world, "b == 1") == 0)

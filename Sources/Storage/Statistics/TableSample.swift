@@ -41,7 +41,8 @@ package final class TableSample: Sendable {
             && Self.areClose(Int(nextKey), Int(view.nextKey))
     }
 
-    private static let commitsUntilStale: UInt64 = 64
+    /// Changed values are found out with each version (`isRight`), so that this is only for what that cannot see.
+    private static let commitsUntilStale: UInt64 = 512
     /// So many of the sampled values are compared, and at most one in eight of them may have changed.
     private static let compared = 64
     private static let mostSeen = 16
