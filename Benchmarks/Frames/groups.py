@@ -1,5 +1,5 @@
-"""Groups beside DuckDB with one thread and SQLite: the same rows in a file of each, rounds in turn, medians. What they
-give is compared before anything is timed. Those that take longer than DuckDB are marked.
+"""Groups beside DuckDB, with one thread each, and SQLite: the same rows in a file of each, rounds in turn, medians.
+What they give is compared before anything is timed. Those that take longer than DuckDB are marked.
 
     scripts/bench-frames.sh --groups [--rows 1000000] [--rounds 7]
 """
@@ -67,16 +67,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=1, help="of Motte's queries and of DuckDB")
     parser.add_argument("--only", default="", help="a part of a row's name")
     options = parser.parse_args()
     data = table(options.rows)
     misses: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        database = motte.open(Path(folder) / "people.motte", schema=[Person])
+        database = motte.open(Path(folder) / "people.motte", schema=[Person], query_threads=options.threads)
         database.import_data(Person, data)
         people = database.objects(Person)
         peer = duckdb.connect(str(Path(folder) / "people.duckdb"))
-        peer.execute("SET threads TO 1; SET TimeZone = 'UTC'")
+        peer.execute(f"SET threads TO {options.threads}; SET TimeZone = 'UTC'")
         peer.execute(DECLARATION)
         peer.execute("INSERT INTO person SELECT * FROM data")
         peer.execute("CHECKPOINT")
@@ -85,8 +86,9 @@ def main() -> None:
         rows = zip(*(data.column(name).to_pylist() for name in data.column_names[:6]))
         small.executemany("INSERT INTO person VALUES (?, ?, ?, ?, ?, ?, NULL)", rows)
         small.commit()
-        print(f"{options.rows:,} rows, medians of {options.rounds} rounds, ms\n")
-        print("| | Motte | DuckDB, one thread | ratio | goal | | SQLite |\n|---|---:|---:|---:|---:|---|---:|")
+        threads = "one thread" if options.threads == 1 else f"{options.threads} threads"
+        print(f"{options.rows:,} rows, medians of {options.rounds} rounds, ms, {threads} of Motte and of DuckDB\n")
+        print("| | Motte | DuckDB | ratio | goal | | SQLite |\n|---|---:|---:|---:|---:|---|---:|")
         for name, query, sql, other in QUERIES:
             if options.only not in name:
                 continue

@@ -64,7 +64,7 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 21
     rows = people(count)
-    with motte.open(in_memory="indexes", schema=[Person]) as db:
+    with motte.open(in_memory="indexes", schema=[Person], query_threads=1) as db:
         with db.write():
             for first in range(0, count, 100_000):
                 db.add_all(Person(id=a, name=b, city=c, age=d) for a, b, c, d in rows[first:first + 100_000])

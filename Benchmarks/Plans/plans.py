@@ -60,7 +60,7 @@ def alternatives(text: str) -> list[str]:
 def main() -> int:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 9
     bad = 0
-    with motte.open(in_memory="plans", schema=SCHEMA) as db:
+    with motte.open(in_memory="plans", schema=SCHEMA, query_threads=1) as db:
         fill(db)
         for text in queries():
             compiled = [db.query("Person", each) for each in [text, *alternatives(text)]]
