@@ -25,6 +25,9 @@ final class MotteEngine: Engine {
     private var path = ""
     private(set) var table = TableKey(0)
     private var columns: [String: ColumnKey] = [:]
+    /// Found once, as a binding does for each class.
+    private var age = ColumnKey(0)
+    private var score = ColumnKey(0)
     private var queries: [String: PreparedQuery] = [:]
 
     private static let five: [Property] = [
@@ -61,6 +64,8 @@ final class MotteEngine: Engine {
         table = key
         columns = [:]
         for property in type.properties { columns[property.name] = property.columnKey }
+        age = try column("age")
+        score = try column("score")
     }
 
     func column(_ name: String) throws -> ColumnKey {
@@ -205,8 +210,8 @@ final class MotteEngine: Engine {
         let session = try state()
         guard let key = try session.findKey(table, primaryKey: .int(id)) else { return nil }
         return (
-            try session.value(table, try column("age"), key).intValue,
-            try session.value(table, try column("score"), key).doubleValue
+            try session.value(table, age, key).intValue,
+            try session.value(table, score, key).doubleValue
         )
     }
 
@@ -261,7 +266,6 @@ final class MotteEngine: Engine {
 
     func updateAges(ids: [Int64]) throws {
         let session = try state()
-        let age = try column("age")
         try session.beginWrite()
         for id in ids {
             guard let key = try session.findKey(table, primaryKey: .int(id)) else { continue }

@@ -104,6 +104,8 @@ package final class Snapshot: RowSource {
     var reading: ReadingCatalog?
     private var directories = TableSlots<TableDirectory>()
     private var readers: [IndexKey: IndexReader] = [:]
+    /// One of those: who gets objects by their keys asks for the same each time.
+    @exclusivity(unchecked) private var latestReader: (key: IndexKey, reader: IndexReader)?
     /// Of indexes that are declared with a class.
     private var declaredReaders: [IndexKey: any IndexReading] = [:]
     /// Of the last write on this, for the next one.
@@ -139,9 +141,10 @@ package final class Snapshot: RowSource {
     }
 
     func reader(_ key: IndexKey) -> IndexReader {
-        if let reader = readers[key] { return reader }
-        let reader = IndexReader(key, pages: pages)
+        if let latestReader, latestReader.key == key { return latestReader.reader }
+        let reader = readers[key] ?? IndexReader(key, pages: pages)
         readers[key] = reader
+        latestReader = (key, reader)
         return reader
     }
 
@@ -163,6 +166,7 @@ package final class Snapshot: RowSource {
 
     /// To a version in which only the indexes named differ.
     private func advanceReaders(to newer: PageSnapshot, except changed: some Sequence<IndexKey>) {
+        latestReader = nil
         for index in changed {
             readers[index] = nil
             declaredReaders[index] = nil
@@ -172,6 +176,7 @@ package final class Snapshot: RowSource {
     }
 
     private func forgetReaders() {
+        latestReader = nil
         readers.removeAll()
         declaredReaders.removeAll()
     }
