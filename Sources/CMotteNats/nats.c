@@ -43,6 +43,9 @@ static struct {
     int (*subscribe)(subscription **, client *, const char *);
     int (*next)(motte_nats_message **, subscription *, int64_t);
     void (*unsubscribe)(subscription *);
+    int (*inbox_create)(char **);
+    void (*inbox_destroy)(char *);
+    int (*publish_request)(client *, const char *, const char *, const void *, int);
     int (*message_create)(motte_nats_message **, const char *, const char *, const char *, int);
     void (*message_destroy)(motte_nats_message *);
     const char *(*data)(const motte_nats_message *);
@@ -77,6 +80,9 @@ static const motte_shim_symbol functions[] = {
     {"natsConnection_SubscribeSync", &nats.subscribe},
     {"natsSubscription_NextMsg", &nats.next},
     {"natsSubscription_Destroy", &nats.unsubscribe},
+    {"natsInbox_Create", &nats.inbox_create},
+    {"natsInbox_Destroy", &nats.inbox_destroy},
+    {"natsConnection_PublishRequest", &nats.publish_request},
     {"natsMsg_Create", &nats.message_create},
     {"natsMsg_Destroy", &nats.message_destroy},
     {"natsMsg_GetData", &nats.data},
@@ -190,6 +196,34 @@ int motte_nats_request(motte_nats *connection, const char *subject, const void *
     for (; !status && headers && headers[0]; headers += 2) status = nats.header_set(message, headers[0], headers[1]);
     if (!status) status = nats.request(out, connection->client, message, timeout);
     nats.message_destroy(message);
+    return status;
+}
+
+static bool has_one(const motte_nats_message *message, const char *const *texts) {
+    const char *data = nats.data(message);
+    int size = nats.size(message);
+    for (; *texts; texts++)
+        if (data && size > 0 && memmem(data, (size_t)size, *texts, strlen(*texts))) return true;
+    return false;
+}
+
+int motte_nats_request_all(motte_nats *connection, const char *subject, const char *const *requests, size_t count,
+                           const char *const *wanted, int64_t timeout, size_t *out_answered) {
+    *out_answered = 0;
+    char *inbox = NULL;
+    subscription *answers = NULL;
+    int status = nats.inbox_create(&inbox);
+    if (!status) status = nats.subscribe(&answers, connection->client, inbox);
+    for (size_t i = 0; !status && i < count; i++)
+        status = nats.publish_request(connection->client, subject, inbox, requests[i], (int)strlen(requests[i]));
+    for (size_t i = 0; !status && i < count; i++) {
+        motte_nats_message *answer = NULL;
+        status = nats.next(&answer, answers, timeout);
+        if (!status && has_one(answer, wanted)) (*out_answered)++;
+        nats.message_destroy(answer);
+    }
+    nats.unsubscribe(answers);
+    nats.inbox_destroy(inbox);
     return status;
 }
 

@@ -220,6 +220,7 @@ package final class Shipping {
         try session.refresh()
         try compare()
         try lookForLost()
+        try log.goOnTrimming()
         guard let shipped, newestSnapshot != nil else { return try shipSnapshot() }
         let due = options.snapshotBytes ?? max(Self.fewestSnapshotBytes, newestSnapshot?.byteCount ?? 0)
         guard try session.version > shipped else {

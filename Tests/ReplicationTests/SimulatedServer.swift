@@ -118,10 +118,21 @@ final class SimulatedServer: LogServer {
         try seen(subject.stream).last { $0.subject == subject }
     }
 
-    func remove(before number: UInt64, in stream: LogStream) throws(DatabaseError) {
+    func remove(_ numbers: Range<UInt64>, in stream: LogStream) throws(DatabaseError) -> Bool {
+        guard !isCut else { return false }
+        // Some may get lost.
+        let isWhole = !network.random.chance(network.lossy)
+        network.streams[stream]?.removeAll {
+            numbers.contains($0.number) && (isWhole || network.random.chance(50))
+        }
+        let first = network.streams[stream]?.first?.number ?? numbers.upperBound
+        network.removed[stream] = max(network.removed[stream] ?? 0, first - 1)
+        return isWhole
+    }
+
+    func isMissing(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> Bool {
         try reach()
-        network.removed[stream] = max(network.removed[stream] ?? 0, number - 1)
-        network.streams[stream]?.removeAll { $0.number < number }
+        return network.streams[stream]?.contains { $0.number == number } != true
     }
 
     func tell() throws(DatabaseError) {}

@@ -56,6 +56,11 @@ const void *motte_nats_message_bytes(const motte_nats_message *message, size_t *
 const char *motte_nats_message_header(motte_nats_message *message, const char *name);
 void motte_nats_message_free(motte_nats_message *message);
 
+/* Sends requests at once, and waits until all have an answer; how many of these have one of the texts in them, which
+ * are closed by NULL. */
+int motte_nats_request_all(motte_nats *connection, const char *subject, const char *const *requests, size_t count,
+                           const char *const *wanted, int64_t timeout, size_t *out_answered);
+
 /* A message without bytes to whoever listens. */
 int motte_nats_tell(motte_nats *connection, const char *subject);
 /* Listens to a subject; `motte_nats_wait` waits for its next message. */

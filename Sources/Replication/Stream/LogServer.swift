@@ -77,10 +77,13 @@ package protocol LogServer: AnyObject {
     ) throws(DatabaseError) -> AddOutcome
     /// nil where there is none, or none yet.
     func message(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage?
+    /// By what the stream's leader has, which is never behind.
+    func isMissing(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> Bool
     /// The next one from a number on.
     func next(_ subject: LogSubject, from number: UInt64) throws(DatabaseError) -> LogMessage?
     func last(_ subject: LogSubject) throws(DatabaseError) -> LogMessage?
-    func remove(before number: UInt64, in stream: LogStream) throws(DatabaseError)
+    /// False where it is to be tried another time; what is not there any more is no error.
+    func remove(_ numbers: Range<UInt64>, in stream: LogStream) throws(DatabaseError) -> Bool
 
     /// Tells who waits that there is something new.
     func tell() throws(DatabaseError)

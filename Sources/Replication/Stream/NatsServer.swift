@@ -201,6 +201,10 @@ package final class NatsServer: LogServer {
         try get(stream, "{\"seq\":\(number)}")
     }
 
+    package func isMissing(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> Bool {
+        try askLeader(of: name(stream), "{\"seq\":\(number)}") == nil
+    }
+
     package func next(_ subject: LogSubject, from number: UInt64) throws(DatabaseError) -> LogMessage? {
         let request = "{\"seq\":\(max(1, number)),\"next_by_subj\":\"\(self.subject(subject))\"}"
         if let message = try get(subject.stream, request) { return message }
@@ -252,11 +256,20 @@ package final class NatsServer: LogServer {
         return (number, bytes)
     }
 
-    package func remove(before number: UInt64, in stream: LogStream) throws(DatabaseError) {
-        // Before the first there is nothing, and the server takes 1 for everything.
-        guard number > 1 else { return }
-        let answer = try askForText("$JS.API.STREAM.PURGE.\(name(stream))", "{\"seq\":\(number)}", "trim")
-        if answer.number("err_code") != nil { throw refusal(answer, "remove what is old") }
+    /// One by one: before 2.9.18 a server that has been asked to remove what is before a number, and is begun again,
+    /// removes everything that there was then (nats-server issue 4196).
+    package func remove(_ numbers: Range<UInt64>, in stream: LogStream) throws(DatabaseError) -> Bool {
+        let requests = numbers.map { "{\"seq\":\($0),\"no_erase\":true}" }
+        let wanted = ["\"success\":true"] + JetStreamCode.notThere.map { "\"err_code\":\($0)" } + [nil]
+        var answered = 0
+        let status = Self.withCStrings(requests) { requests in
+            Self.withCStrings(wanted) { wanted in
+                motte_nats_request_all(
+                    connection, "$JS.API.STREAM.MSG.DELETE.\(name(stream))", requests, requests.count, wanted,
+                    options.timeoutMilliseconds, &answered)
+            }
+        }
+        return status == 0 && answered == requests.count
     }
 
     // MARK: Waiting
@@ -321,6 +334,8 @@ private enum JetStreamCode {
     static let streamNotFound: UInt64 = 10_059
     static let wrongLastSequence: UInt64 = 10_071
     static let noMessage: UInt64 = 10_037
+    /// What is to be removed.
+    static let notThere: [UInt64] = [10_043, 10_057]
 
     /// No leader of the servers, or of the stream; or the server is only about to begin.
     static func isPassing(_ code: UInt64) -> Bool { [10_004, 10_008, 10_009, 10_010, 10_118].contains(code) }

@@ -202,7 +202,25 @@ extension StreamLog {
             // Who leads has to be found in what stays.
             try lead(leading.record, inPlaceOf: leading.record)
         }
-        try server.remove(before: oldest.number, in: .log)
-        try server.remove(before: oldest.firstChunk, in: .chunks)
+        guard let log = try server.range(of: .log), let chunks = try server.range(of: .chunks) else { return }
+        // What says that there is a snapshot goes before its chunks.
+        trimming = [
+            (.log, log.first ..< max(log.first, oldest.number)),
+            (.chunks, chunks.first ..< max(chunks.first, oldest.firstChunk)),
+        ]
+        try goOnTrimming()
+    }
+
+    package func goOnTrimming() throws(DatabaseError) {
+        while let (stream, numbers) = trimming.first {
+            guard !numbers.isEmpty else {
+                trimming.removeFirst()
+                continue
+            }
+            let some = numbers.prefix(Self.removedAtOnce)
+            // Where it cannot be done now it can later.
+            guard try server.remove(some.startIndex ..< some.endIndex, in: stream) else { return }
+            return trimming[0].numbers = some.endIndex ..< numbers.upperBound
+        }
     }
 }

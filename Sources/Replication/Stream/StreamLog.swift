@@ -40,6 +40,9 @@ package final class StreamLog: ReplicationLog {
     package private(set) var hasSeenAnotherLeader = false
     /// Up to where `end` has looked, and what `needed` has found there.
     private var lastSeen: UInt64?
+    /// What nobody needs any more. It goes bit by bit, as commits wait meanwhile.
+    var trimming: [(stream: LogStream, numbers: Range<UInt64>)] = []
+    static let removedAtOnce = 64
     private var neededSeen: LogPosition?
     /// For snapshots until they are in the stream: beside the leader's file they would be in the way of who looks
     /// after that.
@@ -242,14 +245,27 @@ package final class StreamLog: ReplicationLog {
         return range
     }
 
-    /// L4. nil where there is none, or none any more.
+    private enum Found {
+        case message(LogMessage)
+        /// There is none any more, and there may be others from that number on.
+        case gap(before: UInt64)
+        case nothing
+    }
+
+    /// nil where there is none, or none any more.
     func known(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage? {
+        if case .message(let message) = try look(number, in: stream) { message } else { nil }
+    }
+
+    /// L4.
+    private func look(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> Found {
         let limit = server.milliseconds + patienceMilliseconds
         while true {
-            if let message = try server.message(number, in: stream) { return message }
-            guard let range = try server.range(of: stream), range.first <= number, number <= range.last else {
-                return nil
-            }
+            if let message = try server.message(number, in: stream) { return .message(message) }
+            guard let range = try server.range(of: stream), number <= range.last else { return .nothing }
+            if number < range.first { return .gap(before: range.first) }
+            // What was being removed when somebody was killed may have gaps.
+            if try server.isMissing(number, in: stream) { return .gap(before: number + 1) }
             guard server.milliseconds < limit else {
                 throw DatabaseError(.busy, "'\(place)' has message \(number), and does not give it", path: place)
             }
@@ -265,7 +281,15 @@ package final class StreamLog: ReplicationLog {
         guard var number = cursor?.number else { return nil }
         hasSeenAnotherLeader = false
         var reading = PartialBatch()
-        while let message = try known(number, in: .log) {
+        reading: while true {
+            let message: LogMessage
+            switch try look(number, in: .log) {
+            case .message(let found): message = found
+            case .gap(let next):
+                number = next
+                continue
+            case .nothing: break reading
+            }
             number += 1
             switch message.subject {
             case .snapshot, .chunk: continue
