@@ -450,7 +450,7 @@ WORDS_ARE_ALLOWED_IN = ("docs/glossary.md", "docs/gone-words.txt", "THIRD-PARTY-
 WORDS_OF_REALM_FILES = ("[Cc]luster",)
 REALM_FILES = ("Sources/RealmFile/", "Sources/Exchange/Realm", "Tests/RealmFileTests/", "Fuzz/RealmFileFuzz.swift",
                "Tests/RealSize/realm_file.py", "scripts/setup.sh", "docs/replication.md", "Tests/Machines/machine.py",
-               "Benchmarks/Changes/replication.py")
+               "Benchmarks/Changes/replication.py", "Tests/Tool/test_nats_servers.py")
 
 
 @check
