@@ -108,7 +108,8 @@ extension Standby {
         if end != nil { return true }
         if try log.foundLeader()?.before?.origin == origin { return true }
         let positions = try session.replicaPositions()
-        for position in positions where try log.end(of: position.origin) != nil { return true }
+        let led = try log.origins()
+        if positions.contains(where: { led.contains($0.origin) }) { return true }
         // The log may have been trimmed since; a leader's file keeps what it has of all who led before it.
         var known: Set<ChangeOrigin> = [leader.origin]
         for position in try read(try fetch(newest, of: leader.origin)) { known.insert(position.origin) }

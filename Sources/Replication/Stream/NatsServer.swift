@@ -209,7 +209,9 @@ package final class NatsServer: LogServer {
         let request = "{\"seq\":\(max(1, number)),\"next_by_subj\":\"\(self.subject(subject))\"}"
         if let message = try get(subject.stream, request) { return message }
         // A replica may be behind for long; what is small enough to come as text is asked of the stream's leader.
-        guard subject == .snapshot, let found = try askLeader(of: name(subject.stream), request) else { return nil }
+        guard subject == .snapshot || subject == .leader,
+            let found = try askLeader(of: name(subject.stream), request)
+        else { return nil }
         return LogMessage(number: found.number, subject: subject, bytes: found.bytes)
     }
 

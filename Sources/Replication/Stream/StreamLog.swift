@@ -337,9 +337,9 @@ package final class StreamLog: ReplicationLog {
     package func end(of origin: ChangeOrigin) throws(DatabaseError) -> LogEnd? {
         guard let leader = try foundLeader() else { return nil }
         lastSeen = leader.range.last
-        let first = leader.record.origin == origin ? max(leader.since, leader.range.first) : leader.range.first
-        var number = leader.range.last
-        while number >= first, number > 0 {
+        guard let extent = try extent(of: origin, leader) else { return nil }
+        var number = extent.upperBound
+        while number >= extent.lowerBound, number > 0 {
             let message = try known(number, in: .log)
             switch message?.subject {
             case .snapshot:
@@ -359,6 +359,43 @@ package final class StreamLog: ReplicationLog {
             number -= 1
         }
         return nil
+    }
+
+    /// Who has led, as far as the log says it.
+    private func formerLeaders(
+        _ leader: FoundLeader
+    ) throws(DatabaseError) -> [(number: UInt64, origin: ChangeOrigin)] {
+        var found: [(number: UInt64, origin: ChangeOrigin)] = []
+        var number = leader.range.first
+        while let message = try server.next(.leader, from: number), message.number <= leader.range.last {
+            let place = name(message.number)
+            found.append((message.number, try LeaderRecord(try LogText(message.bytes, place), place).origin))
+            number = message.number + 1
+        }
+        return found
+    }
+
+    /// Of whom there is something in the log.
+    func origins() throws(DatabaseError) -> Set<ChangeOrigin> {
+        guard let leader = try foundLeader() else { return [] }
+        var found = Set(try streamSnapshots().map(\.origin))
+        for former in try formerLeaders(leader) { found.insert(former.origin) }
+        return found
+    }
+
+    /// Between which numbers messages of an origin are; nil where there are none.
+    private func extent(
+        of origin: ChangeOrigin, _ leader: FoundLeader
+    ) throws(DatabaseError) -> (lowerBound: UInt64, upperBound: UInt64)? {
+        let range = leader.range
+        if leader.record.origin == origin { return (max(leader.since, range.first), range.last) }
+        let formers = try formerLeaders(leader)
+        var first = formers.first { $0.origin == origin }?.number
+        // The message by which it began may have been removed, with all up to a snapshot of it.
+        if first == nil { first = try streamSnapshots(of: origin).first?.number }
+        guard let first else { return nil }
+        let next = formers.first { $0.origin != origin && $0.number > first }?.number
+        return (first, next.map { $0 - 1 } ?? range.last)
     }
 
     /// nil where a part of it is not there any more.
