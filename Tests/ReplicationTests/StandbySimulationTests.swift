@@ -357,15 +357,17 @@ final class Machine {
 
     /// Until nothing happens any more.
     private static func settle(_ machines: [Machine], _ network: SimulatedNetwork, _ comment: String) throws {
-        for _ in 0 ..< 150 {
+        // For long enough that a follower has what is in the log, and who leads has noticed a commit that was lost.
+        var calm = 0
+        for _ in 0 ..< 200 {
             for machine in machines {
                 _ = try machine.step()
                 network.pass(50)
             }
             let contents = try machines.map { try $0.content() }
-            if machines.filter(\.leads).count == 1, contents[0] != nil, contents.allSatisfy({ $0 == contents[0] }) {
-                return
-            }
+            let isOne = contents[0] != nil && contents.allSatisfy { $0 == contents[0] }
+            calm = isOne && machines.filter(\.leads).count == 1 ? calm + 1 : 0
+            if calm == 15 { return }
         }
         let leader = try StreamLog(machines[0].server).foundLeader()
         let roles = machines.map { "\($0.name) \($0.role), \($0.problem), \($0.last)" }
