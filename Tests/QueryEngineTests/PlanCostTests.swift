@@ -19,20 +19,15 @@ import Testing
                     indexed(wide) }
             """, rowGroupSize: 480)
         try world.begin()
-        let write = try #require(world.write)
-        let type = try world.type("Event")
         let names = ["id", "sixth", "twentieth", "hundredth", "thousandth", "time", "later", "wide", "age"]
-        let columns = names.compactMap { type.property(named: $0)?.columnKey }
-        let table = try world.table("Event")
         var random = SeededRandom(seed: 7)
-        for number in 0 ..< count {
-            var row = [ValueView.int(Int64(number))]
-            for bound in [6, 20, 100, 1_000] { row.append(.int(Int64(random.below(bound)))) }
-            row += [.int(Int64(1_000 + number * 2)), .int(Int64(number / 3))]
-            row += [.int(Int64(random.below(count))), .int(Int64(random.below(100)))]
-            try row.withUnsafeBufferPointer { row throws(DatabaseError) in
-                _ = try write.insertBatch(table, columns: columns, rows: row.baseAddress, rowCount: 1)
-            }
+        try world.insert("Event", names, count) { number, row in
+            row(.int(Int64(number)))
+            for bound in [6, 20, 100, 1_000] { row(.int(Int64(random.below(bound)))) }
+            row(.int(Int64(1_000 + number * 2)))
+            row(.int(Int64(number / 3)))
+            row(.int(Int64(random.below(count))))
+            row(.int(Int64(random.below(100))))
         }
         try world.commit()
         return world

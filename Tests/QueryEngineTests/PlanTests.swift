@@ -15,23 +15,16 @@ import Testing
                      admirers: inverse<Person.friend> }
             """)
         try world.begin()
-        let write = try #require(world.write)
-        let type = try world.type("Person")
-        let columns = ["id", "city", "age", "name", "friend"].compactMap { type.property(named: $0)?.columnKey }
         let table = try world.table("Person")
-        for id in 0 ..< 2_000 {
-            let city = "City \(id % 20)", name = "Person \(id)"
-            try city.withUTF8Bytes { city throws(DatabaseError) in
-                try name.withUTF8Bytes { name throws(DatabaseError) in
-                    let link = ValueView.link(ObjectLink(table: table, key: ObjectKey(0)))
-                    let row: [ValueView] = [
-                        .int(Int64(id)), .string(city), .int(Int64(id % 100)), .string(name),
-                        id < 1_000 && id > 0 ? link : .null,
-                    ]
-                    try row.withUnsafeBufferPointer { row throws(DatabaseError) in
-                        _ = try write.insertBatch(table, columns: columns, rows: row.baseAddress, rowCount: 1)
-                    }
-                }
+        // The first one is there before others link to it.
+        for (first, count) in [(0, 1), (1, 1_999)] {
+            try world.insert("Person", ["id", "city", "age", "name", "friend"], count) { number, row in
+                let id = first + number
+                row(.int(Int64(id)))
+                row(.string("City \(id % 20)"))
+                row(.int(Int64(id % 100)))
+                row(.string("Person \(id)"))
+                row(id < 1_000 && id > 0 ? .link(ObjectLink(table: table, key: ObjectKey(0))) : .null)
             }
         }
         try world.commit()

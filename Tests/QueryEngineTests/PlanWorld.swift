@@ -22,7 +22,7 @@ enum PlanWorld {
                      deputy: link<Person> }
             """, rowGroupSize: 1_904)
         try world.begin()
-        try insert(world, "Boss", ["id", "name", "city", "level"], bosses) { number, row in
+        try world.insert("Boss", ["id", "name", "city", "level"], bosses) { number, row in
             row(.int(Int64(number)))
             row(.string("Boss \(number)"))
             row(.string("City \(number % 50)"))
@@ -30,7 +30,7 @@ enum PlanWorld {
         }
         let boss = try world.table("Boss"), person = try world.table("Person")
         let names = ["id", "even", "skewed", "sparse", "code", "twin", "age", "half", "name", "boss", "deputy"]
-        try insert(world, "Person", names, persons) { number, row in
+        try world.insert("Person", names, persons) { number, row in
             let mixed = number &* 7_919 % 104_729
             row(.int(Int64(number)))
             row(.int(Int64(mixed % 1_000)))
@@ -47,42 +47,5 @@ enum PlanWorld {
         }
         try world.commit()
         return world
-    }
-
-    private static func insert(
-        _ world: QueryWorld, _ name: String, _ properties: [String], _ count: Int,
-        _ fill: (Int, (Value) -> Void) throws -> Void
-    ) throws {
-        let write = try #require(world.write)
-        let type = try world.type(name)
-        let columns = properties.compactMap { type.property(named: $0)?.columnKey }
-        let table = try world.table(name)
-        let step = 500
-        for start in stride(from: 0, to: count, by: step) {
-            var values: [Value] = []
-            for number in start ..< min(count, start + step) { try fill(number) { values.append($0) } }
-            // Texts are borrowed for the call.
-            var bytes: [UInt8] = []
-            var places: [Range<Int>?] = []
-            for value in values {
-                guard case .string(let text) = value else {
-                    places.append(nil)
-                    continue
-                }
-                let first = bytes.count
-                bytes += Array(text.utf8)
-                places.append(first ..< bytes.count)
-            }
-            try bytes.withUnsafeBytes { raw in
-                let row = zip(values, places).map { value, place in
-                    place.map { ValueView.string(UnsafeRawBufferPointer(rebasing: raw[$0])) }
-                        ?? value.withView { $0 }
-                }
-                try row.withUnsafeBufferPointer { row throws(DatabaseError) in
-                    _ = try write.insertBatch(
-                        table, columns: columns, rows: row.baseAddress, rowCount: row.count / columns.count)
-                }
-            }
-        }
     }
 }

@@ -83,6 +83,43 @@ final class QueryWorld {
         return key.rawValue
     }
 
+    /// Many objects in the open write; `fill` gives the values of each in the order of the properties.
+    func insert(
+        _ name: String, _ properties: [String], _ count: Int, _ fill: (Int, (Value) -> Void) throws -> Void
+    ) throws {
+        let write = try #require(write)
+        let type = try type(name)
+        let columns = properties.compactMap { type.property(named: $0)?.columnKey }
+        let table = try self.table(name)
+        let step = 500
+        for start in stride(from: 0, to: count, by: step) {
+            var values: [Value] = []
+            for number in start ..< min(count, start + step) { try fill(number) { values.append($0) } }
+            // Texts are borrowed for the call.
+            var bytes: [UInt8] = []
+            var places: [Range<Int>?] = []
+            for value in values {
+                guard case .string(let text) = value else {
+                    places.append(nil)
+                    continue
+                }
+                let first = bytes.count
+                bytes += Array(text.utf8)
+                places.append(first ..< bytes.count)
+            }
+            try bytes.withUnsafeBytes { raw in
+                let row = zip(values, places).map { value, place in
+                    place.map { ValueView.string(UnsafeRawBufferPointer(rebasing: raw[$0])) }
+                        ?? value.withView { $0 }
+                }
+                try row.withUnsafeBufferPointer { row throws(DatabaseError) in
+                    _ = try write.insertBatch(
+                        table, columns: columns, rows: row.baseAddress, rowCount: row.count / columns.count)
+                }
+            }
+        }
+    }
+
     private func tableKey(_ type: ObjectType) throws(DatabaseError) -> TableKey {
         guard let key = type.tableKey else { throw DatabaseError(.unknownClass, type.name) }
         return key
