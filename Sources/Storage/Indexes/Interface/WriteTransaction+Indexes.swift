@@ -55,7 +55,7 @@ extension WriteTransaction {
         return made
     }
 
-    /// Everything that the commit has to write of indexes.
+    /// Writes what the commit has to write of indexes, and notes which ones.
     func encodeIndexes(into batch: inout PageBatch) throws(DatabaseError) {
         writtenIndexes.removeAll(keepingCapacity: true)
         for (key, delta) in deltas where !delta.isEmpty { try encode(key, delta, into: &batch) }
