@@ -52,7 +52,9 @@ package protocol ReplicationLog: AnyObject {
     /// Removes, the oldest first, what is not needed to restore a time from that one on: nothing where no snapshot is
     /// as old.
     func trim(keepingFrom wallTimeNanoseconds: Int64) throws(DatabaseError)
-    /// Removes some more of that, where there is much of it.
+    /// Whether there is more of that than was removed at once.
+    var isTrimming: Bool { get }
+    /// Removes some more of it.
     func goOnTrimming() throws(DatabaseError)
 
     /// Steps between which a process may be killed, or a disk be full: tests throw there.
@@ -62,6 +64,7 @@ package protocol ReplicationLog: AnyObject {
 extension ReplicationLog {
     package func step(_ step: LogStep) throws(DatabaseError) {}
     package var hasSeenAnotherLeader: Bool { false }
+    package var isTrimming: Bool { false }
     package func goOnTrimming() throws(DatabaseError) {}
 
     package func needed(of leader: LeaderRecord) throws(DatabaseError) -> LogPosition? {

@@ -130,9 +130,9 @@ final class SimulatedServer: LogServer {
         return isWhole
     }
 
-    func isMissing(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> Bool {
+    func messageOfLeader(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage? {
         try reach()
-        return network.streams[stream]?.contains { $0.number == number } != true
+        return network.streams[stream]?.first { $0.number == number }
     }
 
     func tell() throws(DatabaseError) {}

@@ -296,7 +296,7 @@ final class Machine {
         one.server.isCut = false
         // Its writer has the file open.
         _ = try one.step()
-        #expect(try !one.step())
+        #expect(try !one.step() && folder.names.contains("one.motte.next"))
         try one.kill()
         for _ in 0 ..< 9 {
             _ = try one.step()
@@ -307,6 +307,28 @@ final class Machine {
         let former = try Session.open(SessionOptions(path: folder.file("one.motte.former-1")).readingOnly)
         #expect(try World.content(former)[1]?.contains("kept") == true)
         try former.close()
+        try one.close()
+        try two.close()
+    }
+
+    @Test func aFileOfTheUsersIsNotTakenForAFetchedSnapshot() throws {
+        let folder = TemporaryDirectory()
+        let network = SimulatedNetwork(seed: 1)
+        let (one, two) = (try Self.machine("one", folder, network), try Self.machine("two", folder, network))
+        try Self.begin(one)
+        try Self.go(two, network)
+        try one.close()
+        network.pass(5_000)
+        try Self.go(two, network)
+        _ = try Session.open(SessionOptions(path: folder.file("one.motte.next"))).close()
+        do {
+            for _ in 0 ..< 4 { _ = try one.step() }
+            Issue.record("it was taken")
+        } catch {
+            let message = (error as? DatabaseError)?.message ?? ""
+            #expect(message.contains("move it away"), "\(message)")
+        }
+        #expect(folder.names.contains("one.motte.next") && folder.names.contains("one.motte"))
         try one.close()
         try two.close()
     }

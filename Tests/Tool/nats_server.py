@@ -1,12 +1,14 @@
 """A NATS server for tests and benchmarks, with a port and files of its own."""
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import shutil
 import signal
 import socket
 import subprocess
+from typing import Any, Optional
 
 import pytest
 from running import until
@@ -16,6 +18,23 @@ SERVER = shutil.which("nats-server") or "/usr/sbin/nats-server"
 needed = pytest.mark.skipif(
     not pathlib.Path(SERVER).exists() and os.environ.get("CI") != "true",
     reason="there is no nats-server; scripts/setup.sh installs it")
+
+
+def ask(address: str, port: int, subject: str, text: str = "") -> Optional[dict[str, Any]]:
+    """A request in NATS's own protocol; None where no answer comes."""
+    try:
+        with socket.create_connection((address, port), timeout=3) as connection:
+            lines = connection.makefile("rb")
+            lines.readline()
+            connection.sendall(
+                b'CONNECT {"verbose":false}\r\nSUB here 1\r\n'
+                + f"PUB {subject} here {len(text)}\r\n{text}\r\n".encode())
+            while line := lines.readline():
+                if line.startswith(b"MSG "):
+                    return dict(json.loads(lines.read(int(line.split()[-1]))))
+    except OSError:
+        pass
+    return None
 
 
 class Server:

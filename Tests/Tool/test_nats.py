@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from nats_server import Server, needed
+from nats_server import Server, ask, needed
 from running import begin, done, end, end_all, ended, expect_running, run, until
 from running import nothing_is_left_running as nothing_is_left_running
 
@@ -60,6 +60,24 @@ def test_a_batch_is_larger_than_a_message(tmp_path: pathlib.Path) -> None:
         done("ship", leader, "--to", server.place(), "--once", "--snapshot-bytes", 1 << 30)
         assert "applied changes" in done("follow", copy, "--from", server.place(), "--once")
         assert content(copy) == content(leader)
+    finally:
+        server.end()
+
+
+def test_all_that_is_old_goes_at_once_where_nothing_is_waited_for(tmp_path: pathlib.Path) -> None:
+    server = Server(tmp_path, "max_payload: 6144")
+    try:
+        leader = made(tmp_path / "leader.motte")
+        done("ship", leader, "--to", server.place(), "--once", "--snapshot-bytes", 1 << 30)
+        made(leader, 20_000, "a longer name")
+        done("ship", leader, "--to", server.place(), "--once", "--snapshot-bytes", 1 << 30)
+        made(leader, 4, "another name")
+        done("ship", leader, "--to", server.place(), "--once", "--snapshot-bytes", 1, "--keep-for", 0)
+        state = (ask("127.0.0.1", server.port, "$JS.API.STREAM.INFO.MOTTE_people") or {})["state"]
+        # The batch had more parts than are removed between two steps.
+        assert state["last_seq"] > 200 and state["messages"] < 5, state
+        done("follow", tmp_path / "copy.motte", "--from", server.place(), "--once")
+        assert content(tmp_path / "copy.motte") == content(leader)
     finally:
         server.end()
 

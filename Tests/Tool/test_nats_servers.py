@@ -2,10 +2,8 @@
 begin again."""
 from __future__ import annotations
 
-import json
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Optional
 
 import pytest
-from nats_server import SERVER, needed
+from nats_server import SERVER, ask, needed
 from running import done, run, until
 from running import nothing_is_left_running as nothing_is_left_running
 from test_nats import content, made
@@ -42,25 +40,12 @@ class Servers:
     def place(self) -> str:
         return "nats://" + ",".join(f"{self.machines.address(name)}:4222" for name in NAMES) + "/people"
 
-    def ask(self, name: str, subject: str, text: str = "") -> Optional[dict[str, Any]]:
-        """A request to one of the servers, in NATS's own protocol; None where no answer comes."""
-        try:
-            with socket.create_connection((self.machines.address(name), 4222), timeout=3) as connection:
-                lines = connection.makefile("rb")
-                lines.readline()
-                connection.sendall(
-                    b'CONNECT {"verbose":false}\r\nSUB here 1\r\n'
-                    + f"PUB {subject} here {len(text)}\r\n{text}\r\n".encode())
-                while line := lines.readline():
-                    if line.startswith(b"MSG "):
-                        return dict(json.loads(lines.read(int(line.split()[-1]))))
-        except OSError:
-            pass
-        return None
+    def ask(self, subject: str) -> Optional[dict[str, Any]]:
+        return ask(self.machines.address(NAMES[0]), 4222, subject)
 
     def state(self, stream: str) -> Optional[dict[str, Any]]:
         """By what its leader has, with whether all replicas have that."""
-        answer = self.ask(NAMES[0], f"$JS.API.STREAM.INFO.{stream}")
+        answer = self.ask(f"$JS.API.STREAM.INFO.{stream}")
         if not answer or "state" not in answer or not answer["cluster"].get("leader"):
             return None
         replicas = answer["cluster"].get("replicas", [])
@@ -112,8 +97,9 @@ def test_servers_that_begin_again_keep_what_was_not_trimmed(servers: Servers, tm
             state = servers.settled(stream)
             assert state["range"] == before[stream], (stream, state)
             seen.add(state["leader"])
-            servers.ask(NAMES[0], f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}")
+            servers.ask(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}")
             time.sleep(0.5)
+        assert len(seen) == len(NAMES), seen
     copy = tmp_path / "copy.motte"
     until(lambda: run("follow", copy, "--from", servers.place, "--once").returncode == 0)
     assert content(copy) == content(leader)

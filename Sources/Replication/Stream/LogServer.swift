@@ -77,8 +77,8 @@ package protocol LogServer: AnyObject {
     ) throws(DatabaseError) -> AddOutcome
     /// nil where there is none, or none yet.
     func message(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage?
-    /// By what the stream's leader has, which is never behind.
-    func isMissing(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> Bool
+    /// The same as the stream's leader has it, which is never behind.
+    func messageOfLeader(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage?
     /// The next one from a number on.
     func next(_ subject: LogSubject, from number: UInt64) throws(DatabaseError) -> LogMessage?
     func last(_ subject: LogSubject) throws(DatabaseError) -> LogMessage?

@@ -201,8 +201,9 @@ package final class NatsServer: LogServer {
         try get(stream, "{\"seq\":\(number)}")
     }
 
-    package func isMissing(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> Bool {
-        try askLeader(of: name(stream), "{\"seq\":\(number)}") == nil
+    package func messageOfLeader(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage? {
+        guard let found = try askLeader(of: name(stream), "{\"seq\":\(number)}") else { return nil }
+        return LogMessage(number: found.number, subject: try known(found.subject), bytes: found.bytes)
     }
 
     package func next(_ subject: LogSubject, from number: UInt64) throws(DatabaseError) -> LogMessage? {
@@ -231,18 +232,22 @@ package final class NatsServer: LogServer {
                 throw DatabaseError(
                     .inputOutput, "'\(place)' did not give a message: \(answer.status ?? "no number")", path: place)
             }
-            let known = [LogSubject.leader, .changes, .snapshot, .chunk].first { self.subject($0) == subject }
-            guard let known else {
-                throw DatabaseError(.corrupted, "'\(place)' has a message of a strange kind: \(subject)", path: place)
-            }
-            return LogMessage(number: number, subject: known, bytes: answer.bytes)
+            return LogMessage(number: number, subject: try known(subject), bytes: answer.bytes)
         }
+    }
+
+    private func known(_ subject: String) throws(DatabaseError) -> LogSubject {
+        let known = [LogSubject.leader, .changes, .snapshot, .chunk].first { self.subject($0) == subject }
+        guard let known else {
+            throw DatabaseError(.corrupted, "'\(place)' has a message of a strange kind: \(subject)", path: place)
+        }
+        return known
     }
 
     /// A message as the leader of a stream has it, which is never behind.
     private func askLeader(
         of stream: String, _ request: String
-    ) throws(DatabaseError) -> (number: UInt64, bytes: [UInt8])? {
+    ) throws(DatabaseError) -> (number: UInt64, subject: String, bytes: [UInt8])? {
         let answer = try askForText("$JS.API.STREAM.MSG.GET.\(stream)", request, "read from")
         if let code = answer.number("err_code") {
             if code == JetStreamCode.streamNotFound || code == JetStreamCode.noMessage { return nil }
@@ -250,12 +255,14 @@ package final class NatsServer: LogServer {
             throw DatabaseError(
                 .timeout, "'\(place)' has no leader at the moment: \(answer.text("description") ?? "")", path: place)
         }
-        guard let number = answer.number("seq") else { throw refusal(answer, "give a message") }
+        guard let number = answer.number("seq"), let subject = answer.text("subject") else {
+            throw refusal(answer, "give a message")
+        }
         // Without content there is none in the answer either.
         guard let bytes = Base64.decoded(answer.text("data") ?? "") else {
             throw DatabaseError(.inputOutput, "'\(place)' gave a message that cannot be read", path: place)
         }
-        return (number, bytes)
+        return (number, subject, bytes)
     }
 
     /// One by one: before 2.9.18 a server that has been asked to remove what is before a number, and is begun again,

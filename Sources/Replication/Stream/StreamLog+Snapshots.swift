@@ -211,6 +211,8 @@ extension StreamLog {
         try goOnTrimming()
     }
 
+    package var isTrimming: Bool { !trimming.isEmpty }
+
     package func goOnTrimming() throws(DatabaseError) {
         while let (stream, numbers) = trimming.first {
             guard !numbers.isEmpty else {
@@ -218,8 +220,8 @@ extension StreamLog {
                 continue
             }
             let some = numbers.prefix(Self.removedAtOnce)
-            // Where it cannot be done now it can later.
-            guard try server.remove(some.startIndex ..< some.endIndex, in: stream) else { return }
+            // Where it cannot be done now it can behind the next snapshot.
+            guard try server.remove(some.startIndex ..< some.endIndex, in: stream) else { return trimming = [] }
             return trimming[0].numbers = some.endIndex ..< numbers.upperBound
         }
     }

@@ -114,6 +114,8 @@ package final class StreamLog: ReplicationLog {
 
     package func lead(_ record: LeaderRecord, inPlaceOf former: LeaderRecord?) throws(DatabaseError) {
         leading = nil
+        // Its numbers may be those of a stream that is gone.
+        trimming = []
         if former == nil { try server.prepare() }
         while true {
             let found = try foundLeader()
@@ -259,18 +261,12 @@ package final class StreamLog: ReplicationLog {
 
     /// L4.
     private func look(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> Found {
-        let limit = server.milliseconds + patienceMilliseconds
-        while true {
-            if let message = try server.message(number, in: stream) { return .message(message) }
-            guard let range = try server.range(of: stream), number <= range.last else { return .nothing }
-            if number < range.first { return .gap(before: range.first) }
-            // What was being removed when somebody was killed may have gaps.
-            if try server.isMissing(number, in: stream) { return .gap(before: number + 1) }
-            guard server.milliseconds < limit else {
-                throw DatabaseError(.busy, "'\(place)' has message \(number), and does not give it", path: place)
-            }
-            server.pause(milliseconds: Self.retryMilliseconds)
-        }
+        if let message = try server.message(number, in: stream) { return .message(message) }
+        guard let range = try server.range(of: stream), number <= range.last else { return .nothing }
+        if number < range.first { return .gap(before: range.first) }
+        if let message = try server.messageOfLeader(number, in: stream) { return .message(message) }
+        // What was being removed when somebody was killed may have gaps.
+        return .gap(before: number + 1)
     }
 
     package func changes(after version: Version, of origin: ChangeOrigin) throws(DatabaseError) -> ChangeBatch? {
@@ -362,7 +358,7 @@ package final class StreamLog: ReplicationLog {
     }
 
     /// Who has led, as far as the log says it.
-    private func formerLeaders(
+    private func allLeaders(
         _ leader: FoundLeader
     ) throws(DatabaseError) -> [(number: UInt64, origin: ChangeOrigin)] {
         var found: [(number: UInt64, origin: ChangeOrigin)] = []
@@ -379,7 +375,7 @@ package final class StreamLog: ReplicationLog {
     func origins() throws(DatabaseError) -> Set<ChangeOrigin> {
         guard let leader = try foundLeader() else { return [] }
         var found = Set(try streamSnapshots().map(\.origin))
-        for former in try formerLeaders(leader) { found.insert(former.origin) }
+        for each in try allLeaders(leader) { found.insert(each.origin) }
         return found
     }
 
@@ -389,12 +385,12 @@ package final class StreamLog: ReplicationLog {
     ) throws(DatabaseError) -> (lowerBound: UInt64, upperBound: UInt64)? {
         let range = leader.range
         if leader.record.origin == origin { return (max(leader.since, range.first), range.last) }
-        let formers = try formerLeaders(leader)
-        var first = formers.first { $0.origin == origin }?.number
+        let leaders = try allLeaders(leader)
+        var first = leaders.first { $0.origin == origin }?.number
         // The message by which it began may have been removed, with all up to a snapshot of it.
         if first == nil { first = try streamSnapshots(of: origin).first?.number }
         guard let first else { return nil }
-        let next = formers.first { $0.origin != origin && $0.number > first }?.number
+        let next = leaders.first { $0.origin != origin && $0.number > first }?.number
         return (first, next.map { $0 - 1 } ?? range.last)
     }
 

@@ -98,7 +98,7 @@ struct Trouble {
 /// Answers who asks for an acknowledgement, or waits for a change where nobody may.
 func waitAsLeader(_ shipping: Shipping, _ socket: AcknowledgeSocket?, milliseconds: Int64) throws(DatabaseError) {
     guard let socket else {
-        _ = try shipping.session.waitForChange(timeoutMilliseconds: milliseconds)
+        _ = try shipping.session.waitForChange(timeoutMilliseconds: shipping.log.isTrimming ? 0 : milliseconds)
         return
     }
     var failure: DatabaseError?

@@ -75,7 +75,10 @@ struct ShipCommand: ParsableCommand {
                     trouble.isOver()
                     printShipped(step)
                     guard step == .nothing else { continue }
-                    if once { return }
+                    guard !once else {
+                        if current.log.isTrimming { continue }
+                        return
+                    }
                     try waitAsLeader(current, socket, milliseconds: 1_000)
                 } catch {
                     // What the place has is asked again by who begins again.
