@@ -35,6 +35,13 @@ package final class FolderLog: ReplicationLog {
         return try LogFolder(root.file(origin.text), making: false, fault: fault)
     }
 
+    /// The same from wherever it is called.
+    package var consumer: String {
+        guard let resolved = realpath(place, nil) else { return place }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
     // MARK: Reading
 
     package func leader() throws(DatabaseError) -> LeaderRecord? { try LeaderRecord(in: root) }

@@ -14,6 +14,8 @@ package struct LogSnapshot: Equatable, Sendable {
 package protocol ReplicationLog: AnyObject {
     /// As messages name it and followers keep it: without passwords.
     var place: String { get }
+    /// By which name the leader's file keeps its changes for this log: another one for each log.
+    var consumer: String { get }
     /// With which batches are encrypted there, if the file is.
     var key: BatchKey { get }
 
@@ -62,6 +64,7 @@ package protocol ReplicationLog: AnyObject {
 }
 
 extension ReplicationLog {
+    package var consumer: String { place }
     package func step(_ step: LogStep) throws(DatabaseError) {}
     package var hasSeenAnotherLeader: Bool { false }
     package var isTrimming: Bool { false }

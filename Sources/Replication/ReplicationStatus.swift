@@ -14,8 +14,12 @@ package struct ReplicationStatus: Sendable {
     /// Whom the file follows.
     package let leader: FollowedLeader?
     package let positions: [ReplicaPosition]
-    /// Since when its changes are kept.
-    package let kept: Version?
+    /// From where on its changes are kept, and for whom.
+    package let kept: KeptChanges
+    /// What each of those lacks, in the same order, who has no name last.
+    package let backlogs: [ChangeBacklog]
+    /// What the log lacks that the file ships to; nil where it is none of that.
+    package let unshipped: ChangeBacklog?
     /// Of the leader's log, or of the one that the file ships to; nil where nothing is known of it.
     package let end: LogEnd?
     /// Who leads there.
@@ -30,11 +34,15 @@ package struct ReplicationStatus: Sendable {
         version = try session.version
         leader = try session.leader()
         positions = try session.replicaPositions()
-        kept = try session.keptChanges()
+        let kept = try session.keptChanges()
+        let versions = kept.consumers.map(\.version) + [kept.unnamed].compactMap(\.self)
+        backlogs = try versions.map { version throws(DatabaseError) in try session.backlog(after: version) }
+        self.kept = kept
         guard let place = place ?? leader?.source else {
-            (end, leads, problem) = (nil, nil, nil)
+            (end, leads, problem, unshipped) = (nil, nil, nil, nil)
             return
         }
+        let origin = try session.changeOrigin()
         do throws(DatabaseError) {
             let log = try open(place)
             // Nothing of it is applied.
@@ -42,10 +50,12 @@ package struct ReplicationStatus: Sendable {
             try log.key.use(session.encryptionKey)
             let found = try log.leader()
             let known = try found.flatMap { leader throws(DatabaseError) in try log.end(of: leader.origin) }
-            (end, leads) = (known, found)
+            var missing: ChangeBacklog?
+            if let known, found?.origin == origin { missing = try session.backlog(after: known.version) }
+            (end, leads, unshipped) = (known, found, missing)
             problem = known == nil ? "nobody has shipped to '\(place)' yet" : nil
         } catch {
-            (end, leads) = (nil, nil)
+            (end, leads, unshipped) = (nil, nil, nil)
             problem = error.message
         }
     }
@@ -56,14 +66,17 @@ package struct ReplicationStatus: Sendable {
         return positions.first { $0.origin == leader.origin }
     }
 
-    /// Versions that are in the log and not in the file; nil where that is not known.
+    /// Versions that are in the log and not in the file that follows, or, of a leader, commits that have changed
+    /// something and are not in the log; nil where that is not known.
     package var lagVersions: UInt64? {
+        if let unshipped { return unshipped.commits }
         guard let end, let position, leads?.origin == position.origin else { return nil }
         return end.version > position.version ? end.version.rawValue - position.version.rawValue : 0
     }
 
-    /// How much later the log's last commit was than the file's.
+    /// How much later the last commit was than the last one that is there too.
     package var lagNanoseconds: Int64? {
+        if let unshipped, let end { return unshipped.nanoseconds(since: end.wallTimeNanoseconds) }
         guard let end, let position, let lagVersions else { return nil }
         return lagVersions == 0 ? 0 : max(0, end.wallTimeNanoseconds - position.wallTimeNanoseconds)
     }
@@ -73,6 +86,14 @@ package struct ReplicationStatus: Sendable {
         guard problem == nil else { return false }
         guard let leader, let leads else { return true }
         return leads.origin == leader.origin && position != nil
+    }
+}
+
+extension ChangeBacklog {
+    /// How much later the last commit was than that one; nil where one of the times is not known.
+    package func nanoseconds(since wallTime: Int64) -> Int64? {
+        guard commits > 0 else { return 0 }
+        return wallTime == 0 || wallTimeNanoseconds == 0 ? nil : max(0, wallTimeNanoseconds - wallTime)
     }
 }
 

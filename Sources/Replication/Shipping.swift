@@ -26,6 +26,8 @@ package struct ShippingOptions: Sendable {
     package var isAsked = false
     /// The file is encrypted, and its changes are not to be.
     package var isPlain = false
+    /// By which name the file keeps its changes for the log; nil: that of the log.
+    package var consumer: String?
 
     package init(name: String) { self.name = name }
 }
@@ -48,8 +50,10 @@ package final class Shipping {
     /// Of that version there, and up to which version it is known to be that of the file too.
     private var shippedChecksum: UInt32 = 0
     private var compared: Version?
-    /// The log is kept from here on.
+    /// By which name the file keeps its changes for the log, and from where on.
+    private let consumer: String
     private var kept: Version?
+    private var settledAt = monotonicMilliseconds()
     private var newestSnapshot: SnapshotInfo?
     private var bytesSinceSnapshot = 0
     /// Keeping the log from later on is a commit of its own, so it is not done at each step.
@@ -65,6 +69,7 @@ package final class Shipping {
         self.options = options
         self.log = log
         origin = try session.changeOrigin()
+        consumer = options.consumer ?? log.consumer
         log.key.isPlain = options.isPlain
         try log.key.use(session.encryptionKey)
         let former = try session.leader()
@@ -198,19 +203,37 @@ package final class Shipping {
         var wanted = shipped
         if wanted == nil { wanted = try session.version }
         var known = kept
-        if known == nil { known = try session.keptChanges() }
+        if known == nil { known = try session.keptChanges()[consumer]?.version }
         guard let wanted else { return }
         if let known, known <= wanted, wanted.rawValue - known.rawValue < Self.versionsBetweenKeeping {
             kept = known
             return
         }
+        try keep(from: wanted, waits: !options.isAsked)
+    }
+
+    private func keep(from version: Version, waits: Bool) throws(DatabaseError) {
         do throws(DatabaseError) {
-            try session.keepChanges(since: wanted, timeoutMilliseconds: options.isAsked ? 0 : -1)
-            kept = wanted
+            try session.keepChanges(since: version, for: consumer, timeoutMilliseconds: waits ? -1 : 0)
+            kept = version
         } catch {
             // There will be a better moment.
-            guard options.isAsked, error.code == .timeout || error.code == .busy else { throw error }
+            guard !waits, error.code == .timeout || error.code == .busy else { throw error }
         }
+    }
+
+    /// For who has nothing to do, each `milliseconds`, or ends: the log is kept from just where the place has
+    /// everything, so that nobody takes it for being behind.
+    package func settle(milliseconds: Int64 = 0) throws(DatabaseError) {
+        let now = monotonicMilliseconds()
+        guard now - settledAt >= milliseconds, let kept, let shipped, kept < shipped else { return }
+        settledAt = now
+        try session.refresh()
+        // What only keeps the log does not count: else this would have to be done for ever.
+        guard try session.version >= shipped, try session.backlog(after: kept, through: shipped).commits > 0 else {
+            return
+        }
+        try keep(from: shipped, waits: false)
     }
 
     // MARK: Steps
@@ -234,8 +257,8 @@ package final class Shipping {
             guard error.code == .historyUnavailable else { throw error }
             return try shipSnapshot()
         }
-        // As when only the log is kept from later on.
-        if batch.isEmpty { return .nothing }
+        // As when only the log is kept from later on. Commits that undo each other are there, as they are counted.
+        if batch.isEmpty, try shown.backlog(after: shipped).commits == 0 { return .nothing }
         if bytesSinceSnapshot >= due { return try shipSnapshot() }
         return try ship(batch)
     }

@@ -808,6 +808,37 @@ class Reader:
         return elements
 
 
+KEPT_CHANGES = b"\x0b\xff\xff\xff\xff"
+
+
+def kept_changes(page: bytes) -> tuple[Optional[int], Optional[int], dict[str, tuple[int, int]]]:
+    """From which version on the change log is kept, from which on for who has no name, and for each consumer by name
+    its version with the time of its commit."""
+    need(page[:4] == b"\x4b\1\0\0", "what says for whom changes are kept is of another kind")
+    checksum = crc32c(page[:4], bytes(4), page[8:], KEPT_CHANGES)
+    need(int.from_bytes(page[4:8], "little") == checksum, "what says for whom changes are kept has a wrong checksum")
+
+    def version(at: int) -> Optional[int]:
+        value = int.from_bytes(page[at:at + 8], "little")
+        return None if value == 2**64 - 1 else value
+
+    if len(page) == 16:
+        return version(8), version(8), {}
+    consumers: dict[str, tuple[int, int]] = {}
+    at = 28
+    for _ in range(int.from_bytes(page[24:28], "little")):
+        moved, time, size = struct.unpack_from("<QqH", page, at)
+        name = page[at + 18:at + 18 + size].decode()
+        need(len(name.encode()) == size > 0 and name not in consumers, "a consumer has no name of its own")
+        consumers[name] = (moved, time)
+        at += 18 + size
+    need(at == len(page), "there is more than the consumers")
+    need(list(consumers) == sorted(consumers, key=str.encode), "consumers are out of order")
+    positions = [moved for moved, _ in consumers.values()] + [each for each in [version(16)] if each is not None]
+    need(version(8) == min(positions), "the oldest position is another one")
+    return version(8), version(16), consumers
+
+
 def default(column: Column) -> Any:
     if column.collection:
         return []

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from postgres_server import PROGRAMS, Server
-from running import TOOL, begin, end, expect_running, run, until
+from running import TOOL, begin, done, end, expect_running, run, until
 from running import nothing_is_left_running as nothing_is_left_running
 
 import motte
@@ -274,6 +274,36 @@ def test_a_log_that_was_trimmed_has_everything_loaded_again(server: Server, tmp_
         change(db, random_)
         ship(path, address)
         expect_same(server, "trimmed", path)
+
+
+def test_a_folder_and_a_feed_do_not_trim_each_other(server: Server, tmp_path: pathlib.Path) -> None:
+    path, log, address = tmp_path / "people.motte", tmp_path / "log", server.make("positions")
+    with motte.open(path, schema="Person { id: int key, name: string? }", durability="none") as db:
+        person = db.model("Person")
+        with db.write():
+            db.add_all([person(id=number) for number in range(500)])
+        ship(path, address)
+        done("ship", path, "--to", log, "--once")
+        for number in range(1_200):
+            with db.write():
+                db.one("Person", 1).name = str(number)
+        done("ship", path, "--to", log, "--once")
+        for number in range(200):
+            with db.write():
+                db.one("Person", 2).name = str(number)
+        assert "lag       1400 versions" in run("status", path, "--folder", address).stdout
+        # What has changed, and not all of it again.
+        assert ", 2 rows\n" in ship(path, address)
+        assert "lag       0 versions, 0.000 s\n" in run("status", path, "--folder", address).stdout
+    done("ship", path, "--to", log, "--once")
+    text = done("status", path)
+    assert f"consumer  {address}: " in text and f"consumer  {log}: " in text
+    assert text.count(", lag 0 versions, 0.000 s\n") == 2, text
+    assert server.sql("positions", 'SELECT name FROM "Person" WHERE id = 2').strip() == "199"
+    # A password is not kept.
+    secret = address.replace("user=motte", "user=motte&password=secret")
+    ship(path, secret)
+    assert done("status", path) == text and b"secret" not in path.read_bytes()
 
 
 def test_what_is_refused(server: Server, tmp_path: pathlib.Path) -> None:

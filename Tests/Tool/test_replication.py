@@ -11,13 +11,14 @@ import sys
 import time
 
 import pytest
-from running import begin, end, expect_running, run, until
+from running import begin, done, end, expect_running, run, until
 from running import nothing_is_left_running as nothing_is_left_running
 
 import motte
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "FileFormat"))
 
+import reader
 from reader import Cipher, crc32c
 
 SCHEMA = "Person { id: int key, name: string, friends: list<Person> }"
@@ -211,3 +212,75 @@ def test_an_encrypted_file_is_followed(tmp_path: pathlib.Path) -> None:
     assert other.returncode == 1 and "is not encrypted" in other.stderr
     asked = run("restore", tmp_path / "restored.motte", "--from", log, "--plain", *key)
     assert asked.returncode == 0, asked.stderr
+
+
+def positions(path: pathlib.Path) -> dict[str, int]:
+    """For whom the file keeps changes, and from where on, as an independent reader finds it."""
+    page = reader.Reader(str(path)).entries[reader.KEPT_CHANGES]
+    return {name: version for name, (version, _) in reader.kept_changes(page)[2].items()}
+
+
+def test_each_place_has_a_position_of_its_own(tmp_path: pathlib.Path) -> None:
+    leader, near, far = tmp_path / "leader.motte", tmp_path / "near", tmp_path / "far"
+    with motte.open(leader, schema=SCHEMA, durability="none") as db:
+        person = db.model("Person")
+        with db.write():
+            db.add(person(id=0, name="Ada"))
+        done("ship", leader, "--to", near, "--once", "--consumer", "close by")
+        done("ship", leader, "--to", far, "--once")
+        begun = positions(leader)
+        assert sorted(begun) == sorted([str(far), "close by"])
+        for number in range(1, 1_400):
+            with db.write():
+                db.add(person(id=number))
+        assert "lag       1399 versions" in done("status", leader, "--folder", near)
+        done("ship", leader, "--to", near, "--once", "--consumer", "close by")
+        for number in range(1_400, 1_600):
+            with db.write():
+                db.add(person(id=number))
+        now = positions(leader)
+        assert now["close by"] > begun["close by"] + 1_300 and now[str(far)] == begun[str(far)]
+        text = done("status", leader)
+        assert f"consumer  {far}: {begun[str(far)]}, lag 1599 versions, " in text
+        assert f"consumer  close by: {now['close by']}, lag 200 versions, " in text
+        # The whole file is not shipped again.
+        assert "snapshot" not in done("ship", leader, "--to", far, "--once")
+        done("ship", leader, "--to", near, "--once", "--consumer", "close by")
+    text = done("status", leader)
+    assert text.count(", lag 0 versions, 0.000 s\n") == 2, text
+    for place in (near, far):
+        assert "lag       0 versions, 0.000 s" in done("status", leader, "--folder", place)
+        done("follow", tmp_path / f"{place.name}.motte", "--from", place, "--once")
+        assert people(tmp_path / f"{place.name}.motte") == people(leader)
+    # A copy keeps nothing for who follows its leader.
+    assert reader.KEPT_CHANGES not in reader.Reader(str(tmp_path / "far.motte")).entries
+    lines = done("status", leader, "--prometheus").splitlines()
+    label = f'{{file="{leader}",consumer="{far}"}}'
+    assert f"motte_consumer_lag_versions{label} 0" in lines and f"motte_consumer_is_kept{label} 1" in lines
+    assert len([line for line in lines if line == "# TYPE motte_consumer_lag_versions gauge"]) == 1
+
+
+def test_who_is_gone_is_dropped(tmp_path: pathlib.Path) -> None:
+    leader, log = tmp_path / "leader.motte", tmp_path / "log"
+    with motte.open(leader, schema=SCHEMA) as db, db.write():
+        db.add(db.model("Person")(id=1, name="Ada"))
+    done("ship", leader, "--to", log, "--once")
+    done("changes", leader, "--keep")
+    assert "program   " in done("status", leader)
+    # Programs have a position of their own, which has nothing to do with that of a place.
+    done("changes", leader, "--no-keep")
+    assert list(positions(leader)) == [str(log)] and "program   " not in done("status", leader)
+    wrong = run("changes", leader, "--drop", "log")
+    assert wrong.returncode == 1 and f"'log', only for '{log}'" in wrong.stderr
+    assert "nothing any more" in done("changes", leader, "--drop", log)
+    assert reader.kept_changes(reader.Reader(str(leader)).entries[reader.KEPT_CHANGES]) == (None, None, {})
+    none = run("changes", leader, "--drop", log)
+    assert none.returncode == 1 and "only for nobody" in none.stderr
+    # Who ships again has a position again.
+    done("ship", leader, "--to", log, "--once")
+    assert list(positions(leader)) == [str(log)]
+    many = [tmp_path / f"log-{number}" for number in range(64)]
+    for place in many[:63]:
+        done("ship", leader, "--to", place, "--once")
+    full = run("ship", leader, "--to", many[63], "--once")
+    assert full.returncode == 1 and "64 consumers already" in full.stderr and "--drop" in full.stderr

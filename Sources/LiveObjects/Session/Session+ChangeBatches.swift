@@ -75,6 +75,19 @@ extension Session {
         }
     }
 
+    /// The same for a consumer of that name, whose position is nobody else's; nil: it needs nothing any more. False
+    /// where there was none of that name.
+    @discardableResult
+    package func keepChanges(
+        since version: Version?, for consumer: String, timeoutMilliseconds: Int64 = -1
+    ) throws(DatabaseError) -> Bool {
+        var wasKnown = false
+        try writingOfReplication("keep changes", timeoutMilliseconds) { write throws(DatabaseError) in
+            wasKnown = try write.keepChanges(since: version, for: consumer)
+        }
+        return wasKnown
+    }
+
     /// Whom the file follows; nil: nobody.
     package func leader() throws(DatabaseError) -> FollowedLeader? { try committedSnapshot().leader() }
 
@@ -103,7 +116,15 @@ extension Session {
         try committedSnapshot().changeChecksum(of: version)
     }
 
-    package func keptChanges() throws(DatabaseError) -> Version? { try committedSnapshot().keptChanges() }
+    /// From where on the change log is kept, and for whom.
+    package func keptChanges() throws(DatabaseError) -> KeptChanges { try committedSnapshot().keptChanges() }
+
+    /// How many commits after a version, and up to another or what is shown, have changed something.
+    package func backlog(
+        after version: Version, through last: Version? = nil
+    ) throws(DatabaseError) -> ChangeBacklog {
+        try committedSnapshot().backlog(after: version, through: last)
+    }
 
     package var encryptionKey: [UInt8]? { options.encryptionKey }
 

@@ -1,8 +1,9 @@
 /// A version written out as a file of its own: sorted keys in full pages one after the other, none of them free. Others
 /// go on writing to the source meanwhile.
 ///
-/// A copy has a history of its own (a new epoch), so the change log stays behind. It is made under a temporary name,
-/// read back from the disk and compared with its source, and only then gets the name wanted.
+/// A copy has a history of its own (a new epoch), so the change log stays behind, with what says for whom it is kept.
+/// It is made under a temporary name, read back from the disk and compared with its source, and only then gets the name
+/// wanted.
 import MotteValues
 
 #if canImport(Glibc)
@@ -120,7 +121,7 @@ struct PageCopy {
     }
 
     private static func isCopied(_ key: UnsafeRawBufferPointer) -> Bool {
-        key.first != KeySpace.header && key.first != KeySpace.changeLog
+        key.first != KeySpace.header && key.first != KeySpace.changeLog && !key.elementsEqual(KeySpace.keptChanges)
     }
 
     private func compare(_ path: String, after written: Int) throws(DatabaseError) {

@@ -13,6 +13,9 @@ package enum KeySpace {
     package static let replication: UInt8 = 0x0B
     package static let changeLog: UInt8 = 0x7F
 
+    /// Says from where on the change log is kept: of the file itself, as the log is.
+    package static let keptChanges: [UInt8] = [replication, 0xFF, 0xFF, 0xFF, 0xFF]
+
     /// Keys are 1 to 511 bytes in every store.
     package static let longestKey = 511
 }

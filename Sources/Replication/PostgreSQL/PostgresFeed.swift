@@ -32,20 +32,43 @@ package final class PostgresFeed {
     private var isBehind = false
     /// The log is kept from here on.
     private var kept: Version?
+    private var settledAt = monotonicMilliseconds()
+    private let consumer: String
     /// Keeping the log from later on is a commit of its own, so it is not done at each step.
     private static let versionsBetweenKeeping: UInt64 = 1_024
     private static let mark = "Made by motte ship: which version of which file its tables show. Format 1"
     /// Two feeds of a database wait for each other.
     private static let lock = 0x6D6F_7474
 
+    private static let schemes = ["postgresql://", "postgres://"]
+
+    private static func scheme(_ text: String) -> String { schemes.first { text.hasPrefix($0) } ?? "" }
+
     /// Whether a place is one of these.
-    package static func isPlace(_ text: String) -> Bool {
-        text.hasPrefix("postgresql://") || text.hasPrefix("postgres://")
+    package static func isPlace(_ text: String) -> Bool { !scheme(text).isEmpty }
+
+    /// How it is named in the file, and printed: without the password.
+    package static func name(_ address: String) -> String {
+        var parts = address.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        let start = parts[0].index(parts[0].startIndex, offsetBy: scheme(address).count)
+        let end = parts[0][start...].firstIndex(of: "/") ?? parts[0].endIndex
+        if let at = parts[0][start ..< end].lastIndex(of: "@"),
+            let colon = parts[0][start ..< at].firstIndex(of: ":")
+        {
+            parts[0].removeSubrange(colon ..< at)
+        }
+        guard parts.count == 2 else { return parts[0] }
+        let secrets = ["password=", "sslpassword="]
+        let shown = parts[1].split(separator: "&").filter { part in !secrets.contains { part.hasPrefix($0) } }
+        return parts[0] + (shown.isEmpty ? "" : "?" + shown.joined(separator: "&"))
     }
 
-    package init(_ session: Session, to address: String, classes: [String]?) throws(DatabaseError) {
+    package init(
+        _ session: Session, to address: String, classes: [String]?, consumer: String? = nil
+    ) throws(DatabaseError) {
         self.session = session
         self.address = address
+        self.consumer = consumer ?? Self.name(address)
         classNames = classes
         origin = try session.changeOrigin()
         for name in classes ?? [] where try session.committedSnapshot().catalog.table(named: name) == nil {
@@ -53,10 +76,13 @@ package final class PostgresFeed {
         }
         let connection = try PostgresConnection(address)
         self.connection = connection
-        try connection.transaction { () throws(DatabaseError) in
+        let position = try connection.transaction { () throws(DatabaseError) in
             try prepare(connection)
+            return try self.position(connection)
         }
-        try keep()
+        // It may be ahead of a file that was replaced, which a step refuses.
+        let newest = try session.version
+        try keep(from: position.map { min($0.version, newest) })
     }
 
     private func tables(_ snapshot: Snapshot) throws(DatabaseError) -> [FeedTable] {
@@ -118,23 +144,35 @@ package final class PostgresFeed {
                 + "it again", path: session.path)
     }
 
-    private func keep() throws(DatabaseError) {
+    /// P4, from the version that the database has; nil: it has nothing.
+    private func keep(from fed: Version?) throws(DatabaseError) {
         var wanted = fed
         if wanted == nil { wanted = try session.version }
         var known = kept
-        if known == nil { known = try session.keptChanges() }
+        if known == nil { known = try session.keptChanges()[consumer]?.version }
         guard let wanted else { return }
         if let known, known <= wanted, wanted.rawValue - known.rawValue < Self.versionsBetweenKeeping {
             kept = known
             return
         }
-        // The database may be further behind than is known here yet.
-        if fed == nil, known != nil {
-            kept = known
-            return
-        }
-        try session.keepChanges(since: wanted)
+        try session.keepChanges(since: wanted, for: consumer)
         kept = wanted
+    }
+
+    /// As `Shipping.settle`.
+    package func settle(milliseconds: Int64 = 0) throws(DatabaseError) {
+        let now = monotonicMilliseconds()
+        guard now - settledAt >= milliseconds, let kept, let fed, kept < fed else { return }
+        settledAt = now
+        try session.refresh()
+        guard try session.version >= fed, try session.backlog(after: kept, through: fed).commits > 0 else { return }
+        do throws(DatabaseError) {
+            try session.keepChanges(since: fed, for: consumer, timeoutMilliseconds: 0)
+            self.kept = fed
+        } catch {
+            // There will be a better moment.
+            guard error.code == .timeout || error.code == .busy else { throw error }
+        }
     }
 
     // MARK: Steps
@@ -160,7 +198,7 @@ package final class PostgresFeed {
             rows = try open.transaction { () throws(DatabaseError) in try feed(frozen, open) }
         } while isBehind
         fed = try shown.version
-        try keep()
+        try keep(from: fed)
         return rows.map { .fed(fed ?? Version(0), rows: $0) } ?? .nothing
     }
 

@@ -49,7 +49,7 @@ package enum HistoryLog {
     ) throws(DatabaseError) -> Int {
         guard version.rawValue % commitsBetweenTrims == 0 || recordBytes >= largeRecordBytes else { return 0 }
         var last = try oldestObserved() ?? pages.version
-        if let kept = try keptSince(in: pages), kept < last { last = kept }
+        if let kept = try kept(in: pages).oldest, kept < last { last = kept }
         return try trim(through: last, over: pages, into: &batch)
     }
 

@@ -5,7 +5,7 @@
 ///     0x0B | 0 u32 | origin | 2                  the origin's catalog record at that position
 ///     0x0B | table u32 | origin | block u64      names of the table's objects in the origin: `ObjectNameBlock`
 ///     0x0B | 0xFFFFFFFE                          whom the file follows: `FollowedLeader`
-///     0x0B | 0xFFFFFFFF                          from which version on the change log is kept
+///     0x0B | 0xFFFFFFFF                          from where on the change log is kept, and for whom: `KeptChanges`
 ///
 /// Numbers in keys are big-endian.
 import CMotteShim
@@ -19,7 +19,7 @@ enum ReplicaPages {
     /// What the keys of all positions begin with.
     static let positions: [UInt8] = [space, 0, 0, 0, 0]
     static let following: [UInt8] = [space, 0xFF, 0xFF, 0xFF, 0xFE]
-    static let kept: [UInt8] = [space, 0xFF, 0xFF, 0xFF, 0xFF]
+    static let kept = KeySpace.keptChanges
 
     static func position(_ origin: ChangeOrigin) -> [UInt8] { positions + bytes(origin) + [position] }
     static func catalog(_ origin: ChangeOrigin) -> [UInt8] { positions + bytes(origin) + [catalog] }
@@ -160,35 +160,5 @@ extension Snapshot {
             found = try cursor.next()
         }
         return positions
-    }
-
-    /// The version after which all changes stay in the log; nil where they stay as long as somebody observes.
-    package func keptChanges() throws(DatabaseError) -> Version? { try HistoryLog.keptSince(in: pages) }
-}
-
-extension HistoryLog {
-    private static let keptKind: UInt8 = 0x4B
-
-    static func keptSince(in pages: PageSnapshot) throws(DatabaseError) -> Version? {
-        guard let page = try pages.get(ReplicaPages.kept) else { return nil }
-        let body = try ReplicaPages.opened(keptKind, page.bytes, key: ReplicaPages.kept)
-        var reader = LogReader(body)
-        let version = try reader.u64()
-        return version == .max ? nil : Version(version)
-    }
-
-    static func keptPage(_ version: Version?) -> [UInt8] {
-        var body: [UInt8] = []
-        body.append(u64: version?.rawValue ?? .max)
-        return ReplicaPages.sealed(keptKind, body, key: ReplicaPages.kept)
-    }
-}
-
-extension WriteTransaction {
-    /// From this commit on the change log keeps all changes after `version`; with nil, only what is observed.
-    package func keepChanges(since version: Version?) throws(DatabaseError) {
-        try requireOpen()
-        replicaPages[ReplicaPages.kept] = HistoryLog.keptPage(version)
-        noteChange()
     }
 }

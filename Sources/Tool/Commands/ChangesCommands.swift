@@ -15,6 +15,7 @@ struct ChangesCommand: ParsableCommand {
               motte changes leader.motte --for copy.motte --output later.batch
               motte changes leader.motte --since 17 --output later.batch
               motte changes leader.motte --keep
+              motte changes leader.motte --drop /backup/people
             """)
 
     @Argument(help: "The file.") var file: String
@@ -27,13 +28,17 @@ struct ChangesCommand: ParsableCommand {
     @Option(name: [.short, .long], help: ArgumentHelp("Write the batch to this file.", valueName: "batch"))
     var output: String?
     @Flag(help: "Keep all changes after --since, or from now on.") var keep = false
-    @Flag(name: .customLong("no-keep"), help: "Keep only what observers need.") var keepsNone = false
+    @Flag(name: .customLong("no-keep"), help: "Keep only what observers and consumers need.") var keepsNone = false
+    @Option(
+        help: ArgumentHelp(
+            "Keep nothing any more for a consumer that is gone, as 'motte status' names it.", valueName: "consumer"))
+    var drop: String?
 
     func validate() throws {
         if since != nil, copy != nil { throw ValidationError("--since and --for contradict each other") }
         if keep, keepsNone { throw ValidationError("--keep and --no-keep contradict each other") }
-        if output == nil, !keep, !keepsNone {
-            throw ValidationError("name a file with --output, or say --keep or --no-keep")
+        if output == nil, !keep, !keepsNone, drop == nil {
+            throw ValidationError("name a file with --output, or say --keep, --no-keep or --drop")
         }
     }
 
@@ -42,7 +47,7 @@ struct ChangesCommand: ParsableCommand {
             try reportingErrors(copy) { try openFile(copy, opening).replicaPositions() }
         }
         try reportingErrors(file) {
-            let session = try openFile(file, opening, readOnly: !keep && !keepsNone)
+            let session = try openFile(file, opening, readOnly: !keep && !keepsNone && drop == nil)
             let origin = try session.changeOrigin()
             let version = since ?? applied?.first { $0.origin == origin }?.version.rawValue ?? 0
             if keep {
@@ -52,13 +57,28 @@ struct ChangesCommand: ParsableCommand {
             }
             if keepsNone {
                 try session.keepChanges(since: nil)
-                printLine("keeping what observers need")
+                printLine("keeping what observers and consumers need")
             }
+            if let drop { try self.drop(drop, session) }
             guard let output else { return }
             let batch = try session.changeBatch(since: Version(version))
             try OutputFile.create(output) { sink in batch.bytes.withUnsafeBytes { sink.append($0) } }
             printLine("\(batch.summary) to \(output)")
         }
+    }
+}
+
+extension ChangesCommand {
+    private func drop(_ name: String, _ session: Session) throws(DatabaseError) {
+        let known = try session.keptChanges().consumers.map(\.name)
+        guard known.contains(name) else {
+            throw DatabaseError(
+                .invalidArgument,
+                "nothing is kept for a consumer '\(name)', only for "
+                    + (known.isEmpty ? "nobody" : known.map { "'\($0)'" }.joined(separator: ", ")), path: file)
+        }
+        try session.keepChanges(since: nil, for: name)
+        printLine("keeping nothing any more for \(name)")
     }
 }
 

@@ -18,7 +18,7 @@ extension ShipCommand {
     /// What is said of folders and servers has no meaning for a feed.
     func checkFeed() throws {
         guard !leading.areGiven, !takesOver else {
-            throw ValidationError("with postgresql://HOST/DATABASE only --class and --once stand")
+            throw ValidationError("with postgresql://HOST/DATABASE only --class, --consumer and --once stand")
         }
     }
 
@@ -32,7 +32,8 @@ extension ShipCommand {
                 if let feed {
                     current = feed
                 } else {
-                    current = try PostgresFeed(session, to: to, classes: classNames.isEmpty ? nil : classNames)
+                    let classes = classNames.isEmpty ? nil : classNames
+                    current = try PostgresFeed(session, to: to, classes: classes, consumer: consumer)
                     feed = current
                 }
                 let step = try current.step()
@@ -41,7 +42,8 @@ extension ShipCommand {
                     printLine("fed changes up to version \(version.rawValue), \(rows) rows")
                     continue
                 }
-                if once { return }
+                if once { return try current.settle() }
+                try current.settle(milliseconds: settlingMilliseconds)
                 _ = try session.waitForChange(timeoutMilliseconds: 1_000)
             } catch {
                 guard !once, error.code == .inputOutput else { throw error }
@@ -67,9 +69,9 @@ extension StatusCommand {
             printMetric("version", "Newest version of the file.", "\(own.version.rawValue)")
             guard let fed else { return false }
             printMetric("fed_version", "Version of the file that the database has.", "\(fed.version.rawValue)")
+            let backlog = try session.backlog(after: fed.version)
             printMetric(
-                "lag_versions", "Versions that are in the file and not in the database.",
-                "\(own.version.rawValue - min(own.version.rawValue, fed.version.rawValue))")
+                "lag_versions", "Commits that changed something and are not in the database.", "\(backlog.commits)")
             return true
         }
         printLine("version   \(own.version.rawValue)")
@@ -79,14 +81,10 @@ extension StatusCommand {
         }
         let time = fed.committedAt.map { " (\(TimeText.text($0)))" } ?? ""
         printLine("fed       \(fed.version.rawValue)\(time)")
-        let behind = own.version.rawValue - min(own.version.rawValue, fed.version.rawValue)
-        var seconds = ""
-        if let then = fed.committedAt, own.wallTimeNanoseconds > 0 {
-            let fedTime = then.seconds * 1_000_000_000 + Int64(then.nanoseconds)
-            // The database has it to the microsecond.
-            seconds = ", \(Self.seconds(behind == 0 ? 0 : max(0, own.wallTimeNanoseconds - fedTime))) s"
-        }
-        printLine("lag       \(behind) versions\(seconds)")
+        let backlog = try session.backlog(after: fed.version)
+        // The database has it to the microsecond.
+        let fedTime = fed.committedAt.map { $0.seconds * 1_000_000_000 + Int64($0.nanoseconds) }
+        printLine("lag       \(Self.lag(backlog.commits, backlog.nanoseconds(since: fedTime ?? 0)))")
         return true
     }
 

@@ -46,7 +46,7 @@ struct StatusCommand: ParsableCommand {
             let time = Self.text(position.wallTimeNanoseconds)
             printLine("applied   \(position.version.rawValue)\(time) of \(position.origin.text)")
         }
-        if let kept = status.kept { printLine("keeps     changes after version \(kept.rawValue)") }
+        printKept(status)
         if let end = status.end {
             printLine(
                 "folder    \(end.version.rawValue)\(Self.text(end.wallTimeNanoseconds)) of "
@@ -54,7 +54,7 @@ struct StatusCommand: ParsableCommand {
                     + "\(end.snapshot.map { "\($0.version.rawValue)" } ?? "none")")
         }
         if let versions = status.lagVersions, let time = status.lagNanoseconds {
-            printLine("lag       \(versions) versions, \(Self.seconds(time)) s")
+            printLine("lag       \(Self.lag(versions, time))")
         }
         if let problem = status.problem { printLine("problem   \(problem)") }
         if !status.isHealthy, status.problem == nil { printLine("problem   the folder has another leader") }
@@ -80,10 +80,57 @@ struct StatusCommand: ParsableCommand {
             "snapshot_version", "Newest snapshot in the folder.",
             status.end?.snapshot.map { "\($0.version.rawValue)" })
         metric(
-            "lag_versions", "Versions that are in the folder and not in the file.", status.lagVersions.map { "\($0)" })
+            "lag_versions", "Versions of the leader that the follower, or the leader's folder, does not have.",
+            status.lagVersions.map { "\($0)" })
         metric(
-            "lag_seconds", "How much later the folder's last commit was than the file's.",
+            "lag_seconds", "How much later the last commit was than the last one that is there too.",
             status.lagNanoseconds.map(Self.seconds))
+        metric("kept_version", "The change log is kept from there on.", status.kept.oldest.map { "\($0.rawValue)" })
+        printConsumerMetrics(status)
+    }
+
+    private func printConsumerMetrics(_ status: ReplicationStatus) {
+        let consumers = Array(zip(status.kept.consumers, status.backlogs))
+        func metric(_ name: String, _ help: String, _ value: (KeptChanges.Consumer, ChangeBacklog) -> String?) {
+            let values = consumers.compactMap { consumer, backlog in
+                value(consumer, backlog).map { (name: consumer.name, value: $0) }
+            }
+            guard !values.isEmpty else { return }
+            printLine("# HELP motte_consumer_\(name) \(help)")
+            printLine("# TYPE motte_consumer_\(name) gauge")
+            for each in values {
+                let labels = "file=\"\(Self.escaped(file))\",consumer=\"\(Self.escaped(each.name))\""
+                printLine("motte_consumer_\(name){\(labels)} \(each.value)")
+            }
+        }
+        metric("version", "The file's changes after it are kept for the consumer.") { consumer, _ in
+            "\(consumer.version.rawValue)"
+        }
+        metric("lag_versions", "Commits that changed something and are kept for the consumer.") { _, backlog in
+            "\(backlog.commits)"
+        }
+        metric("lag_seconds", "How much later the last of these was than what the consumer has.") { consumer, backlog in
+            backlog.nanoseconds(since: consumer.wallTimeNanoseconds).map(Self.seconds)
+        }
+        metric("is_kept", "1 if the change log has what the consumer lacks.") { _, backlog in
+            backlog.isKept ? "1" : "0"
+        }
+    }
+
+    private func printKept(_ status: ReplicationStatus) {
+        guard let oldest = status.kept.oldest else { return }
+        printLine("keeps     changes after version \(oldest.rawValue)")
+        for (consumer, backlog) in zip(status.kept.consumers, status.backlogs) {
+            let lag = Self.lag(backlog.commits, backlog.nanoseconds(since: consumer.wallTimeNanoseconds))
+            let lost = backlog.isKept ? "" : ", which are no longer there"
+            printLine("consumer  \(consumer.name): \(consumer.version.rawValue), lag \(lag)\(lost)")
+        }
+        guard let unnamed = status.kept.unnamed, let backlog = status.backlogs.last else { return }
+        printLine("program   \(unnamed.rawValue), lag \(Self.lag(backlog.commits, nil))")
+    }
+
+    static func lag(_ versions: UInt64, _ nanoseconds: Int64?) -> String {
+        "\(versions) versions" + (nanoseconds.map { ", \(seconds($0)) s" } ?? "")
     }
 
     /// In parentheses, behind a version.

@@ -18,6 +18,9 @@ private func endWithSignals() {
     signal(SIGTERM) { _ in _exit(0) }
 }
 
+/// Each time is a commit, so it is not done at once.
+let settlingMilliseconds: Int64 = 10_000
+
 struct ShipCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ship",
@@ -45,6 +48,10 @@ struct ShipCommand: ParsableCommand {
         help: ArgumentHelp("For PostgreSQL: a class whose objects go there; all without it.", valueName: "class"))
     var classNames: [String] = []
     @OptionGroup var leading: LeaderOptions
+    @Option(
+        help: ArgumentHelp(
+            "By which name the file keeps its changes for the place; that of the place without it.", valueName: "name"))
+    var consumer: String?
     @Flag(help: "Ship what there is, and end.") var once = false
     @Flag(name: .customLong("take-over"), help: "Lead in place of another file, whose changes this one has all.")
     var takesOver = false
@@ -62,6 +69,7 @@ struct ShipCommand: ParsableCommand {
             if PostgresFeed.isPlace(to) { return try feed(session) }
             var options = leading.options(file)
             options.takesOver = takesOver
+            options.consumer = consumer
             let socket = try leading.socket()
             var log: ReplicationLog?
             var shipping: Shipping?
@@ -77,8 +85,9 @@ struct ShipCommand: ParsableCommand {
                     guard step == .nothing else { continue }
                     guard !once else {
                         if current.log.isTrimming { continue }
-                        return
+                        return try current.settle()
                     }
+                    try current.settle(milliseconds: settlingMilliseconds)
                     try waitAsLeader(current, socket, milliseconds: 1_000)
                 } catch {
                     // What the place has is asked again by who begins again.
@@ -212,6 +221,7 @@ struct FollowCommand: ParsableCommand {
     private func wait(_ standby: Standby, _ socket: AcknowledgeSocket?) throws(DatabaseError) {
         if let shipping = standby.shipping {
             do throws(DatabaseError) {
+                try shipping.settle(milliseconds: settlingMilliseconds)
                 try waitAsLeader(shipping, socket, milliseconds: Int64(lease) * 250)
             } catch {
                 try standby.failed(error)

@@ -37,6 +37,7 @@ enum ChangeRecordFormat {
     static let sectionCountOffset = 4
     static let previousOffset = 16
     static let checksumOffset = 20
+    static let wallTimeOffset = 24
 
     enum Section: UInt16 {
         case schema = 1
