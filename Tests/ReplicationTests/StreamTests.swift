@@ -7,6 +7,12 @@ import Testing
 
 @testable import MotteReplication
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 @Suite(.serialized) struct StreamTests {
     private let network = SimulatedNetwork(seed: 3)
 
@@ -54,6 +60,32 @@ import Testing
         #expect(network.streams[.log]?.contains { $0.bytes.count == network.largestMessage } == true)
         #expect(try #require(network.streams[.chunks]).count > 20)
         #expect(temporary.names.isEmpty)
+    }
+
+    /// What a leader has left that was killed while it made a snapshot goes with the next one; nothing else does.
+    @Test func whatAKilledLeaderHasLeftIsRemoved() throws {
+        func folder(_ name: String, with file: String) {
+            mkdir(temporary.file(name), 0o700)
+            TemporaryDirectory.write([1, 2, 3], temporary.file(name + "/" + file))
+        }
+        folder("motte-snapshot-1f", with: "snapshot.motte")
+        folder("motte-snapshot-2f", with: ".motte-copying-77")
+        folder("motte-other-3f", with: "snapshot.motte")
+        TemporaryDirectory.write([1], temporary.file("motte-snapshot-4f"))
+        symlink(temporary.file("motte-other-3f"), temporary.file("motte-snapshot-5f"))
+        let others = ["motte-other-3f", "motte-snapshot-4f", "motte-snapshot-5f"]
+        // Somebody else is at work.
+        var held: SnapshotFolder? = try SnapshotFolder(in: temporary.path)
+        let path = try #require(held?.path)
+        TemporaryDirectory.write([1], try #require(held?.file("snapshot.motte")))
+        let (world, shipping) = try world()
+        #expect(try follow(world, "a.motte") == World.content(world.leader))
+        #expect(shipping.shipped != nil && temporary.names.count == others.count + 1)
+        #expect(TemporaryDirectory.read(path + "/snapshot.motte") == [1])
+        held = nil
+        #expect(temporary.names == others)
+        #expect(TemporaryDirectory.read(temporary.file("motte-other-3f/snapshot.motte")) == [1, 2, 3])
+        World.removeAll(temporary.file("motte-other-3f"))
     }
 
     /// L1: whoever began later leads, and what the other one adds is refused by the stream itself.

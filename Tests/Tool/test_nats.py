@@ -50,6 +50,27 @@ def test_a_copy_follows_by_a_server(server: Server, tmp_path: pathlib.Path) -> N
     assert content(restored) == content(leader)
 
 
+def test_what_a_killed_leader_has_left_is_removed(server: Server, tmp_path: pathlib.Path) -> None:
+    leader, temporary = made(tmp_path / "leader.motte", 300_000, "a longer name"), tmp_path / "temporary"
+    temporary.mkdir()
+    kills = 0
+    while kills < 3:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TMPDIR", str(temporary))
+            shipping = begin("ship", leader, "--to", server.place(), "--snapshot-bytes", 1)
+        until(lambda: any(folder.stat().st_size for folder in temporary.glob("motte-snapshot-*/*")))
+        end(shipping)
+        left = list(temporary.iterdir())
+        # Each removes what the one before has left.
+        assert len(left) <= 1
+        kills += len(left)
+        made(leader, kills + 1, "another name")
+    assert run("ship", leader, "--to", server.place(), "--once", TMPDIR=str(temporary)).returncode == 0
+    assert list(temporary.iterdir()) == []
+    done("follow", tmp_path / "copy.motte", "--from", server.place(), "--once")
+    assert content(tmp_path / "copy.motte") == content(leader)
+
+
 def test_a_batch_is_larger_than_a_message(tmp_path: pathlib.Path) -> None:
     server = Server(tmp_path, "max_payload: 16384")
     try:

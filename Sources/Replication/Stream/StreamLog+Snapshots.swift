@@ -71,13 +71,15 @@ extension StreamLog {
     }
 
     package func placeForSnapshot(_ version: Version) throws(DatabaseError) -> String {
-        var number: UInt64 = 0
-        withUnsafeMutableBytes(of: &number) { _ = motte_shim_random($0.baseAddress, $0.count) }
-        return "\(temporaryFolder)/motte-snapshot-\(String(number, radix: 16)).motte"
+        // That of one that was not finished goes first.
+        snapshotFolder = nil
+        let folder = try SnapshotFolder(in: temporaryFolder)
+        snapshotFolder = folder
+        return folder.file("snapshot.motte")
     }
 
     package func addSnapshot(_ info: SnapshotInfo, from path: String) throws(DatabaseError) {
-        defer { Self.remove(path) }
+        defer { snapshotFolder = nil }
         guard let leading else { throw DatabaseError(.internal, "this process does not lead '\(place)'") }
         guard let range = try server.range(of: .chunks) else { throw Self.gone(place) }
         var snapshot = StreamSnapshot(info, leading.record.origin, term: leading.term, firstChunk: range.last + 1)

@@ -44,9 +44,9 @@ package final class StreamLog: ReplicationLog {
     var trimming: [(stream: LogStream, numbers: Range<UInt64>)] = []
     static let removedAtOnce = 64
     private var neededSeen: LogPosition?
-    /// For snapshots until they are in the stream: beside the leader's file they would be in the way of who looks
-    /// after that.
     var temporaryFolder = ScratchFile.namedFolder ?? "/tmp"
+    /// Of the snapshot that is being made.
+    var snapshotFolder: SnapshotFolder?
 
     package init(_ server: LogServer, patienceMilliseconds: Int64 = 10_000) {
         self.server = server
@@ -116,6 +116,7 @@ package final class StreamLog: ReplicationLog {
         leading = nil
         // Its numbers may be those of a stream that is gone.
         trimming = []
+        SnapshotFolder.removeLeftovers(in: temporaryFolder)
         if former == nil { try server.prepare() }
         while true {
             let found = try foundLeader()
