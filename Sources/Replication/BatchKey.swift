@@ -29,6 +29,9 @@ package final class BatchKey {
 
     package init() {}
 
+    /// Of the file, with which its snapshots are encrypted; nil: they are not.
+    var fileKey: [UInt8]? { userKey }
+
     deinit { forget() }
 
     private func forget() {

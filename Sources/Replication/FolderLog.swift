@@ -16,7 +16,7 @@ package final class FolderLog: ReplicationLog {
     private let fault: LogFault?
     /// Of the one that this process leads.
     private var own: LogFolder?
-    private var record: LeaderRecord?
+    private(set) var record: LeaderRecord?
     private var lock: LogFolderLock?
     private static let pauseMilliseconds: Int64 = 20
 
@@ -30,7 +30,7 @@ package final class FolderLog: ReplicationLog {
         try root.removeUnfinished()
     }
 
-    private func folder(_ origin: ChangeOrigin) throws(DatabaseError) -> LogFolder {
+    func folder(_ origin: ChangeOrigin) throws(DatabaseError) -> LogFolder {
         if let own, record?.origin == origin { return own }
         return try LogFolder(root.file(origin.text), making: false, fault: fault)
     }
@@ -145,21 +145,6 @@ package final class FolderLog: ReplicationLog {
             found += try snapshots(of: origin).map { LogSnapshot(origin: origin, info: $0) }
         }
         return found.sorted { $0.info.wallTimeNanoseconds < $1.info.wallTimeNanoseconds }
-    }
-
-    package func trim(keepingFrom wallTimeNanoseconds: Int64) throws(DatabaseError) {
-        let folder = try leading()
-        let old = try record.flatMap { record throws(DatabaseError) in
-            try snapshots(of: record.origin).last { $0.wallTimeNanoseconds <= wallTimeNanoseconds }
-        }
-        guard let version = old?.version else { return }
-        let contents = try LogContents(of: folder)
-        for old in contents.snapshots where old < version {
-            try folder.remove(LogName.info(old))
-            try folder.remove(LogName.snapshot(old))
-        }
-        // From the front, so that what is left is a chain whenever this ends.
-        for old in contents.changes where old < version { try folder.remove(LogName.changes(after: old)) }
     }
 
     package func step(_ step: LogStep) throws(DatabaseError) { try root.step(step) }

@@ -127,6 +127,19 @@ package struct LogFolder {
         }
     }
 
+    /// With what makers have left in it that were killed, and what `isLeft`; it stays if there is anything else.
+    func removeFolder(_ isLeft: (String) -> Bool) {
+        guard let stream = opendir(path) else { return }
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name.hasPrefix(Self.unfinished) || isLeft(name) { unlink(file(name)) }
+        }
+        closedir(stream)
+        rmdir(path)
+    }
+
     package func flushFolder() throws(DatabaseError) {
         try fault?(.flushFolder)
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -61,8 +61,10 @@ final class World {
     private let anchor: Session
     private(set) var leader: Session
     private(set) var shipping: Shipping?
-    /// What the leader had, by version.
-    private(set) var history: [UInt64: Content] = [:]
+    /// What each leader had, by version.
+    private var history: [ChangeOrigin: [UInt64: Content]] = [:]
+    /// Of a leader that was a follower.
+    private var leaderOptions: SessionOptions?
     var options = ShippingOptions(name: "the leader")
 
     init() throws {
@@ -71,10 +73,14 @@ final class World {
         anchor = try store.open()
         leader = try store.open()
         options.snapshotBytes = 600
-        history[try leader.version.rawValue] = try Self.content(leader)
+        try remember()
     }
 
     deinit { Self.removeAll(folder.path + "/log") }
+
+    private func remember() throws {
+        history[try leader.changeOrigin(), default: [:]][try leader.version.rawValue] = try Self.content(leader)
+    }
 
     var log: String { folder.path + "/log" }
     var ownFolder: LogFolder {
@@ -149,14 +155,38 @@ final class World {
                 }
             }
         }
-        history[try leader.version.rawValue] = try Self.content(leader)
+        try remember()
     }
 
     /// The process of the leader ends, and begins again.
     func restartLeader() throws {
         shipping = nil
         _ = try leader.close()
-        leader = try store.open()
+        leader = try leaderOptions.map { try Session.open($0) } ?? store.open()
+    }
+
+    /// False where the follower lacks something that the leader has shipped; else it leads from now on, whatever it is
+    /// killed at.
+    func takeOver(_ following: Following, _ name: String) throws -> Bool {
+        shipping = nil
+        (options.takesOver, options.leavesLeader) = (true, true)
+        func lead(faulty: Bool) throws -> Shipping {
+            try Shipping(following.session, to: log, options) { [faults] step throws(DatabaseError) in
+                if faulty { try faults.next(step) }
+            }
+        }
+        do {
+            shipping = try lead(faulty: true)
+        } catch let error as DatabaseError {
+            guard error.code != .outOfSequence else { return false }
+            guard error.message == Faults.killed || error.code == .diskFull else { throw error }
+            shipping = try lead(faulty: false)
+        }
+        shipping = nil
+        _ = try leader.close()
+        (leader, leaderOptions) = (following.session, followerOptions(name))
+        try remember()
+        return true
     }
 
     /// What a maker leaves behind that is killed in the middle.
@@ -177,13 +207,13 @@ final class World {
                 }
             self.shipping = shipping
             while try shipping.step() != .nothing {}
-            history[try leader.version.rawValue] = try Self.content(leader)
+            try remember()
             return true
         } catch let error as DatabaseError {
             guard error.message == Faults.killed || error.code == .diskFull else { throw error }
             // Keeping the log is a commit that changes nothing.
             try leader.refresh()
-            history[try leader.version.rawValue] = try Self.content(leader)
+            try remember()
             if error.code != .diskFull || shipping == nil { try restartLeader() }
             return false
         }
@@ -201,6 +231,7 @@ final class World {
     /// The state of the leader that a follower is at.
     func state(_ following: Following) throws -> Content? {
         let version = following.position.version.rawValue
+        let history = try #require(history[following.leader.origin])
         // Versions that only kept the log have the state of the one before.
         return history[history.keys.filter { $0 <= version }.max() ?? 0]
     }

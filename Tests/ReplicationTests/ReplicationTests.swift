@@ -7,6 +7,12 @@ import Testing
 
 @testable import MotteReplication
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 @Suite(.serialized) struct ReplicationTests {
     private func world(commits: Int = 3) throws -> World {
         let world = try World()
@@ -295,5 +301,75 @@ import Testing
         #expect(try World.content(following.session) == World.content(world.leader))
         #expect(try following.session.keptChanges() == KeptChanges())
         _ = try following.session.close()
+    }
+
+    /// A follower that has applied everything leads in its place, and has shipped a snapshot.
+    private func takenOver(_ world: World) throws -> Shipping {
+        let following = try Following(world.followerOptions("second.motte"), from: world.log)
+        while try following.step() != .nothing {}
+        try following.session.follow(nil)
+        try world.restartLeader()
+        var options = ShippingOptions(name: "the second")
+        options.takesOver = true
+        let second = try Shipping(following.session, to: world.log, options)
+        while try second.step() != .nothing {}
+        return second
+    }
+
+    @Test func whatAFormerLeaderHasShippedIsTrimmed() throws {
+        let world = try world()
+        let former = try world.ownFolder
+        let second = try takenOver(world)
+        let snapshots = try second.log.allSnapshots()
+        #expect(snapshots.count > 1 && snapshots.last?.origin == second.origin)
+        // Who led before is needed for times from before the second's snapshot.
+        let last = try #require(snapshots.last).info.wallTimeNanoseconds
+        try second.log.trim(keepingFrom: last - 1)
+        let base = try #require(try second.log.allSnapshots().first)
+        #expect(try base.origin == world.leader.changeOrigin() && second.log.allSnapshots().last == snapshots.last)
+        #expect(try LogContents(of: former).changes.allSatisfy { $0 >= base.info.version })
+        _ = try Restoring.run(world.followerOptions("early.motte"), from: second.log, at: last - 1)
+        try second.log.trim(keepingFrom: last)
+        #expect(try second.log.allSnapshots() == [try #require(snapshots.last)])
+        #expect(try LogFolder(world.log, making: false).names() == [second.origin.text, LogName.leader].sorted())
+        _ = try Restoring.run(world.followerOptions("late.motte"), from: second.log, at: last)
+        let following = try Following(world.followerOptions("a.motte"), from: world.log)
+        while try following.step() != .nothing {}
+        #expect(try World.content(following.session) == World.content(second.session))
+        _ = try following.session.close()
+        _ = try second.session.close()
+    }
+
+    /// What cannot be read as a whole is nothing to begin with.
+    @Test func aDamagedSnapshotLetsNothingBeTrimmed() throws {
+        let world = try world()
+        let second = try takenOver(world)
+        let snapshots = try second.log.allSnapshots()
+        let newest = try #require(snapshots.last)
+        let path = world.log + "/" + second.origin.text + "/" + LogName.snapshot(newest.info.version)
+        let bytes = TemporaryDirectory.read(path)
+        var damaged = 0
+        for place in stride(from: 200, to: bytes.count, by: 1_000) {
+            var changed = bytes
+            changed[place] ^= 4
+            TemporaryDirectory.write(changed, path)
+            // Pages that nobody needs may be anything.
+            let copy = world.folder.file("copy-\(place).motte")
+            let failure = code { try Database.copySeed(path, to: copy) }
+            guard failure != nil else { continue }
+            damaged += 1
+            try second.log.trim(keepingFrom: .max)
+            #expect(try second.log.allSnapshots() == snapshots, "\(place)")
+        }
+        #expect(damaged > 3)
+        TemporaryDirectory.write(Array(bytes.dropLast(4_096)), path)
+        try second.log.trim(keepingFrom: .max)
+        unlink(path)
+        try second.log.trim(keepingFrom: .max)
+        #expect(try second.log.allSnapshots() == snapshots)
+        TemporaryDirectory.write(bytes, path)
+        try second.log.trim(keepingFrom: .max)
+        #expect(try second.log.allSnapshots() == [newest])
+        _ = try second.session.close()
     }
 }
