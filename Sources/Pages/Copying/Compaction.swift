@@ -52,7 +52,7 @@ extension PageStore {
     ) throws(DatabaseError) -> CompactionOutcome? {
         var options = options
         // Nobody else reads it, and this reads everything once.
-        options.memoryBytes = PageCopy.memoryBytes
+        options.memoryBytes = min(PageCopy.memoryBytes, try options.chosenMemory())
         let pages = try TreePages.openUnshared(place, options)
         pages.beginUse()
         var isOpen = true
@@ -63,8 +63,7 @@ extension PageStore {
         let temporary = try TemporaryFile(.compacting, of: place.path, .replacing(facts))
         var copy = try PageCopy(
             of: try pages.snapshot(), at: place.path, try pages.header, encryptionKey: options.encryptionKey,
-            entries: statistics.entryCount,
-            batchBytes: batchBytes ?? PageCopy.batchBytes, progress: progress)
+            entries: statistics.entryCount, batchBytes: batchBytes, progress: progress)
         try copy.write(to: temporary, options.faults)
         pages.endUse()
         isOpen = false

@@ -21,7 +21,7 @@ struct CopyCheck {
 
     /// Opens the copy, whose header record must be `header`.
     init(
-        _ path: String, of sourcePath: String, encryptionKey: [UInt8]?, _ header: FileHeader
+        _ path: String, of sourcePath: String, encryptionKey: [UInt8]?, _ header: FileHeader, memoryBytes: Int
     ) throws(DatabaseError) {
         self.path = path
         self.sourcePath = sourcePath
@@ -29,7 +29,7 @@ struct CopyCheck {
         do throws(DatabaseError) {
             var options = PageStoreOptions(path: path)
             options.readOnly = true
-            options.memoryBytes = PageCopy.memoryBytes
+            options.memoryBytes = memoryBytes
             let place = try FileLocation(path, options)
             options.encryptionKey = encryptionKey
             pages = try TreePages.openUnshared(place, options)

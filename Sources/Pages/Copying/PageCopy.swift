@@ -35,10 +35,13 @@ package enum CopyEncryption: Sendable {
 }
 
 struct PageCopy {
-    /// Bytes of entries that go to the copy together.
-    static let batchBytes = 16 << 20
-    /// For pages of a file that nobody else reads.
+    /// Bytes of entries that go to the copy together, beside so many that pages of the source may take. A batch is in
+    /// memory twice: as entries, and as the pages made of them.
+    static func batchBytes(beside memoryBytes: Int) -> Int { min(16 << 20, max(1 << 20, memoryBytes / 32)) }
+    /// The most for pages of a file that nobody else reads.
     static let memoryBytes = 32 << 20
+    /// For pages of the copy while it is compared with its source.
+    static func checkBytes(beside memoryBytes: Int) -> Int { min(PageCopy.memoryBytes, max(2 << 20, memoryBytes / 16)) }
 
     private let source: PageSnapshot
     private let sourcePath: String
@@ -53,7 +56,7 @@ struct PageCopy {
     /// `header` is that of the source.
     init(
         of source: PageSnapshot, at path: String, _ header: FileHeader, encryptionKey: [UInt8]?, entries: Int,
-        batchBytes: Int, progress: PageProgressHandler?
+        batchBytes: Int?, progress: PageProgressHandler?
     ) throws(DatabaseError) {
         self.source = source
         sourcePath = path
@@ -61,7 +64,7 @@ struct PageCopy {
         self.header.historyEpoch = try .random()
         self.encryptionKey = encryptionKey
         entryCount = entries
-        self.batchBytes = batchBytes
+        self.batchBytes = batchBytes ?? PageCopy.batchBytes(beside: source.memoryBytes)
         self.progress = progress
     }
 
@@ -75,7 +78,8 @@ struct PageCopy {
 
     private mutating func writeTree(_ temporary: TemporaryFile) throws(DatabaseError) -> Int {
         if !TreeFormat.pageSizes.contains(header.pageBytes) { header.pageBytes = TreeFormat.defaultPageBytes }
-        var tree = try TreeCopy(temporary, header, encryptionKey: encryptionKey)
+        var tree = try TreeCopy(
+            temporary, header, encryptionKey: encryptionKey, memoryBytes: max(source.memoryBytes / 8, batchBytes))
         defer { tree.close() }
         let header = header
         let written = try forEachBatch { batch, isFirst throws(DatabaseError) in
@@ -125,7 +129,9 @@ struct PageCopy {
     }
 
     private func compare(_ path: String, after written: Int) throws(DatabaseError) {
-        var check = try CopyCheck(path, of: sourcePath, encryptionKey: encryptionKey, header)
+        var check = try CopyCheck(
+            path, of: sourcePath, encryptionKey: encryptionKey, header,
+            memoryBytes: PageCopy.checkBytes(beside: source.memoryBytes))
         var cursor = try source.makeCursor()
         var found = try cursor.seek(FileHeader.key)
         var done = 0
@@ -174,7 +180,7 @@ extension PageStore {
             .copying, of: path, source.fileIdentity == nil ? .new : .like(source.path))
         var copy = try PageCopy(
             of: snapshot, at: source.path, header, encryptionKey: key, entries: statistics.entryCount,
-            batchBytes: batchBytes ?? PageCopy.batchBytes, progress: progress)
+            batchBytes: batchBytes, progress: progress)
         try copy.write(to: temporary, source.faults)
         try temporary.name(path)
     }

@@ -292,6 +292,19 @@ struct TreeWriter {
         return page
     }
 
+    /// Between two runs of changes to a file that nobody else has: what is built goes to the file, its memory is given
+    /// back, and what the last run made again is room for the next.
+    mutating func settle() throws(DatabaseError) {
+        let runs = allocator.sortedRuns
+        try image.write(early.unwritten(of: runs))
+        for run in runs { image.giveBackMemory(of: run) }
+        allocator.settle(freed.map(\.run))
+        freed = []
+        takenApart = []
+        early = EarlyExtents()
+        hold.renew()
+    }
+
     /// What is built and not in the file yet.
     var unwrittenRuns: [PageRun] { early.unwritten(of: allocator.sortedRuns) }
 

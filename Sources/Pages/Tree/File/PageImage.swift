@@ -188,6 +188,17 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         guard try isSound(reference, 0, at: start) else { throw PageImage.damaged(reference) }
     }
 
+    /// A copy of a node, in the same way.
+    func check(_ reference: PageRef, level: Int, copying copy: UnsafeMutableRawPointer) throws(DatabaseError) {
+        if let place = place(reference, level: level) { return copy.copyMemory(from: place, byteCount: pageBytes) }
+        guard reference.page < regions.pageLimit.end else { throw PageImage.damaged(reference) }
+        let buffer = UnsafeMutableRawBufferPointer(start: copy, count: pageBytes)
+        guard try disk.read(buffer, at: offset(of: reference.page)) == pageBytes else {
+            throw PageImage.tooShort(reference.page)
+        }
+        guard try isSound(reference, level, at: copy) else { throw PageImage.damaged(reference) }
+    }
+
     /// Before memory is asked for: in a file that somebody made a value may be said to have four gigabytes.
     private func requireEnd(of reference: PageRef, _ count: PageCount) throws(DatabaseError) {
         guard count > PageImage.mostReadAhead else { return }

@@ -158,12 +158,13 @@ extension TreeSalvage {
         var batch = batch()
         batch.put(FileHeader.key, header.encoded())
         let key = image.cipher?.userKey
-        var copy = try TreeCopy(temporary, header, encryptionKey: key)
+        var copy = try TreeCopy(temporary, header, encryptionKey: key, memoryBytes: PageCopy.memoryBytes)
         defer { copy.close() }
         try copy.append(batch)
         try copy.finish()
         try temporary.flush()
-        var check = try CopyCheck(temporary.path, of: path, encryptionKey: key, header)
+        var check = try CopyCheck(
+            temporary.path, of: path, encryptionKey: key, header, memoryBytes: PageCopy.memoryBytes)
         for entry in batch.effectiveEntries() where !entry.key.elementsEqual(FileHeader.key) {
             try check.expect(entry.key, entry.value)
         }

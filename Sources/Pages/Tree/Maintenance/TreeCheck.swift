@@ -27,10 +27,11 @@ struct TreeCheck: ~Copyable {
     private var owner: PageMap<UInt8>
     private var counts = (entries: 0, branches: PageCount.zero, leaves: PageCount.zero, extents: PageCount.zero)
     private static let mostProblems = 1000
+    /// Of nodes that are in memory, while they are copied.
     private let hold: PageHold
     /// For values that are not in memory, and shall not be for this.
     private var scratch = PageScratch()
-    /// Copies of the nodes from the root down to the one at hand, so that memory of none is needed meanwhile.
+    /// Copies of the nodes from the root down to the one at hand, so that none need be in memory or stay there.
     private var path: [UnsafeMutableRawBufferPointer] = []
 
     init(_ image: PageImage, _ root: RootSlot, shown: Version) {
@@ -121,14 +122,13 @@ struct TreeCheck: ~Copyable {
 
     private mutating func node(_ reference: PageRef, _ level: Int) throws(DatabaseError) -> TreeNode? {
         do throws(DatabaseError) {
-            let node = try image.node(reference, level: level)
             while path.count <= level {
                 path.append(.allocate(byteCount: image.pageBytes, alignment: 16))
             }
-            let copy = path[level]
-            copy.copyMemory(from: UnsafeRawBufferPointer(start: node.base, count: copy.count))
+            guard let copy = path[level].baseAddress else { return nil }
+            try image.check(reference, level: level, copying: copy)
             hold.renew()
-            return copy.baseAddress.map { TreeNode($0) }
+            return TreeNode(copy)
         } catch {
             try noteDamage(reference, error)
             return nil

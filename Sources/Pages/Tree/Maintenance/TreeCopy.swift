@@ -18,14 +18,13 @@ struct TreeCopy {
 
     /// Writes to a file that was just made. `header` is that of the copy.
     init(
-        _ temporary: TemporaryFile, _ header: FileHeader, encryptionKey: [UInt8]?
+        _ temporary: TemporaryFile, _ header: FileHeader, encryptionKey: [UInt8]?, memoryBytes: Int
     ) throws(DatabaseError) {
         let cipher: PageCipher? = if let encryptionKey { try PageCipher.new(encryptionKey) } else { nil }
         disk = try FileDisk(temporary.path, isWritable: true, making: temporary)
         self.header = header
         do throws(DatabaseError) {
-            image = try PageImage(
-                disk, pageBytes: header.pageBytes, cipher)
+            image = try PageImage(disk, pageBytes: header.pageBytes, cipher, memoryBytes: memoryBytes)
         } catch {
             disk.close()
             throw error
@@ -47,6 +46,7 @@ struct TreeCopy {
             }
         }
         (self.root, self.level) = try result.get()
+        try writer.settle()
     }
 
     /// Writes it all. Whoever made the file flushes it.
@@ -60,14 +60,15 @@ struct TreeCopy {
         slot.branchPageCount = writer.branchDelta
         slot.leafPageCount = writer.leafDelta
         slot.extentPageCount = writer.extentDelta
-        // The few nodes that one batch made and the next one made again are free.
+        // The few nodes that the last batches made again are free.
         writer.allocator.giveBack()
-        let bound = SpaceLog.checkpointBytes(writer.allocator.map.runCount + writer.freed.count + 4)
+        let unused = writer.freed.map(\.run) + writer.allocator.spare
+        let bound = SpaceLog.checkpointBytes(writer.allocator.map.runCount + unused.count + 4)
         var content = [UInt8](repeating: 0, count: bound)
         let page = try writer.allocator.allocate(image.layout.pageCount(bound))
         writer.allocator.giveBack()
         var map = writer.allocator.map
-        map.insert(writer.freed.map(\.run))
+        map.insert(writer.freed.map(\.run) + writer.allocator.spare)
         map.dropEnd()
         content.withUnsafeMutableBytes { SpaceLog.encodeCheckpoint(map, $0) }
         slot.checkpoint = try content.withBytes { bytes throws(DatabaseError) in try writer.fillExtent(page, bytes) }

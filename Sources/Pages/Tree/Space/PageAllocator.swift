@@ -11,6 +11,8 @@ struct PageAllocator {
     /// Pages handed out, in order; neighbours are one run.
     var used: [PageRun] = []
     private var current = PageRun(start: 0, count: 0)
+    /// Pages that were made and are not wanted, of a file that nobody else has.
+    private(set) var spare: [PageRun] = []
     /// How many pages to look for in one piece.
     private let wish: PageCount
     private let path: String
@@ -26,6 +28,12 @@ struct PageAllocator {
     }
 
     mutating func allocate(_ count: PageCount) throws(DatabaseError) -> PageNumber {
+        if let last = spare.last, last.count == count {
+            spare.removeLast()
+            try image.beginBuilding(last)
+            note(last.start, count)
+            return last.start
+        }
         if current.count < count {
             giveBack()
             let run = map.take(atLeast: count, atMost: max(count, wish), wishing: max(count, wish))
@@ -58,6 +66,12 @@ struct PageAllocator {
         } else {
             used.append(PageRun(start: page, count: count))
         }
+    }
+
+    /// What was handed out is in the file, but these pages, which nobody will read.
+    mutating func settle(_ unwanted: [PageRun]) {
+        used = []
+        spare += unwanted
     }
 
     /// Ends allocating: what was looked out but not used is free.
