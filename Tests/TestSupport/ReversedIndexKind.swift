@@ -305,7 +305,7 @@ final class ReversedCheck: IndexChecking {
         for entry in ReversedBytes.entries(rows, columnCount: columnCount) { wanted[entry, default: 0] += 1 }
     }
 
-    func finish(_ reader: any IndexReading) throws(DatabaseError) -> IndexFindings {
+    func finish(_ reader: any IndexReading, _ letGo: () -> Void) throws(DatabaseError) -> IndexFindings? {
         var findings = IndexFindings()
         guard let reader = reader as? ReversedReader else { return findings }
         for (entry, count) in try reader.entries() {

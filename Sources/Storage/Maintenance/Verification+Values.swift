@@ -8,7 +8,8 @@ import MotteValues
 struct RowEntries {
     private let values: EntryCheck?
     private let links: EntryCheck?
-    private let indexes: [(index: IndexKey, rows: EntryCheck, what: String)]
+    /// Those that are not settled.
+    private var indexes: [(index: IndexKey, rows: EntryCheck, what: String)]
     /// The long values that rows refer to.
     private(set) var longValues: Set<LongTextReference> = []
 
@@ -29,7 +30,11 @@ struct RowEntries {
     /// False where another row refers to it too.
     mutating func add(_ reference: LongTextReference) -> Bool { longValues.insert(reference).inserted }
 
-    var all: [(index: IndexKey, rows: EntryCheck, what: String)] { indexes }
+    /// Of those for which that answers true the rows are to come again.
+    mutating func settle(_ isUnclear: (IndexKey, EntryCheck, String) -> Bool) -> Bool {
+        indexes = indexes.filter { isUnclear($0.index, $0.rows, $0.what) }
+        return indexes.isEmpty
+    }
 }
 
 extension VerificationWalk {
@@ -155,6 +160,7 @@ extension VerificationWalk {
     /// Embedded objects belong to one parent each.
     mutating func checkOwners(_ view: TableView) throws(DatabaseError) {
         for rowGroup in 0 ..< view.rowGroupCount {
+            letGo()
             for key in try view.rowGroup(rowGroup).liveKeys {
                 var owners = 0
                 for (origin, column) in view.layout.incoming {

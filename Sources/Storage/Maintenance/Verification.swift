@@ -1,7 +1,8 @@
 /// Everything in a file looked at and compared with everything else: schema, states, live rows, chunks, lists, links,
 /// indexes, change log, and that no page belongs to nothing. What is wrong is said in sentences, and the walk goes on.
 ///
-/// Each page of a file is checked first. Memory is about 16 bytes per index entry of the largest index.
+/// Each page of a file is checked first. Beside pages, memory is needed for values that are kept outside of chunks,
+/// whose places are compared, and of an index that is wrong for the entries that may be (`EntryBalance`).
 import MotteColumns
 import MottePages
 import MotteSchemaModel
@@ -47,7 +48,7 @@ extension Snapshot {
 struct VerificationWalk {
     let source: Snapshot
     let limit: Int
-    let progress: MaintenanceProgressHandler?
+    private(set) var progress: MaintenanceProgressHandler?
     var report = VerificationReport()
     /// What the progress handler threw: no problem of the file, and the end of the walk.
     private(set) var stopped: DatabaseError?
@@ -172,21 +173,14 @@ struct VerificationWalk {
         for (slot, column) in table.columns.enumerated() {
             let name = "\(table.name).\(column.name)"
             var entries = RowEntries(column)
-            for rowGroup in 0 ..< view.rowGroupCount {
-                // What was found of the ones before is not used again.
-                if source.isMemoryWanted { source.releaseMemory() }
-                if rowGroup & 0xFF == 0xFF {
-                    tell(done + rowGroup * Self.partsOfAStep / view.rowGroupCount)
-                    guard stopped == nil else { return }
-                }
-                attempt("\(name), objects from \(view.directory.firstKey(rowGroup))") { (walk) throws(DatabaseError) in
-                    try walk.check(view, slot, rowGroup, &entries)
-                }
-            }
-            for (index, rows, what) in entries.all {
-                attempt("the \(what) of \(name)") { (walk) throws(DatabaseError) in
-                    try walk.finish(rows, walk.source.reader(index), "\(what) of \(name)")
-                }
+            checkRows(view, slot, name, &entries)
+            guard stopped == nil else { return }
+            if !settle(&entries, name) {
+                // What else is wrong with the rows has been said.
+                var again = self
+                again.progress = nil
+                again.checkRows(view, slot, name, &entries)
+                _ = settle(&entries, name)
             }
             attempt(name) { (walk) throws(DatabaseError) in
                 try walk.checkReach(view, column)
@@ -202,7 +196,34 @@ struct VerificationWalk {
         }
     }
 
+    private mutating func checkRows(_ view: TableView, _ slot: Int, _ name: String, _ entries: inout RowEntries) {
+        for rowGroup in 0 ..< view.rowGroupCount {
+            // What was found of the ones before is not used again.
+            letGo()
+            if rowGroup & 0xFF == 0xFF {
+                tell(done + rowGroup * Self.partsOfAStep / view.rowGroupCount)
+                guard stopped == nil else { return }
+            }
+            attempt("\(name), objects from \(view.directory.firstKey(rowGroup))") { (walk) throws(DatabaseError) in
+                try walk.check(view, slot, rowGroup, &entries)
+            }
+        }
+    }
+
+    func letGo() { if source.isMemoryWanted { source.releaseMemory() } }
+
     // MARK: Indexes
+
+    /// False where rows are to come once more.
+    private mutating func settle(_ entries: inout RowEntries, _ name: String) -> Bool {
+        entries.settle { index, rows, what in
+            var isUnclear = false
+            attempt("the \(what) of \(name)") { (walk) throws(DatabaseError) in
+                isUnclear = try !walk.finish(rows, walk.source.reader(index), "\(what) of \(name)")
+            }
+            return isUnclear
+        }
+    }
 
     /// One that is declared with the class.
     private mutating func check(_ index: TableIndex, _ view: TableView) throws(DatabaseError) {
@@ -218,21 +239,34 @@ struct VerificationWalk {
             return
         }
         let check = index.kind.makeCheck(of: index)
-        try view.forEachRows(of: index) { check.add($0) }
-        try finish(check, source.reader(of: index), "\(index.text) of \(view.type.name)")
+        let name = "\(index.text) of \(view.type.name)"
+        var isSettled = false
+        for _ in 0 ..< 2 where !isSettled {
+            for rowGroup in 0 ..< view.rowGroupCount {
+                letGo()
+                try view.forEachRows(of: index, rowGroup) { check.add($0) }
+            }
+            isSettled = try finish(check, source.reader(of: index), name)
+        }
     }
 
+    /// False where rows are to come once more.
     private mutating func finish(
         _ check: any IndexChecking, _ reader: any IndexReading, _ name: String
-    ) throws(DatabaseError) {
-        let findings = try check.finish(reader)
+    ) throws(DatabaseError) -> Bool {
+        let source = source
+        guard let findings = try check.finish(reader, { source.releaseMemory() }) else { return false }
         report.indexEntries += findings.entries
-        if findings.isOutOfOrder { return note("the \(name) is out of order") }
-        guard findings.missing + findings.surplus > 0 else { return }
+        if findings.isOutOfOrder {
+            note("the \(name) is out of order")
+            return true
+        }
+        guard findings.missing + findings.surplus > 0 else { return true }
         let key = findings.example.map { ", the first for object \($0)" } ?? ""
         note(
             "the \(name) lacks \(findings.missing) entries and has \(findings.surplus) that belong to "
                 + "nothing\(key)")
+        return true
     }
 
     /// Chunks and long lists of objects that never were, or are no more.

@@ -236,8 +236,9 @@ package protocol IndexWriting: AnyObject {
 package protocol IndexChecking: AnyObject {
     func add(_ rows: IndexedRows)
 
-    /// Compares what the rows said with what is stored.
-    func finish(_ reader: any IndexReading) throws(DatabaseError) -> IndexFindings
+    /// Compares what the rows said with what is stored. nil, at most once: they are not the same, and the rows are to
+    /// be added again, so that it can be said what differs. `letGo` is called where nothing is used that pages lent.
+    func finish(_ reader: any IndexReading, _ letGo: () -> Void) throws(DatabaseError) -> IndexFindings?
 }
 
 package struct IndexFindings: Sendable {

@@ -51,5 +51,7 @@ private final class UnknownIndex: IndexReading, IndexAnswering, IndexWriting, In
     func encode(over pages: PageSnapshot, into batch: inout PageBatch) throws(DatabaseError) { throw error }
     func checkInvariants() throws(DatabaseError) { throw error }
 
-    func finish(_ reader: any IndexReading) throws(DatabaseError) -> IndexFindings { throw error }
+    func finish(_ reader: any IndexReading, _ letGo: () -> Void) throws(DatabaseError) -> IndexFindings? {
+        throw error
+    }
 }

@@ -1,9 +1,12 @@
-/// An ordered index against the rows it is of: both as sorted entries, compared one by one.
+/// An ordered index against the rows it is of: weighed first; if that shows a difference, the entries that may be wrong
+/// are sorted and compared one by one.
 import MotteValues
 
 final class OrderedCheck: IndexChecking {
     private let parameters: OrderedParameters
-    private let wanted = OrderedItems()
+    private let balance = EntryBalance()
+    /// Where rows come a second time.
+    private var wanted: OrderedItems?
 
     init(_ parameters: OrderedParameters) { self.parameters = parameters }
 
@@ -14,39 +17,40 @@ final class OrderedCheck: IndexChecking {
             for (place, column) in parameters.columns.enumerated() {
                 OrderedBytes.append(rows.value(place, row), column, to: &bytes)
             }
-            bytes.withUnsafeBytes {
-                wanted.append(
-                    UnsafeRawBufferPointer(rebasing: $0.prefix(OrderedBytes.longest)), UInt64(bitPattern: rows.key(row))
-                )
+            let key = UInt64(bitPattern: rows.key(row))
+            bytes.withUnsafeBytes { bytes in
+                let stored = UnsafeRawBufferPointer(rebasing: bytes.prefix(OrderedBytes.longest))
+                let hash = balance.hash(stored, key)
+                guard let wanted else { return balance.add(hash) }
+                if balance.isUneven(hash) { wanted.append(stored, key) }
             }
         }
     }
 
-    func finish(_ reader: any IndexReading) throws(DatabaseError) -> IndexFindings {
+    func finish(_ reader: any IndexReading, _ letGo: () -> Void) throws(DatabaseError) -> IndexFindings? {
         guard let reader = reader as? OrderedReader else { return IndexFindings() }
-        let comparison = OrderedComparison(wanted)
-        try reader.forEachBlock(in: .everything) { block, _ in comparison.take(block) }
-        if !comparison.findings.isOutOfOrder { comparison.finish() }
-        return comparison.findings
+        if let wanted {
+            let comparison = OrderedComparison(wanted, balance)
+            try reader.forEachBlock(letGo) { comparison.take($0) }
+            comparison.finish()
+            return comparison.findings
+        }
+        let weighing = OrderedWeighing(balance)
+        try reader.forEachBlock(letGo) { weighing.take($0) }
+        if weighing.findings.isOutOfOrder || balance.isEven { return weighing.findings }
+        wanted = OrderedItems()
+        return nil
     }
 }
 
-/// Entries as they should be, and those that are stored, which come block after block.
-private final class OrderedComparison {
-    private let wanted: OrderedItems
-    private let expected: ContiguousArray<OrderedItem>
-    private var position = 0
+/// Stored entries, which come block after block, taken from those of the rows.
+private final class OrderedWeighing {
+    private let balance: EntryBalance
     private var lastBytes: [UInt8] = []
     private var lastKey: UInt64?
     private(set) var findings = IndexFindings()
 
-    init(_ wanted: OrderedItems) {
-        self.wanted = wanted
-        expected = ContiguousArray(
-            wanted.list.sorted { left, right in
-                OrderedItems.compare(wanted.bytes(left), left.key, wanted.bytes(right), right.key) < 0
-            })
-    }
+    init(_ balance: EntryBalance) { self.balance = balance }
 
     /// False where entries are not in order, so that there is nothing more to compare.
     func take(_ block: OrderedBlock) -> Bool {
@@ -64,7 +68,35 @@ private final class OrderedComparison {
             lastBytes.removeAll(keepingCapacity: true)
             lastBytes.append(contentsOf: bytes)
             lastKey = item.key
-            compare(bytes, item.key)
+            balance.take(balance.hash(bytes, item.key))
+        }
+        return true
+    }
+}
+
+/// Entries of uneven parts as they should be, and those that are stored.
+private final class OrderedComparison {
+    private let wanted: OrderedItems
+    private let balance: EntryBalance
+    private let expected: ContiguousArray<OrderedItem>
+    private var position = 0
+    private(set) var findings = IndexFindings()
+
+    init(_ wanted: OrderedItems, _ balance: EntryBalance) {
+        self.wanted = wanted
+        self.balance = balance
+        expected = ContiguousArray(
+            wanted.list.sorted { left, right in
+                OrderedItems.compare(wanted.bytes(left), left.key, wanted.bytes(right), right.key) < 0
+            })
+    }
+
+    func take(_ block: OrderedBlock) -> Bool {
+        let items = OrderedItems()
+        items.append(block)
+        findings.entries += items.count
+        for item in items.list where balance.isUneven(balance.hash(items.bytes(item), item.key)) {
+            compare(items.bytes(item), item.key)
         }
         return true
     }

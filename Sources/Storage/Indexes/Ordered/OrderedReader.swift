@@ -91,6 +91,23 @@ final class OrderedReader: IndexReading {
 
     // MARK: Walking
 
+    /// Calls for each block in turn, until `body` says that it is enough. It keeps nothing of them, so that `letGo` may
+    /// let memory go between two where it is wanted.
+    func forEachBlock(_ letGo: () -> Void, _ body: (OrderedBlock) -> Bool) throws(DatabaseError) {
+        var cursor = try pages.makeCursor()
+        var found = try cursor.seek(prefix)
+        while found, isOwn(cursor.key) {
+            guard body(try OrderedBlock(validating: cursor.value.bytes, pageKey: cursor.key)) else { return }
+            if pages.hold?.isDue == true {
+                let key = [UInt8](cursor.key)
+                letGo()
+                cursor = try pages.makeCursor()
+                guard try cursor.seek(key) else { throw .corrupted("an index block that was read is gone") }
+            }
+            found = try cursor.next()
+        }
+    }
+
     /// Calls for the blocks that may have something of `span`, in order, until `body` says that it is enough.
     /// `isInside`: nothing in the block is behind the span's end, and nothing before its beginning.
     func forEachBlock(

@@ -203,6 +203,23 @@ final class StoredEntries {
 
     // MARK: Walking
 
+    /// Calls for each block in turn, until `body` says that it is enough. It keeps nothing of them, so that `letGo` may
+    /// let memory go between two where it is wanted.
+    func forEachBlock(_ letGo: () -> Void, _ body: (IndexBlock) -> Bool) throws(DatabaseError) {
+        var cursor = try pages.makeCursor()
+        var found = try cursor.seek(space.pageKey(.lowest))
+        while found, let block = try block(at: cursor) {
+            guard body(block) else { return }
+            if pages.hold?.isDue == true {
+                let key = [UInt8](cursor.key)
+                letGo()
+                cursor = try pages.makeCursor()
+                guard try cursor.seek(key) else { throw .corrupted("an index block that was read is gone") }
+            }
+            found = try cursor.next()
+        }
+    }
+
     /// Number of blocks, for a walk over all of them with `blockForWalk`.
     func countBlocks() throws(DatabaseError) -> Int { try readDirectory().values.count }
 
