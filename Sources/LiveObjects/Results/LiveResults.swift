@@ -101,7 +101,8 @@ package final class LiveResults: LiveCollection {
             try session.check()
             return known
         }
-        guard case .table = source, stages.count == 1 else { return try keys().count }
+        // Where counting takes the keys they are kept.
+        guard case .table = source, stages.count == 1, stages[0].bound.isPlain else { return try keys().count }
         return try cachedCount.get(session) { () throws(DatabaseError) in
             let rows = try session.querySource()
             if let known = try observedKeys(rows) { return known.count }

@@ -48,6 +48,7 @@ package final class Executor {
         if let found = try keysAlongIndex(steps) { return found }
         if let found = try distinctAlongIndex(steps) { return found }
         if let first = try firstInOrder(steps) { return try apply(steps[1...], to: first) }
+        if let sorted = try sortedAsFound(steps) { return sorted }
         return try apply(steps[...], to: try selectedKeys(limit: wanted))
     }
 
@@ -81,6 +82,29 @@ package final class Executor {
         let keys = try top.result()
         measured.note(clause: 0, rows: keys.count, since: before)
         return keys
+    }
+
+    /// A sort that the query begins with, of a file with more than may stay in memory: no array has all matches before
+    /// they are in order, and what an offset cuts off is in none.
+    private func sortedAsFound(_ steps: [BoundQuery.Step]) throws(DatabaseError) -> [Int64]? {
+        guard measured == nil, case .sort? = steps.first,
+            let (sort, snapshot) = try sortOrder().sortAsFound(mostCount: try source.table(query.table).liveCount)
+        else { return nil }
+        let run = try run(try plan())
+        return try context.keepingNothing { () throws(DatabaseError) in
+            var sort = sort
+            try run.forEachRowGroup { rows, words throws(DatabaseError) in
+                for row in 0 ..< rows.rowCount where words[row >> 6] & (1 << UInt64(row & 63)) != 0 {
+                    try sort.add(rows.firstKey + Int64(row), on: snapshot)
+                }
+                return true
+            }
+            let wanted = BoundQuery.enough(for: steps[1...]) ?? .max
+            guard steps.count > 1, case .offset(let offset) = steps[1] else {
+                return try apply(steps[1...], to: try sort.finish(wanted, on: snapshot))
+            }
+            return try apply(steps[2...], to: try sort.finish(wanted, skipping: offset, on: snapshot))
+        }
     }
 
     /// A sort with a limit behind it, of which an index has the first keys.

@@ -4,15 +4,20 @@
 /// A key has the pieces that `Sorter` compares one by one, of all levels, one behind the other: so both give the same
 /// order. Values are read once, in the order of the objects, and nothing of them is kept but keys; with random access
 /// to them a file of many times the memory would be read many times over.
+///
+/// Objects come one by one, as they are found, or are those of an array. Of all of them in the order that they came in
+/// nothing is kept but their places: their keys, which ascend as they are found, or positions in the array.
 import MotteStorage
 import MotteValues
 
 struct ExternalSort {
     private let order: SortOrder
     private let context: RunContext
-    private let keys: [Int64]
+    /// nil where the places are the keys of objects.
+    private let array: [Int64]?
     private let buffer: RunBuffer
     private let memoryBytes: Int
+    private var count = 0
     private var runs: [SortRun] = []
     private var file: ScratchFile?
 
@@ -24,38 +29,58 @@ struct ExternalSort {
     private let mostRuns: Int
     private static let fewestMerged = 64
 
-    init(_ order: SortOrder, _ context: RunContext, _ keys: [Int64], memoryBytes: Int, mostRuns: Int? = nil) {
+    init(_ order: SortOrder, _ context: RunContext, _ array: [Int64]?, memoryBytes: Int, mostRuns: Int? = nil) {
         let fitting = min(memoryBytes, ExternalSort.mostMemory) / RunMerge.bytesPerRun
         self.mostRuns = mostRuns ?? max(fitting, ExternalSort.fewestMerged)
         self.order = order
         self.context = context
-        self.keys = keys
+        self.array = array
         self.memoryBytes = min(max(memoryBytes, ExternalSort.leastMemory), ExternalSort.mostMemory)
         buffer = RunBuffer(capacity: self.memoryBytes)
     }
 
-    /// The first of them, at most `limit`.
+    /// The first of an array, at most `limit`.
     mutating func sorted(_ limit: Int, on snapshot: Snapshot) throws(DatabaseError) -> [Int64] {
-        for position in 0 ..< keys.count {
-            if position % QueryWatch.keysPerCheck == 0 { try context.watch?.check() }
+        for position in 0 ..< (array?.count ?? 0) {
             if position % RunContext.keysPerRelease == 0 { try context.releaseMemory() }
-            if buffer.isFull { try writeRun(snapshot) }
-            buffer.begin(UInt32(position))
-            try addKey(keys[position])
-            buffer.end()
+            try add(Int64(position), on: snapshot)
         }
+        return try finish(limit, on: snapshot)
+    }
+
+    /// The next object by its key, or the one at a position of the array. Places ascend.
+    mutating func add(_ place: Int64, on snapshot: Snapshot) throws(DatabaseError) {
+        if count % QueryWatch.keysPerCheck == 0 { try context.watch?.check() }
+        count += 1
+        if buffer.isFull { try writeRun(snapshot) }
+        buffer.begin(place)
+        try addKey(key(place))
+        buffer.end()
+    }
+
+    @inline(__always)
+    private func key(_ place: Int64) -> Int64 { array.map { $0[Int(place)] } ?? place }
+
+    /// The first of them, at most `limit`, without the first `skipped` of these.
+    mutating func finish(
+        _ limit: Int, skipping skipped: Int = 0, on snapshot: Snapshot
+    ) throws(DatabaseError) -> [Int64] {
+        let end = min(limit, count)
         var result: [Int64] = []
-        result.reserveCapacity(limit)
+        guard skipped < end else { return result }
+        result.reserveCapacity(end - skipped)
         guard !runs.isEmpty else {
             try buffer.sort { left, right throws(DatabaseError) in try compare(left, right) }
-            for index in 0 ..< min(limit, buffer.count) { result.append(keys[Int(buffer.position(index))]) }
+            for index in skipped ..< end { result.append(key(buffer.place(index))) }
             return result
         }
         let file = try writeRun(snapshot)
+        buffer.giveBackMemory()
         let merge = try RunMerge(runs, file)
-        while result.count < limit, let position = try merge.next(compare) {
-            if result.count % QueryWatch.keysPerCheck == 0 { try context.watch?.check() }
-            result.append(keys[Int(position)])
+        for index in 0 ..< end {
+            if index % QueryWatch.keysPerCheck == 0 { try context.watch?.check() }
+            guard let place = try merge.next(compare) else { break }
+            if index >= skipped { result.append(key(place)) }
         }
         return result
     }
@@ -74,9 +99,9 @@ struct ExternalSort {
     }
 
     /// Of two objects whose keys are level as far as they were kept.
-    private func compare(_ left: UInt32, _ right: UInt32) throws(DatabaseError) -> Int {
+    private func compare(_ left: Int64, _ right: Int64) throws(DatabaseError) -> Int {
         try context.watch?.check()
-        return try order.compare(keys[Int(left)], keys[Int(right)])
+        return try order.compare(key(left), key(right))
     }
 
     @discardableResult
@@ -86,7 +111,7 @@ struct ExternalSort {
         self.file = file
         try buffer.sort { left, right throws(DatabaseError) in try compare(left, right) }
         let writer = RunWriter(file)
-        for index in 0 ..< buffer.count { try writer.add(buffer.position(index), buffer.key(index)) }
+        for index in 0 ..< buffer.count { try writer.add(buffer.place(index), buffer.key(index)) }
         runs.append(try writer.finish())
         buffer.removeAll()
         if runs.count == mostRuns { runs = [try mergedRun(file)] }
@@ -96,13 +121,13 @@ struct ExternalSort {
     private func mergedRun(_ file: ScratchFile) throws(DatabaseError) -> SortRun {
         let merge = try RunMerge(runs, file)
         let writer = RunWriter(file)
-        while let position = try merge.next(
+        while let place = try merge.next(
             compare,
-            { position, key throws(DatabaseError) in
-                try writer.add(position, key)
+            { place, key throws(DatabaseError) in
+                try writer.add(place, key)
             })
         {
-            if position % UInt32(QueryWatch.keysPerCheck) == 0 { try context.watch?.check() }
+            if place % Int64(QueryWatch.keysPerCheck) == 0 { try context.watch?.check() }
         }
         return try writer.finish()
     }
@@ -115,10 +140,10 @@ private final class RunBuffer {
         var prefix: UInt64
         var start: UInt32
         var count: UInt32
-        var position: UInt32
+        var place: Int64
     }
 
-    private let bytes: UnsafeMutableRawPointer
+    private var bytes: UnsafeMutableRawPointer
     private let capacity: Int
     private var used = 0
     private var start = 0
@@ -136,9 +161,9 @@ private final class RunBuffer {
     /// Of the key that was begun.
     var keyBytes: Int { used - start }
 
-    func begin(_ position: UInt32) {
+    func begin(_ place: Int64) {
         start = used
-        entries.append(Entry(prefix: 0, start: UInt32(start), count: 0, position: position))
+        entries.append(Entry(prefix: 0, start: UInt32(start), count: 0, place: place))
     }
 
     @inline(__always)
@@ -173,26 +198,33 @@ private final class RunBuffer {
         entries.removeAll(keepingCapacity: true)
     }
 
-    func position(_ index: Int) -> UInt32 { entries[index].position }
+    /// Nothing is added any more.
+    func giveBackMemory() {
+        bytes.deallocate()
+        bytes = .allocate(byteCount: 8, alignment: 8)
+        entries = []
+    }
+
+    func place(_ index: Int) -> Int64 { entries[index].place }
     func key(_ index: Int) -> UnsafeRawBufferPointer { key(entries[index]) }
 
     private func key(_ entry: Entry) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: bytes + Int(entry.start), count: Int(entry.count))
     }
 
-    func sort(_ compareWhole: (UInt32, UInt32) throws(DatabaseError) -> Int) throws(DatabaseError) {
+    func sort(_ compareWhole: (Int64, Int64) throws(DatabaseError) -> Int) throws(DatabaseError) {
         var failure: DatabaseError?
         entries.sort { left, right in
             if left.prefix != right.prefix { return left.prefix < right.prefix }
             let order = ValueOrdering.compareBytes(key(left), key(right))
             if order != 0 { return order < 0 }
-            guard left.count == ExternalSort.longestKey, failure == nil else { return left.position < right.position }
+            guard left.count == ExternalSort.longestKey, failure == nil else { return left.place < right.place }
             do throws(DatabaseError) {
-                let order = try compareWhole(left.position, right.position)
-                return order == 0 ? left.position < right.position : order < 0
+                let order = try compareWhole(left.place, right.place)
+                return order == 0 ? left.place < right.place : order < 0
             } catch {
                 failure = error
-                return left.position < right.position
+                return left.place < right.place
             }
         }
         if let failure { throw failure }

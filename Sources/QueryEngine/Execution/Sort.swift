@@ -60,8 +60,24 @@ final class SortOrder {
         {
             return try sortedInMemory(keys, kept, first)
         }
-        var sort = ExternalSort(self, context, keys, memoryBytes: snapshot.memoryBytes / 4)
+        var sort = ExternalSort(self, context, keys, memoryBytes: SortOrder.runBytes(snapshot))
         return try sort.sorted(kept, on: snapshot)
+    }
+
+    /// What a run takes beside the pages that may stay.
+    private static func runBytes(_ snapshot: Snapshot) -> Int { snapshot.memoryBytes / 4 }
+
+    /// For objects that are sorted as they are found, without an array of them: nil where the file is not larger than
+    /// its memory, where the order leads through links, so that objects of a row group need all of the file, and where
+    /// sorting in memory takes little.
+    func sortAsFound(mostCount: Int) -> (sort: ExternalSort, snapshot: Snapshot)? {
+        guard let snapshot = context.snapshotBeyondMemory(work: 0), let first = levels.first,
+            levels.allSatisfy({ $0.rows != nil })
+        else { return nil }
+        if levels.count == 1, first.isWholeInFirstPiece, mostCount * Self.bytesPerKey <= snapshot.memoryBytes / 2 {
+            return nil
+        }
+        return (ExternalSort(self, context, nil, memoryBytes: SortOrder.runBytes(snapshot)), snapshot)
     }
 
     private func sortedInMemory(_ keys: [Int64], _ kept: Int, _ first: SortLevel) throws(DatabaseError) -> [Int64] {

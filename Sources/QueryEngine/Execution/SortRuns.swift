@@ -1,6 +1,6 @@
 /// Sorted runs in a temporary file: how they are written, and several read as one.
 ///
-/// A run is in blocks of its own, filled with records of a position (u32), the number of bytes of a key (u32) and those
+/// A run is in blocks of its own, filled with records of a place (i64), the number of bytes of a key (u32) and those
 /// bytes; records go on from one block to the next.
 import MotteStorage
 import MotteValues
@@ -11,7 +11,7 @@ struct SortRun {
     let recordCount: Int
 }
 
-private let headBytes = 8
+private let headBytes = 12
 
 final class RunWriter {
     private let file: ScratchFile
@@ -27,11 +27,11 @@ final class RunWriter {
 
     deinit { block.deallocate() }
 
-    func add(_ position: UInt32, _ key: UnsafeRawBufferPointer) throws(DatabaseError) {
-        var head = (position, UInt32(key.count))
+    func add(_ place: Int64, _ key: UnsafeRawBufferPointer) throws(DatabaseError) {
+        var head = (place, UInt32(key.count))
         let added: DatabaseError? = withUnsafeBytes(of: &head) { head in
             do throws(DatabaseError) {
-                try add(head)
+                try add(UnsafeRawBufferPointer(rebasing: head.prefix(headBytes)))
                 return nil
             } catch {
                 return error
@@ -79,7 +79,7 @@ private final class RunReader {
     private var start = 0
     private var end = 0
 
-    private(set) var position: UInt32 = 0
+    private(set) var place: Int64 = 0
     private(set) var key = UnsafeRawBufferPointer(start: nil, count: 0)
 
     init(_ run: SortRun, _ file: ScratchFile) {
@@ -97,8 +97,8 @@ private final class RunReader {
         guard left > 0 else { return false }
         left -= 1
         try require(headBytes)
-        position = bytes.loadUnaligned(fromByteOffset: start, as: UInt32.self)
-        let count = Int(bytes.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self))
+        place = bytes.loadUnaligned(fromByteOffset: start, as: Int64.self)
+        let count = Int(bytes.loadUnaligned(fromByteOffset: start + 8, as: UInt32.self))
         guard count <= ExternalSort.longestKey else { throw RunReader.damaged }
         try require(headBytes + count)
         key = UnsafeRawBufferPointer(start: bytes + start + headBytes, count: count)
@@ -137,28 +137,28 @@ final class RunMerge {
         }
     }
 
-    /// The position of the next record; `body` is given its key as well. `compare` decides where keys were cut.
+    /// The place of the next record; `body` is given its key as well. `compare` decides where keys were cut.
     func next(
-        _ compare: (UInt32, UInt32) throws(DatabaseError) -> Int,
-        _ body: (UInt32, UnsafeRawBufferPointer) throws(DatabaseError) -> Void = { _, _ in }
-    ) throws(DatabaseError) -> UInt32? {
+        _ compare: (Int64, Int64) throws(DatabaseError) -> Int,
+        _ body: (Int64, UnsafeRawBufferPointer) throws(DatabaseError) -> Void = { _, _ in }
+    ) throws(DatabaseError) -> Int64? {
         if !isBegun {
             for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { try siftDown(index, compare) }
             isBegun = true
         }
         guard let first = heap.first else { return nil }
-        let position = first.position
-        try body(position, first.key)
+        let place = first.place
+        try body(place, first.key)
         if try !first.advance() {
             heap[0] = heap[heap.count - 1]
             heap.removeLast()
         }
         try siftDown(0, compare)
-        return position
+        return place
     }
 
     private func siftDown(
-        _ start: Int, _ compare: (UInt32, UInt32) throws(DatabaseError) -> Int
+        _ start: Int, _ compare: (Int64, Int64) throws(DatabaseError) -> Int
     ) throws(DatabaseError) {
         var parent = start
         while true {
@@ -172,10 +172,10 @@ final class RunMerge {
     }
 
     private func isBefore(
-        _ left: RunReader, _ right: RunReader, _ compare: (UInt32, UInt32) throws(DatabaseError) -> Int
+        _ left: RunReader, _ right: RunReader, _ compare: (Int64, Int64) throws(DatabaseError) -> Int
     ) throws(DatabaseError) -> Bool {
         var order = ValueOrdering.compareBytes(left.key, right.key)
-        if order == 0, left.key.count == ExternalSort.longestKey { order = try compare(left.position, right.position) }
-        return order == 0 ? left.position < right.position : order < 0
+        if order == 0, left.key.count == ExternalSort.longestKey { order = try compare(left.place, right.place) }
+        return order == 0 ? left.place < right.place : order < 0
     }
 }
