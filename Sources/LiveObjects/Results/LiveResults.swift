@@ -32,7 +32,9 @@ package final class LiveResults: LiveCollection {
         cachedOrder = EpochCache(session)
         cachedPositions = EpochCache(session)
         cachedCount = EpochCache(session)
-        if case .table(let table) = source, stages.isEmpty { allOfTable = table } else { allOfTable = nil }
+        // Also where a query asks for them: there are no keys to be found then.
+        let isAll = stages.allSatisfy { $0.bound.selectsAll && $0.bound.steps.isEmpty }
+        if case .table(let table) = source, isAll { allOfTable = table } else { allOfTable = nil }
         super.init(
             session, .results, elementType: source.elementType, isElementNullable: source.isElementNullable,
             target: source.target)
