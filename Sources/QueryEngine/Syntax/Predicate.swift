@@ -123,6 +123,14 @@ package indirect enum Predicate: Sendable, Equatable {
             self.aspect = aspect
         }
 
+        /// Where the path is a name and nothing else.
+        package var onlyName: String? {
+            guard names.count == 1, quantifier == nil, variable == nil, subscripts.isEmpty, aspect == nil,
+                collectionOperator == nil, functions.isEmpty
+            else { return nil }
+            return names[0].text
+        }
+
         init(
             names: [Name], quantifier: Quantifier?, collectionOperator: CollectionOperator?, position: SourcePosition
         ) {

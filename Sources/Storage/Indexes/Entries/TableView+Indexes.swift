@@ -19,6 +19,11 @@ extension TableView {
         return try find(slot: slot, equal: primaryKey)
     }
 
+    /// The first object with the value, in a column that has an index.
+    package func find(_ column: ColumnKey, equal value: ValueView) throws(DatabaseError) -> ObjectKey? {
+        try find(slot: try layout.slot(column), equal: value)
+    }
+
     /// The first object whose column equals `value`; nil also for a value of another kind.
     func find(slot: Int, equal value: ValueView) throws(DatabaseError) -> ObjectKey? {
         let column = layout.columns[slot]
