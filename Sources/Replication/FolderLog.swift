@@ -90,7 +90,9 @@ package final class FolderLog: ReplicationLog {
 
     // MARK: Leading
 
-    package func lead(_ record: LeaderRecord, inPlaceOf former: LeaderRecord?) throws(DatabaseError) {
+    package func lead(
+        _ record: LeaderRecord, inPlaceOf former: LeaderRecord?, handing: NameHandover?
+    ) throws(DatabaseError) {
         if let former {
             if former != record { try root.replace(LogName.leader, record.bytes) }
         } else {

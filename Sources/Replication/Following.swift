@@ -8,11 +8,13 @@ import MotteValues
 package enum FollowingStep: Equatable, Sendable {
     case nothing
     case applied(from: Version, to: Version, byteCount: Int)
+    /// Another one leads, which has handed over.
+    case goesOn(with: String, from: Version)
 }
 
 package final class Following {
     package let session: Session
-    package let leader: LeaderRecord
+    package private(set) var leader: LeaderRecord
     package let log: ReplicationLog
     package private(set) var position: ReplicaPosition
     /// Where nothing came, the log is looked through for what came after a gap.
@@ -27,8 +29,13 @@ package final class Following {
         var existing = options
         existing.noCreate = true
         session = try Session.open(existing)
-        let known = try session.leader()
-        if let known, known.origin != leader.origin { throw Self.otherLeader(known, leader, log.place) }
+        var known = try session.leader()
+        if let followed = known, followed.origin != leader.origin {
+            guard try Self.goOn(session, after: followed.origin, in: log, with: leader) else {
+                throw Self.otherLeader(followed, leader, log.place)
+            }
+            known = try session.leader()
+        }
         guard let position = try session.replicaPosition(leader.origin) else {
             throw DatabaseError(
                 .invalidArgument,
@@ -53,6 +60,33 @@ package final class Following {
             .historyForked,
             "this file follows \(known.name), and '\(path)' is led by \(leader.name), another file: begin a new one to "
                 + "follow that", path: path)
+    }
+
+    /// Whoever has followed the former leader up to where it ended has the same objects as the new one had then, and
+    /// goes on with that: its readers go on too. False where it begins again.
+    static func goOn(
+        _ session: Session, after former: ChangeOrigin, in log: ReplicationLog, with leader: LeaderRecord
+    ) throws(DatabaseError) -> Bool {
+        do throws(DatabaseError) {
+            guard let handover = try log.handover(to: leader), handover.former.origin == former,
+                var position = try session.replicaPosition(former)
+            else { return false }
+            while position.version < handover.former.version,
+                let batch = try log.changes(after: position.version, of: former)
+            {
+                _ = try session.apply(batch)
+                guard let now = try session.replicaPosition(former), now.version >= batch.to else { return false }
+                position = now
+            }
+            try session.take(
+                handover, FollowedLeader(origin: leader.origin, name: leader.name, source: log.place))
+            return true
+        } catch {
+            switch error.code {
+            case .outOfSequence, .historyForked, .schemaMismatch, .corrupted, .unsupportedFormat: return false
+            default: throw error
+            }
+        }
     }
 
     /// A new file from the newest snapshot.
@@ -81,8 +115,7 @@ package final class Following {
     /// Applies the next batch, if it is there.
     package func step() throws(DatabaseError) -> FollowingStep {
         guard let batch = try log.changes(after: position.version, of: leader.origin) else {
-            try lookForGap()
-            return .nothing
+            return try lookForGap()
         }
         waits = 0
         try log.step(.make)
@@ -96,19 +129,28 @@ package final class Following {
     }
 
     /// What is older than the oldest snapshot is removed: then nothing follows any more.
-    private func lookForGap() throws(DatabaseError) {
+    private func lookForGap() throws(DatabaseError) -> FollowingStep {
         waits += 1
-        guard waits % Self.waitsBetweenLooks == 1 || log.hasSeenAnotherLeader else { return }
+        guard waits % Self.waitsBetweenLooks == 1 || log.hasSeenAnotherLeader else { return .nothing }
         let now = try log.knownLeader()
         guard now.origin == leader.origin else {
+            if try Self.goOn(session, after: leader.origin, in: log, with: now),
+                let position = try session.replicaPosition(now.origin)
+            {
+                (leader, self.position, waits) = (now, position, 0)
+                return .goesOn(with: now.name, from: position.version)
+            }
             throw DatabaseError(
                 .historyForked,
                 "\(now.name) has taken over '\(log.place)' from \(leader.name): begin a new file to follow that",
                 path: log.place)
         }
-        guard let end = try log.end(of: leader.origin), end.version > position.version else { return }
+        guard let end = try log.end(of: leader.origin), end.version > position.version else { return .nothing }
         // It may have come just now.
-        guard try log.changes(after: position.version, of: leader.origin) == nil else { return waits = 0 }
+        guard try log.changes(after: position.version, of: leader.origin) == nil else {
+            waits = 0
+            return .nothing
+        }
         throw DatabaseError(
             .outOfSequence,
             "the changes after version \(position.version.rawValue) are no longer in '\(log.place)', which begins at "

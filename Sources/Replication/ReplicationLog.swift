@@ -41,8 +41,13 @@ package protocol ReplicationLog: AnyObject {
     /// Waits until there may be something new, or for that time.
     func wait(milliseconds: Int64) throws(DatabaseError)
 
-    /// Begins to lead, in place of `former`, which is what `leader` said. Refused where it is not any more.
-    func lead(_ record: LeaderRecord, inPlaceOf former: LeaderRecord?) throws(DatabaseError)
+    /// Begins to lead, in place of `former`, which is what `leader` said. Refused where it is not any more. A log that
+    /// can keeps what the new leader calls the objects of the former one.
+    func lead(
+        _ record: LeaderRecord, inPlaceOf former: LeaderRecord?, handing: NameHandover?
+    ) throws(DatabaseError)
+    /// What the leader calls the objects of whoever led before; nil where that is not there.
+    func handover(to leader: LeaderRecord) throws(DatabaseError) -> NameHandover?
     /// Refused where somebody else leads by now; `shipped` is up to where the log has what this process leads.
     func checkLead(shipped: Version?) throws(DatabaseError)
     /// Adds a batch at the end; false where there is already one from that version on.
@@ -69,6 +74,7 @@ extension ReplicationLog {
     package var hasSeenAnotherLeader: Bool { false }
     package var isTrimming: Bool { false }
     package func goOnTrimming() throws(DatabaseError) {}
+    package func handover(to leader: LeaderRecord) throws(DatabaseError) -> NameHandover? { nil }
 
     package func needed(of leader: LeaderRecord) throws(DatabaseError) -> LogPosition? {
         try end(of: leader.origin).map { LogPosition(origin: leader.origin, version: $0.version) }

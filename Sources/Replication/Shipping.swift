@@ -80,7 +80,7 @@ package final class Shipping {
         }
         record = LeaderRecord(name: options.name, origin: origin)
         try takeLead()
-        if former != nil { try session.follow(nil) }
+        if former != nil { try session.lead(keepingChangesFor: consumer) }
         try findShipped()
         try keep()
     }
@@ -103,7 +103,15 @@ package final class Shipping {
                 }
             }
         }
-        try log.lead(record, inPlaceOf: found)
+        try log.lead(record, inPlaceOf: found, handing: try handover(found))
+    }
+
+    /// For those who followed whom this file follows. What it calls objects is not shown where changes are not.
+    private func handover(_ former: LeaderRecord?) throws(DatabaseError) -> NameHandover? {
+        guard let former, former.origin != origin, session.encryptionKey == nil || options.isPlain,
+            let followed = try session.leader()
+        else { return nil }
+        return try session.handover(of: followed.origin)
     }
 
     private func otherLeader(_ found: LeaderRecord) -> DatabaseError {
@@ -297,7 +305,7 @@ package final class Shipping {
         let shown = try session.freeze()
         let version = try shown.version
         try log.checkLead(shipped: shipped)
-        if let shipped, version > shipped, newestSnapshot != nil {
+        if let shipped, version > shipped {
             // S2: whoever is at the end of the chain goes on to the snapshot.
             do throws(DatabaseError) {
                 let batch = try shown.changeBatch(since: shipped)

@@ -98,7 +98,11 @@ package final class Standby {
                 return try beginLeading(session, origin)
             }
             guard let leader else { throw StreamLog.gone(log.place) }
-            if try isFollower(session, followed, of: leader), !needsRenewal {
+            var follows = try isFollower(session, followed, of: leader)
+            if let followed, !follows, !needsRenewal {
+                follows = try Following.goOn(session, after: followed.origin, in: log, with: leader)
+            }
+            if follows, !needsRenewal {
                 _ = try session.close()
                 return try beginFollowing(leader)
             }

@@ -21,6 +21,8 @@ final class Machine {
     /// Another process, which writes.
     private var writer: Session?
     private(set) var setAside = 0
+    /// How often it went on with another leader, and how often it had to begin again to follow it.
+    private(set) var goneOn = 0, begun = 0
     /// What kept it from its last step.
     private(set) var problem = ""
     private(set) var last = ""
@@ -88,7 +90,8 @@ final class Machine {
         }
         problem = ""
         if case .ended(let why) = event { last = why }
-        if case .setAside(let file, _) = event, file != nil { setAside += 1 }
+        if case .following(.goesOn) = event { goneOn += 1 }
+        if case .setAside(let file, _) = event { file == nil ? (begun += 1) : (setAside += 1) }
         return true
     }
 
@@ -167,7 +170,7 @@ final class Machine {
 
 @Suite(.serialized) struct StandbySimulationTests {
     private struct Outcome {
-        var kills = 0, acknowledged = 0, takeovers = 0, setAside = 0, unknown = 0
+        var kills = 0, acknowledged = 0, takeovers = 0, setAside = 0, unknown = 0, goneOn = 0, begun = 0
     }
 
     @Test func noAcknowledgedCommitIsLost() throws {
@@ -180,13 +183,17 @@ final class Machine {
             all.takeovers += outcome.takeovers
             all.setAside += outcome.setAside
             all.unknown += outcome.unknown
+            all.goneOn += outcome.goneOn
+            all.begun += outcome.begun
         }
         print(
             "note: \(TestScale.times(rounds)) runs, \(all.kills) kills, \(all.acknowledged) acknowledged commits, "
-                + "\(all.takeovers) takeovers, \(all.setAside) files set aside, \(all.unknown) answers lost, from seed "
+                + "\(all.takeovers) takeovers, \(all.goneOn) followers went on and \(all.begun) began again, "
+                + "\(all.setAside) files set aside, \(all.unknown) answers lost, from seed "
                 + "\(PropertyTest.firstSeed)")
         if TestScale.factor >= 0.5 {
             #expect(all.kills > 50 && all.acknowledged > 500 && all.takeovers > 20 && all.setAside > 10)
+            #expect(all.goneOn > 20 && all.begun > 5)
         }
     }
 
@@ -258,6 +265,8 @@ final class Machine {
         }
         #expect(machines.filter(\.leads).count == 1, "\(comment)")
         outcome.setAside = machines.map(\.setAside).reduce(0, +)
+        outcome.goneOn = machines.map(\.goneOn).reduce(0, +)
+        outcome.begun = machines.map(\.begun).reduce(0, +)
         outcome.unknown = network.lostAnswers
         for machine in machines { try machine.close() }
         return outcome

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 from nats_server import Server, needed
-from running import begin, done, end, run, until
+from running import begin, done, end, expect_running, run, until
 from running import nothing_is_left_running as nothing_is_left_running
 from test_nats import content, made, server
 
@@ -107,6 +107,42 @@ def test_a_follower_leads_when_the_leader_is_gone(
     assert len(batches) == 1
     assert "never shipped" in content(tmp_path / "leader.motte.former-1")
     assert "never shipped" not in content(leader)
+
+
+def test_who_has_a_followers_file_open_goes_on_reading_after_a_takeover(
+    server: Server, leader: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    other, third, plain = tmp_path / "other.motte", tmp_path / "third.motte", tmp_path / "plain.motte"
+    options = ["--from", server.place(), "--may-lead", "--lease", 2, "--keep-for", 3600]
+    first = begin("follow", leader, *options, "--name", "desk")
+    until(lambda: run("follow", tmp_path / "look.motte", "--from", server.place(), "--once").returncode == 0)
+    begin("follow", other, *options, "--name", "laptop")
+    until(lambda: other.exists() and run("status", other).returncode == 0)
+    # These don't lead.
+    followers = [begin("follow", path, "--from", server.place()) for path in (third, plain)]
+    until(lambda: all(path.exists() and run("status", path).returncode == 0 for path in (third, plain)))
+    with motte.open(third) as reader:
+        seen: list[motte.Changes] = []
+        token = reader.objects("Person").observe(seen.append)
+        reader.dispatch()
+        # One that is away meanwhile.
+        end(followers.pop())
+        made(leader, 6, "shipped")
+        until(lambda: content(other) == content(leader))
+        end(first)
+        until(lambda: "follows" not in run("status", other).stdout)
+        made(other, 9, "of the second")
+        until(lambda: content(third) == content(other))
+        until(lambda: bool(reader.dispatch() or reader.refresh()) or len(reader.objects("Person")) == 9)
+        assert [person.name for person in reader.objects("Person").sorted("id")][8] == "of the second 8"
+        reader.dispatch()
+        assert seen and "follows   laptop by" in done("status", third)
+        token.stop()
+    expect_running(*followers)
+    done("follow", plain, "--from", server.place(), "--once")
+    assert content(plain) == content(other)
+    # The same files: nothing was put in their place.
+    assert not list(tmp_path.glob("*.next")) and not list(tmp_path.glob("*.former-*"))
 
 
 class Lost(Acknowledged):

@@ -101,6 +101,25 @@ extension Session {
         }
     }
 
+    /// The file follows nobody any more, and keeps its changes from here on for a consumer: in one commit, so that no
+    /// change comes before, and none goes.
+    package func lead(keepingChangesFor consumer: String) throws(DatabaseError) {
+        try writingOfReplication("lead") { write throws(DatabaseError) in
+            try write.follow(nil)
+            try write.keepChanges(since: write.versionBefore, for: consumer)
+        }
+    }
+
+    /// What the file calls the objects of an origin, for others that follow it too; nil: it has followed another.
+    package func handover(of origin: ChangeOrigin) throws(DatabaseError) -> NameHandover? {
+        try database.handover(of: origin, try committedSnapshot())
+    }
+
+    /// The file follows `leader` from now on, which followed the same as this one, and has what the handover says.
+    package func take(_ handover: NameHandover, _ leader: FollowedLeader) throws(DatabaseError) {
+        try writingOfReplication("follow") { write throws(DatabaseError) in try write.take(handover, leader) }
+    }
+
     /// The file is a copy of the origin's at that position.
     package func adopt(_ position: ReplicaPosition) throws(DatabaseError) {
         try writingOfReplication("begin to follow") { write throws(DatabaseError) in try write.adopt(position) }

@@ -202,7 +202,7 @@ extension StreamLog {
         }
         if leading.term < oldest.number {
             // Who leads has to be found in what stays.
-            try lead(leading.record, inPlaceOf: leading.record)
+            try lead(leading.record, inPlaceOf: leading.record, handing: nil)
         }
         guard let log = try server.range(of: .log), let chunks = try server.range(of: .chunks) else { return }
         // What says that there is a snapshot goes before its chunks.

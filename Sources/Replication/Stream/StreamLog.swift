@@ -65,6 +65,8 @@ package final class StreamLog: ReplicationLog {
         var since: UInt64
         /// Where whoever led before ended, which the leader had before it began.
         var before: LogPosition?
+        /// What it calls the objects of whoever led before.
+        var handover: HandoverPlace?
         /// First and last number in the log, as far as was looked.
         var range: (first: UInt64, last: UInt64)
     }
@@ -89,7 +91,8 @@ package final class StreamLog: ReplicationLog {
         let text = try LogText(message.bytes, place)
         return FoundLeader(
             record: try LeaderRecord(text, place), number: message.number,
-            since: try text.number("since", place), before: try Self.before(text, place), range: range)
+            since: try text.number("since", place), before: try Self.before(text, place),
+            handover: try HandoverPlace(text, place), range: range)
     }
 
     private static func before(_ text: LogText, _ place: String) throws(DatabaseError) -> LogPosition? {
@@ -99,7 +102,7 @@ package final class StreamLog: ReplicationLog {
     }
 
     package func needed(of leader: LeaderRecord) throws(DatabaseError) -> LogPosition? {
-        if let end = try end(of: leader.origin) {
+        if let end = try shippedEnd(of: leader.origin) {
             neededSeen = LogPosition(origin: leader.origin, version: end.version)
         } else {
             let found = try foundLeader()
@@ -112,12 +115,15 @@ package final class StreamLog: ReplicationLog {
 
     package func leader() throws(DatabaseError) -> LeaderRecord? { try foundLeader()?.record }
 
-    package func lead(_ record: LeaderRecord, inPlaceOf former: LeaderRecord?) throws(DatabaseError) {
+    package func lead(
+        _ record: LeaderRecord, inPlaceOf former: LeaderRecord?, handing handover: NameHandover?
+    ) throws(DatabaseError) {
         leading = nil
         // Its numbers may be those of a stream that is gone.
         trimming = []
         SnapshotFolder.removeLeftovers(in: temporaryFolder)
         if former == nil { try server.prepare() }
+        let handed = try handover.flatMap { handover throws(DatabaseError) in try put(handover) }
         while true {
             let found = try foundLeader()
             guard found?.record.origin == former?.origin else {
@@ -129,7 +135,9 @@ package final class StreamLog: ReplicationLog {
             if isTakeover { last = lastSeen ?? 0 } else if found == nil { last = try knownRange().last }
             let since = isTakeover ? last + 1 : found?.since ?? last + 1
             let before = isTakeover ? neededSeen : found?.before
-            guard let term = try begin(record, since: since, before: before, after: last) else {
+            let beginning = Beginning(
+                record: record, since: since, before: before, handover: isTakeover ? handed : found?.handover)
+            guard let term = try begin(beginning, after: last) else {
                 guard !isTakeover else {
                     throw DatabaseError(
                         .outOfSequence,
@@ -144,17 +152,24 @@ package final class StreamLog: ReplicationLog {
         }
     }
 
+    /// What a leader says when it begins.
+    private struct Beginning {
+        var record: LeaderRecord
+        var since: UInt64
+        var before: LogPosition?
+        var handover: HandoverPlace?
+    }
+
     /// nil where something else is there by now.
-    private func begin(
-        _ record: LeaderRecord, since: UInt64, before: LogPosition?, after last: UInt64
-    ) throws(DatabaseError) -> UInt64? {
+    private func begin(_ beginning: Beginning, after last: UInt64) throws(DatabaseError) -> UInt64? {
         var number: UInt64 = 0
         withUnsafeMutableBytes(of: &number) { _ = motte_shim_random($0.baseAddress, $0.count) }
         let once = String(number, radix: 16)
-        var values = record.values
-        values["since"] = "\(since)"
+        var values = beginning.record.values
+        values["since"] = "\(beginning.since)"
         values["once"] = once
-        if let before {
+        if let handover = beginning.handover { values.merge(handover.values) { $1 } }
+        if let before = beginning.before {
             values["former"] = before.origin.text
             values["former-version"] = "\(before.version.rawValue)"
         }
@@ -332,6 +347,15 @@ package final class StreamLog: ReplicationLog {
     }
 
     package func end(of origin: ChangeOrigin) throws(DatabaseError) -> LogEnd? {
+        if let end = try shippedEnd(of: origin) { return end }
+        // Nothing yet behind what it has handed over.
+        guard let leader = try foundLeader(), leader.record.origin == origin, let handed = leader.handover else {
+            return nil
+        }
+        return LogEnd(handed.version, handed.checksum, handed.wallTimeNanoseconds, bytes: 0, nil)
+    }
+
+    private func shippedEnd(of origin: ChangeOrigin) throws(DatabaseError) -> LogEnd? {
         guard let leader = try foundLeader() else { return nil }
         lastSeen = leader.range.last
         guard let extent = try extent(of: origin, leader) else { return nil }

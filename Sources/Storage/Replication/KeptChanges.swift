@@ -222,6 +222,9 @@ extension WriteTransaction {
         return known != nil
     }
 
+    /// Of the commit before this one.
+    package var versionBefore: Version { base.version }
+
     private func keptChanges() throws(DatabaseError) -> KeptChanges {
         try requireOpen()
         guard let page = replicaPages[ReplicaPages.kept] else { return try HistoryLog.kept(in: base.pages) }

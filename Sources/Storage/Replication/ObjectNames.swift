@@ -27,6 +27,8 @@ struct ObjectNameBlock {
     init(decoding page: UnsafeRawBufferPointer, block: UInt64, key: [UInt8]) throws(DatabaseError) {
         let body = try ReplicaPages.opened(Self.kind, page, key: key)
         var reader = LogReader(body)
+        // Object keys are below 2^48.
+        guard block < 1 << 35 else { throw .corrupted("a page of replication names impossible objects") }
         var end = Int64(clamping: block) << Self.shift
         let limit = end + 1 << Self.shift
         var local: Int64 = 0
@@ -180,11 +182,14 @@ final class ObjectNames {
             let end = min(keys.upperBound, (number + 1) << ObjectNameBlock.shift)
             let place = Place(table: table, block: UInt64(number))
             var block = try block(place)
+            // Nobody else holds its runs then, so they are not copied for each one that is added.
             latest = nil
+            blocks[place] = nil
             let run = ObjectNameBlock.Run(first: first, count: end - first, local: local + first - keys.lowerBound)
-            if replacing { block.remove(first ..< end) }
-            guard block.add(run) else { return false }
+            if replacing, block.hasName(in: first ..< end) { block.remove(first ..< end) }
+            let isAdded = block.add(run)
             blocks[place] = block
+            guard isAdded else { return false }
             changed.insert(place)
             first = end
         }
@@ -194,6 +199,15 @@ final class ObjectNames {
     /// Calls `body` with the keys here of all objects of a run that have names, however long the run.
     func forEach(
         _ table: TableKey, in keys: Range<Int64>, _ body: (ObjectKey) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        try forEachRun(table, in: keys) { run throws(DatabaseError) in
+            for key in run.local ..< run.local + run.count { try body(ObjectKey(key)) }
+        }
+    }
+
+    /// The same, run by run.
+    func forEachRun(
+        _ table: TableKey, in keys: Range<Int64>, _ body: (ObjectNameBlock.Run) throws(DatabaseError) -> Void
     ) throws(DatabaseError) {
         guard !keys.isEmpty else { return }
         let range =
@@ -213,11 +227,9 @@ final class ObjectNames {
             for run in try block(Place(table: table, block: number)).runs {
                 let first = max(run.first, keys.lowerBound)
                 let end = min(run.end, keys.upperBound)
-                var key = first
-                while key < end {
-                    try body(ObjectKey(run.local + key - run.first))
-                    key += 1
-                }
+                guard first < end else { continue }
+                try body(
+                    ObjectNameBlock.Run(first: first, count: end - first, local: run.local + first - run.first))
             }
         }
     }

@@ -110,8 +110,12 @@ private func printShipped(_ step: ShippingStep) {
 }
 
 private func printApplied(_ step: FollowingStep) {
-    guard case .applied(let from, let to, let bytes) = step else { return }
-    printLine("applied changes after version \(from.rawValue) up to \(to.rawValue), \(bytes) bytes")
+    switch step {
+    case .applied(let from, let to, let bytes):
+        printLine("applied changes after version \(from.rawValue) up to \(to.rawValue), \(bytes) bytes")
+    case .goesOn(let name, let version): printLine("following \(name) from version \(version.rawValue)")
+    case .nothing: break
+    }
 }
 
 struct FollowCommand: ParsableCommand {
