@@ -23,7 +23,7 @@ extension Snapshot {
         }
         known.sort { $0.lexicographicallyPrecedes($1) }
         var stray: [(prefix: [UInt8], count: Int)] = []
-        let cursor = try pages.makeCursor()
+        var cursor = try pages.makeCursor()
         cursor.skipsValues = true
         var found = try FileHeader.key.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
         var position = 0
@@ -39,6 +39,13 @@ extension Snapshot {
                 } else {
                     stray.append((prefix, 1))
                 }
+            }
+            if isMemoryWanted {
+                let key = [UInt8](cursor.key)
+                releaseMemory()
+                cursor = try pages.makeCursor()
+                cursor.skipsValues = true
+                guard try cursor.seek(key) else { throw .corrupted("an entry that was read is gone") }
             }
             found = try cursor.next()
         }

@@ -1,0 +1,50 @@
+// Verifying a class whose chunks are so small that they lie in nodes of the tree: of these no more is in memory than
+// the budget says.
+import MottePages
+import MotteSchemaModel
+import MotteValues
+import TestSupport
+import Testing
+
+@testable import MotteStorage
+
+@Suite struct VerificationMemoryTests {
+    private static let rows = 24_000
+    private static let budget = 64 << 10
+
+    private func open(_ path: String, memory: Int?) throws -> (Database, Snapshot) {
+        var options = PageStoreOptions(path: path)
+        options.durability = .none
+        options.rowGroupSize = 8
+        options.memoryBytes = memory
+        let database = try Database.open(options)
+        return (database, try database.snapshot())
+    }
+
+    @Test func nodesAreLetGo() throws {
+        let folder = TemporaryDirectory()
+        do {
+            let (database, snapshot) = try open(folder.file("small.motte"), memory: nil)
+            _ = try database.reconcile(try SchemaText.parse("P { a: int, b: int, c: int }"), on: snapshot)
+            let type = try snapshot.schema.type(named: "P")
+            let table = try #require(type.tableKey), columns = type.properties.compactMap(\.columnKey)
+            let write = try database.beginWrite(on: snapshot)
+            for row in 0 ..< Self.rows {
+                let values = (0 ..< 3).map { ValueView.int(Int64(row &* 7_919 &+ $0)) }
+                _ = try values.withUnsafeBufferPointer { values in
+                    guard let first = values.baseAddress else { return }
+                    _ = try write.insertBatch(table, columns: columns, rows: first, rowCount: 1)
+                }
+            }
+            try write.commit()
+        }
+        let (database, snapshot) = try open(folder.file("small.motte"), memory: Self.budget)
+        #expect(try snapshot.strayPages().isEmpty)
+        let statistics = try database.pages.statistics()
+        #expect(statistics.fileBytes > 8 * Self.budget)
+        #expect(statistics.mostMemoryBytes < 3 * Self.budget, "\(statistics.mostMemoryBytes)")
+        #expect(try snapshot.verify().isSound)
+        let most = try database.pages.statistics().mostMemoryBytes
+        #expect(most < 3 * Self.budget, "\(most)")
+    }
+}
