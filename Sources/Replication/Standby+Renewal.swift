@@ -30,9 +30,7 @@ extension Standby {
                 "this file has nothing of \(leader.name), and '\(log.place)' nothing of this file: name a new one",
                 path: path)
         }
-        if let held = try log.server.lease(), held.holder == holder(origin) {
-            try log.server.leaveLease(after: held.revision)
-        }
+        try leaveLease(holder(origin))
         if followed == nil { try refuseWriters(session, leader) }
         let batch = try hasLed ? keepUnshipped(session, end) : nil
         _ = try session.close()

@@ -47,9 +47,8 @@ package final class Standby {
     let own: StandbyOptions
     private var role = Role.nobody
     var needsRenewal = false
-    private var revision: UInt64 = 0
+    var lease = HeldLease()
     private var lookedAt: Int64?
-    private var renewedAt: Int64 = 0
     /// What the file begins again from, while somebody has it open.
     var fetched: FetchedSnapshot?
 
@@ -154,24 +153,6 @@ package final class Standby {
         return .leads(from: try session.version)
     }
 
-    private func takeLease(_ holder: String) throws(DatabaseError) -> Bool {
-        let held = try log.server.lease()
-        guard held == nil || held?.holder == holder else { return false }
-        guard let taken = try log.server.takeLease(holder, seconds: own.leaseSeconds, after: held?.revision ?? 0) else {
-            return false
-        }
-        (revision, renewedAt) = (taken, log.server.milliseconds)
-        return true
-    }
-
-    /// As after the last time; where it is another one by now, it is looked at again.
-    private func renewLease(_ holder: String) throws(DatabaseError) -> Bool {
-        let taken = try log.server.takeLease(holder, seconds: own.leaseSeconds, after: revision)
-        guard let taken else { return try takeLease(holder) }
-        (revision, renewedAt) = (taken, log.server.milliseconds)
-        return true
-    }
-
     // MARK: Following
 
     private func follow(_ following: Following) throws(DatabaseError) -> StandbyEvent {
@@ -194,7 +175,7 @@ package final class Standby {
             return try beginLeading(following.session, takesOver: true)
         } catch {
             // Somebody else gets on with it, or this one when it has the rest.
-            try log.server.leaveLease(after: revision)
+            try log.server.leaveLease(after: lease.revision)
             guard [.outOfSequence, .historyForked].contains(error.code) else {
                 // The lead may have been taken, or not: the log says.
                 close()
@@ -208,7 +189,7 @@ package final class Standby {
 
     private func lead(_ shipping: Shipping) throws(DatabaseError) -> StandbyEvent {
         var isRenewed = false
-        if log.server.milliseconds - renewedAt >= Int64(own.leaseSeconds) * 1_000 / 3 {
+        if log.server.milliseconds - lease.renewedAt >= Int64(own.leaseSeconds) * 1_000 / 3 {
             guard try renewLease(holder(shipping.origin)) else {
                 close()
                 return .ended("somebody else holds the lease")

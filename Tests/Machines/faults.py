@@ -2,13 +2,17 @@
 and for how long is drawn by the seed; what the processes make of it is not."""
 from __future__ import annotations
 
+import pathlib
 import random
 import signal
+import sys
 from collections.abc import Iterator
 from typing import Callable, Optional
 
 from machine import Machine
 from network import Machines
+
+LEASE = pathlib.Path(__file__).resolve().parent / "lease.py"
 
 #: Begins the fault, and gives what ends it.
 Fault = Callable[[Machine, random.Random], Callable[[], None]]
@@ -113,9 +117,15 @@ def messages_full(machine: Machine, chance: random.Random) -> Callable[[], None]
     return mend
 
 
+def lease_lost(machine: Machine, chance: random.Random) -> Callable[[], None]:
+    """For good: nobody mends it but those who follow. Where the bucket does not answer just now nothing is done."""
+    machine.ask(sys.executable, LEASE, machine.machines.address(machine.name))
+    return lambda: None
+
+
 ANYWHERE: tuple[Fault, ...] = (
     standby_killed, standby_killed, server_killed, server_killed, application_killed, machine_killed, standby_stopped,
-    server_stopped)
+    server_stopped, lease_lost)
 ISOLATED: tuple[Fault, ...] = (link_cut, link_cut, link_slow, files_full, messages_full)
 
 

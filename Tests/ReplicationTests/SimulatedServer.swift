@@ -17,6 +17,8 @@ final class SimulatedNetwork {
     var names: [LogStream: [String: UInt64]] = [:]
     var held: (lease: LogLease, until: Int64)?
     var revision: UInt64 = 0
+    /// The bucket of the lease answers nobody, until another one is made.
+    var isLeaseLost = false
     private var late: [Late] = []
     var random: SeededRandom
     /// In percent, of messages: without an answer, and of those that do not come at once.
@@ -139,13 +141,20 @@ final class SimulatedServer: LogServer {
     func wait(milliseconds: Int64) throws(DatabaseError) { network.pass(milliseconds) }
     func pause(milliseconds: Int64) { network.pass(milliseconds) }
 
-    func lease() throws(DatabaseError) -> LogLease? {
+    private func reachLease() throws(DatabaseError) {
         try reach()
+        guard !network.isLeaseLost else {
+            throw DatabaseError(.timeout, "the bucket of the lease is lost, says the test", path: place)
+        }
+    }
+
+    func lease() throws(DatabaseError) -> LogLease? {
+        try reachLease()
         return network.held?.lease
     }
 
     func takeLease(_ holder: String, seconds: Int, after revision: UInt64) throws(DatabaseError) -> UInt64? {
-        try reach()
+        try reachLease()
         guard network.held?.lease.revision ?? 0 == revision else { return nil }
         network.revision += 1
         network.held = (
@@ -155,7 +164,12 @@ final class SimulatedServer: LogServer {
     }
 
     func leaveLease(after revision: UInt64) throws(DatabaseError) {
-        try reach()
+        try reachLease()
         if network.held?.lease.revision == revision { network.held = nil }
+    }
+
+    func dropLease() throws(DatabaseError) {
+        try reach()
+        (network.held, network.revision, network.isLeaseLost) = (nil, 0, false)
     }
 }

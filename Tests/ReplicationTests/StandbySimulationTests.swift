@@ -232,7 +232,7 @@ final class Machine {
         }
         for _ in 0 ..< 60 + random.below(60) {
             let machine = machines[random.below(3)]
-            switch random.below(22) {
+            switch random.below(23) {
             case 0 ..< 9: if try !machine.step() { outcome.kills += 1 }
             case 9 ..< 14: try write(machines.first(where: \.leads) ?? machine)
             case 14: try write(machine, dying: random.chance(60) ? .nobody : random.chance(50) ? .writer : .machine)
@@ -246,6 +246,7 @@ final class Machine {
                 guard let stalled = machines.first(where: \.leads) else { break }
                 try stall(while: machines.filter { $0 !== stalled }, network, note)
                 try write(stalled)
+            case 21: if random.chance(20) { network.isLeaseLost = true }
             default: network.pass(Int64(random.below(2_500)))
             }
             faults.clear()
@@ -390,7 +391,7 @@ final class Machine {
     private static func settle(_ machines: [Machine], _ network: SimulatedNetwork, _ comment: String) throws {
         // For long enough that a follower has what is in the log, and who leads has noticed a commit that was lost.
         var calm = 0
-        for _ in 0 ..< 200 {
+        for _ in 0 ..< 500 {
             for machine in machines {
                 _ = try machine.step()
                 network.pass(50)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import pathlib
 import sys
 import threading
@@ -10,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from nats_server import Server, needed
+from nats_server import Server, ask, needed
 from running import begin, done, end, expect_running, run, until
 from running import nothing_is_left_running as nothing_is_left_running
 from test_nats import content, made, server
@@ -143,6 +144,23 @@ def test_who_has_a_followers_file_open_goes_on_reading_after_a_takeover(
     assert content(plain) == content(other)
     # The same files: nothing was put in their place.
     assert not list(tmp_path.glob("*.next")) and not list(tmp_path.glob("*.former-*"))
+
+
+def test_a_lease_that_the_server_has_lost_is_made_again(
+    server: Server, leader: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    """A bucket that takes what it is sent and never says so, as one does that has lost its majority for good."""
+    made = ask("127.0.0.1", server.port, "$JS.API.STREAM.CREATE.KV_MOTTE_people", json.dumps({
+        "name": "KV_MOTTE_people", "subjects": ["$KV.MOTTE_people.>"], "retention": "limits", "storage": "file",
+        "num_replicas": 1, "max_age": 1_000_000_000, "no_ack": True}))
+    assert made is not None and "error" not in made
+    asked = tmp_path / "asked"
+    following = begin("follow", leader, "--from", server.place(), "--may-lead", "--lease", 1, "--acknowledge", asked)
+    until(asked.exists)
+    with motte.open(leader) as db:
+        db.on_commit(Acknowledged(asked))
+        until(lambda: added(db, 100))
+    assert following.poll() is None
 
 
 class Lost(Acknowledged):

@@ -95,4 +95,6 @@ package protocol LogServer: AnyObject {
     /// Takes or renews it; nil where the revision is another by now. 0: there was none.
     func takeLease(_ holder: String, seconds: Int, after revision: UInt64) throws(DatabaseError) -> UInt64?
     func leaveLease(after revision: UInt64) throws(DatabaseError)
+    /// Forgets whoever holds it, with the bucket that it is in; the next one who takes it makes another.
+    func dropLease() throws(DatabaseError)
 }

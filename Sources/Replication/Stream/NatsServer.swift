@@ -324,6 +324,19 @@ package final class NatsServer: LogServer {
         _ = ask(leaseSubject, [], headers: ["Nats-Expected-Last-Subject-Sequence", "\(revision)"])
     }
 
+    package func dropLease() throws(DatabaseError) {
+        let action = "remove the bucket of the lease from"
+        switch ask("$JS.API.STREAM.DELETE.KV_\(bucket)", []) {
+        case .failed(let status):
+            // Who would answer is the leader that the bucket does not have.
+            if Int(status) != MOTTE_NATS_TIMEOUT { throw Self.error(status, action, place) }
+        case .answer(let answer):
+            let numbers = JSONNumbers(answer.bytes)
+            guard let code = numbers.number("err_code"), code != JetStreamCode.streamNotFound else { return }
+            throw refusal(numbers, action)
+        }
+    }
+
     private func makeBucket(_ seconds: Int) throws(DatabaseError) {
         let replicas = options.replicas ?? (names.servers.count >= 3 ? 3 : 1)
         try make(

@@ -1,0 +1,77 @@
+/// Taking and renewing the lease, and what becomes of one whose bucket does not answer any more.
+///
+/// Servers can lose a bucket: nats-server 2.9.10 resets a replica that disagrees with the others about its last message,
+/// and two that have been reset wait for each other for ever. The lease only says when it is time to try (T1), so the
+/// bucket is made again once it has not answered for long while the log did.
+import MotteValues
+
+struct HeldLease {
+    var revision: UInt64 = 0
+    var renewedAt: Int64 = 0
+    /// Since when there has been no answer.
+    var silentSince: Int64?
+}
+
+extension Standby {
+    /// Without an answer for so many times as long as the lease lasts, another bucket is made.
+    private static let longestSilence: Int64 = 10
+
+    func takeLease(_ holder: String) throws(DatabaseError) -> Bool {
+        try listening { () throws(DatabaseError) in try take(holder) }
+    }
+
+    /// If it is this one's.
+    func leaveLease(_ holder: String) throws(DatabaseError) {
+        _ = try listening { () throws(DatabaseError) in
+            guard let held = try log.server.lease(), held.holder == holder else { return false }
+            try log.server.leaveLease(after: held.revision)
+            return true
+        }
+    }
+
+    /// As after the last time; where it is another one by now, it is looked at again.
+    func renewLease(_ holder: String) throws(DatabaseError) -> Bool {
+        try listening { () throws(DatabaseError) in
+            let taken: UInt64?
+            do throws(DatabaseError) {
+                taken = try log.server.takeLease(holder, seconds: own.leaseSeconds, after: lease.revision)
+            } catch {
+                // Somebody may have made another bucket.
+                guard error.code == .timeout, try log.server.lease() == nil else { throw error }
+                return try take(holder)
+            }
+            guard let taken else { return try take(holder) }
+            (lease.revision, lease.renewedAt) = (taken, log.server.milliseconds)
+            return true
+        }
+    }
+
+    private func take(_ holder: String) throws(DatabaseError) -> Bool {
+        let held = try log.server.lease()
+        guard held == nil || held?.holder == holder else { return false }
+        guard let taken = try log.server.takeLease(holder, seconds: own.leaseSeconds, after: held?.revision ?? 0) else {
+            return false
+        }
+        (lease.revision, lease.renewedAt) = (taken, log.server.milliseconds)
+        return true
+    }
+
+    private func listening(_ body: () throws(DatabaseError) -> Bool) throws(DatabaseError) -> Bool {
+        do throws(DatabaseError) {
+            let answer = try body()
+            lease.silentSince = nil
+            return answer
+        } catch {
+            guard error.code == .timeout else { throw error }
+            let now = log.server.milliseconds
+            let since = lease.silentSince ?? now
+            lease.silentSince = since
+            guard now - since >= Int64(own.leaseSeconds) * 1_000 * Self.longestSilence else { throw error }
+            // Where the log does not answer either, it is not the bucket.
+            _ = try log.server.range(of: .log)
+            lease = HeldLease(renewedAt: lease.renewedAt)
+            try log.server.dropLease()
+            throw error
+        }
+    }
+}
