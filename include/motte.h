@@ -122,7 +122,7 @@ struct ArrowArrayStream {
 #define MOTTE_VERSION 1000
 /* Grows when something declared here changes its meaning; MOTTE_ABI_LAYOUT is a checksum over all struct layouts. */
 #define MOTTE_ABI_VERSION 1
-#define MOTTE_ABI_LAYOUT 0x9B471270
+#define MOTTE_ABI_LAYOUT 0x1A02D9E8
 
 /* ---------------------------------------------------------------------------------------------------- types */
 
@@ -579,6 +579,9 @@ motte_status motte_config_set_queue(motte_config *config, motte_queue *queue);
  *                                may take more for a while. Unless set, the environment variable MOTTE_MEMORY (bytes,
  *                                or with K, M or G), or an eighth of what the machine or the process has. Who opens the
  *                                file first says it for the process
+ *    "auto_compact"      bool    commits also move up to 1 MB from the end of the file to free pages before it, as
+ *                                motte_realm_compact_online() does, while more than half of the file, and 4 MB, are
+ *                                free. Who opens the file first says it for the process. Unless set, they do not
  *    "short_views"       bool    borrowed views (V) of the realm are used until the next call on it only, so that the
  *                                memory behind them can be given back then: for programs that read more of a file than
  *                                "memory" without refreshing. Within a write they live as long as always
@@ -1071,6 +1074,16 @@ typedef struct motte_report_details {
     uint64_t problem_count; /* all of them; the first 200 of a verification have texts */
 } motte_report_details;
 
+/* What a compaction beside others has done, in bytes. */
+typedef struct motte_compaction_details {
+    uint32_t struct_size;
+    uint32_t reserved;
+    uint64_t before_bytes; /* of the file */
+    uint64_t after_bytes;
+    uint64_t moved_bytes;
+    uint64_t held_bytes; /* needed by older versions alone, which somebody shows */
+} motte_compaction_details;
+
 /* Where a file's bytes are. */
 typedef struct motte_space_details {
     uint32_t struct_size;
@@ -1136,6 +1149,18 @@ motte_status motte_realm_copy_with_key(const motte_realm *realm, const char *pat
  *  UNSUPPORTED, DISK_FULL, INPUT_OUTPUT, PERMISSION_DENIED, FILE_MOVED, REENTRANT, CALLBACK. */
 motte_status motte_realm_compact(motte_realm *realm, motte_progress_fn progress, void *userdata,
                                  motte_free_fn free_userdata, uint64_t *out_before, uint64_t *out_after);
+
+/** Gives back space while others read and write: moves what is at the end of the file to free pages before it, in
+ *  commits of up to 4 MB in which no object changes, and shortens the file. Others wait for a step at most. What
+ *  older versions need that somebody shows stays, held_bytes, and is given back by a later call, when they are not
+ *  shown any more. Moves about `max_bytes` at most; 0: everything. Values of more than 64 MB stay where they
+ *  are. The file can stay a little longer than what it holds. The realm continues at the newest version, and observers
+ *  are notified of what others commit meanwhile. A failure, also of `progress`, ends it between two commits.
+ *  Thread: owner. Result: -. Errors: ALREADY_IN_WRITE, FROZEN, READ_ONLY, UNSUPPORTED, DISK_FULL, INPUT_OUTPUT,
+ *  CORRUPTED, FILE_MOVED, REENTRANT, CALLBACK. */
+motte_status motte_realm_compact_online(motte_realm *realm, uint64_t max_bytes, motte_progress_fn progress,
+                                        void *userdata, motte_free_fn free_userdata,
+                                        motte_compaction_details *out_details);
 
 /** Checks everything in the version shown against everything else.
  *  Thread: owner. Result: O. Errors: CALLBACK, OUT_OF_HANDLES. */

@@ -109,12 +109,15 @@ package final class PageStore: Sendable {
 
     /// Makes the batch the state of `version`, which must be above every version before. When it returns, the commit is
     /// as durable as the options say and waiters are awake; when it throws, nothing changed and the batch is intact.
-    package func commit(_ batch: borrowing PageBatch, lock: WriteLock, version: Version) throws(DatabaseError) {
+    /// With a compaction, its next step is done with the commit.
+    package func commit(
+        _ batch: borrowing PageBatch, lock: WriteLock, version: Version, compaction: OnlineCompaction? = nil
+    ) throws(DatabaseError) {
         let pages = try pagesForWriting()
         guard lock.isFor(pages) else {
             throw DatabaseError(.notInWrite, "the write lock of '\(path)' is not held", path: path)
         }
-        try pages.commit(batch, version)
+        try pages.commit(batch, version, compaction)
     }
 
     // MARK: Observers and inspection.

@@ -63,6 +63,9 @@ package struct PageStoreOptions: Sendable {
     /// Pages of the WAL, for a WAL that is made while this is open; 0: none. nil: the
     /// environment variable MOTTE_WAL_PAGES, else as suits the file's size.
     package var walPages: Int?
+    /// Commits move some of what is at the end of the file to free pages before it, while most of it is free. Who opens
+    /// the file first says it for the process.
+    package var compactsAutomatically = false
     /// For tests: lets chosen commits fail.
     package var faults: FaultInjection?
 
@@ -101,12 +104,13 @@ extension PageStoreOptions {
 
     /// A number of bytes as people write it; nil if it is none, or too small.
     package static func memoryBytes(_ text: String) -> Int? {
-        parseSize(text).flatMap { $0 >= leastMemory ? $0 : nil }
+        byteCount(text).flatMap { $0 >= leastMemory ? $0 : nil }
     }
 
     private static let defaultMemory = max(Int(motte_shim_memory_limit() / 8), 4 << 20)
 
-    private static func parseSize(_ text: String) -> Int? {
+    /// The same of any size but 0.
+    package static func byteCount(_ text: String) -> Int? {
         var digits = Array(text.utf8)
         var shift = 0
         switch digits.last {

@@ -1,8 +1,8 @@
 /// Taking and renewing the lease, and what becomes of one whose bucket does not answer any more.
 ///
-/// Servers can lose a bucket: nats-server 2.9.10 resets a replica that disagrees with the others about its last message,
-/// and two that have been reset wait for each other for ever. The lease only says when it is time to try (T1), so the
-/// bucket is made again once it has not answered for long while the log did.
+/// Servers can lose a bucket: nats-server 2.9.10 resets a replica that disagrees with the others about its last
+/// message, and two that have been reset wait for each other for ever. The lease only says when it is time to try (T1),
+/// so the bucket is made again once it has not answered for long while the log did.
 import MotteValues
 
 struct HeldLease {

@@ -177,7 +177,9 @@ extension CaseRunner {
         } else if input.accept("salvage") {
             try salvage(&input)
         } else if input.accept("compact") {
-            if input.isAtEnd() {
+            if input.accept("online") {
+                _ = try session.compactOnline()
+            } else if input.isAtEnd() {
                 _ = try session.compact()
             } else {
                 _ = try Session.compact(options(try fileName(&input)))

@@ -104,6 +104,21 @@ final class CutRun {
         acknowledged.append((disk.operations.count, version))
     }
 
+    /// The next steps of a compaction, beside commits that change something, or alone.
+    func compact(_ compaction: OnlineCompaction, _ changes: [(String, [UInt8]?)]) throws {
+        guard let store else { return }
+        let before = try store.snapshot().version.rawValue
+        var model = models[before] ?? [:]
+        var batch = PageBatch()
+        for (key, value) in changes {
+            model[key] = value
+            if let value { batch.put(Array(key.utf8), value) } else { batch.delete(Array(key.utf8)) }
+        }
+        models[before + 1] = model
+        try store.commitNext(batch, compaction)
+        acknowledged.append((disk.operations.count, before + 1))
+    }
+
     func reopen() throws {
         store?.close()
         store = try CutRun.open(disk, durability, faults, walPages: walPages)
@@ -266,9 +281,17 @@ final class CutRun {
         let run = try CutRun(disk, durability, faults: faults, walPages: walPages)
         defer { run.close() }
         var pinned: [(snapshot: PageSnapshot, contents: Contents)] = []
+        var compaction = OnlineCompaction(stepBytes: 1 + random.below(20_000), slackPages: random.below(3))
         // Few runs are long: what goes wrong goes wrong early, and of many short ones there can be more.
         for _ in 0 ..< 3 + random.below(random.chance(10) ? 20 : 6) {
-            if random.chance(25) {
+            if random.chance(30) {
+                if compaction.isEnded {
+                    compaction = OnlineCompaction(stepBytes: 1 + random.below(20_000), slackPages: random.below(3))
+                }
+                for _ in 0 ... random.below(3) {
+                    try run.compact(compaction, random.chance(40) ? batch(&random) : [])
+                }
+            } else if random.chance(25) {
                 try run.commitGroup((0 ... random.below(5)).map { _ in batch(&random) })
             } else {
                 try run.commit(batch(&random))

@@ -14,10 +14,14 @@ import Testing
             var store = test.store
             var model: Model = [:]
             var pinned: [(PageSnapshot, Model)] = []
+            var compaction = OnlineCompaction(stepBytes: 1 + random.below(100_000), slackPages: random.below(20))
             for _ in 0 ..< 30 {
                 var batch = PageBatch()
                 for _ in 0 ..< random.below(random.chance(20) ? 800 : 40) { change(&batch, &model, &random) }
-                let version = try store.commitNext(batch)
+                if compaction.isEnded, random.chance(10) {
+                    compaction = OnlineCompaction(stepBytes: 1 + random.below(100_000), slackPages: random.below(20))
+                }
+                let version = try store.commitNext(batch, random.chance(30) ? compaction : nil)
 
                 let snapshot = try store.snapshot()
                 #expect(snapshot.version == version, "\(comment)")

@@ -109,11 +109,11 @@ extension PageStore {
     }
 
     @discardableResult
-    func commitNext(_ batch: borrowing PageBatch) throws -> Version {
+    func commitNext(_ batch: borrowing PageBatch, _ compaction: OnlineCompaction? = nil) throws -> Version {
         let lock = try lockForWriting(timeoutMilliseconds: 10_000)
         defer { lock.release() }
         let version = Version(try snapshot().version.rawValue + 1)
-        try commit(batch, lock: lock, version: version)
+        try commit(batch, lock: lock, version: version, compaction: compaction)
         return version
     }
 }

@@ -108,6 +108,8 @@ class Sizes:
         self.machine = machine
         self.source = source
         self.is_large = is_large
+        #: A class of it.
+        self.watched = "Doc" if is_large else "Flight"
         self.folder = machine.folder
         self.key = self.folder / "key"
         self.key.write_bytes(bytes(range(64)))
@@ -156,6 +158,7 @@ class Sizes:
     def all(self) -> None:
         self.check("verify, dump", self.look)
         self.check("compact", self.compact)
+        self.check("compact beside others", self.compact_online)
         self.check("killed while compacting, copying", self.killed)
         self.check("compact on launch", self.compact_on_launch)
         self.check("copy", self.copy)
@@ -197,6 +200,25 @@ class Sizes:
         need(abs(path.stat().st_size - size) <= size // 100 + 65_536, "compacting again changes the size")
         return note
 
+    def compact_online(self) -> str:
+        path, rewritten = self.fresh(), self.folder / "try1.motte"
+        self.machine.tool("copy", path, rewritten)
+        before, shortest = path.stat().st_size, rewritten.stat().st_size
+        # Others have it open, and show its newest version.
+        other = self.machine.start(TOOL, "watch", path, self.watched)
+        try:
+            self.machine.tool("compact", path, "--online", "--max", "1M")
+            self.machine.tool("compact", path, "--online")
+        finally:
+            other.kill()
+            other.communicate()
+        note = self.expect_same(path)
+        self.machine.tool("compact", path, "--online")
+        self.expect_same(path)
+        size = path.stat().st_size
+        need(size <= shortest * 1.1 + 1_000_000, f"{size} bytes are left of {before}, {shortest} would do")
+        return f"{before / 1e6:.1f} to {note}, rewritten {shortest / 1e6:.1f}"
+
     def killed(self) -> str:
         """What a killed process leaves is the file as it was or as it is to be, and nothing that lasts."""
         path, copy = self.fresh(), self.folder / "try1.motte"
@@ -206,7 +228,7 @@ class Sizes:
         shutil.copyfile(self.source, path)
         kills = left = 0
         for part in (0.3, 0.6, 0.9):
-            for command in (["compact", path], ["copy", path, copy]):
+            for command in (["compact", path], ["compact", path, "--online"], ["copy", path, copy]):
                 process = self.machine.start(TOOL, *command)
                 try:
                     process.communicate(timeout=took * part)
@@ -575,7 +597,7 @@ class Sizes:
 
     def index_building(self) -> str:
         path, schema = self.fresh(), self.folder / "try.txt"
-        name, column = ("Doc", "label") if self.is_large else ("Flight", "tailnum")
+        name, column = self.watched, "label" if self.is_large else "tailnum"
         text = self.machine.tool("schema", path)
         schema.write_text(re.sub(rf"(\n    {column}: [a-z]+\??),", r"\1 indexed,", text, count=1))
         need(schema.read_text() != text, "the property has an index already")

@@ -226,6 +226,9 @@ def test_a_file_is_verified_copied_and_compacted(people: pathlib.Path, tmp_path:
     assert motte("query", copy, "Person", "--count") == motte("query", people, "Person", "--count")
     assert "already" in motte("copy", people, copy, expect=1)
     assert motte("compact", people).startswith("compacted ")
+    assert motte("compact", people, "--online", "--max", "64K").startswith("compacted ")
+    assert "--max is for --online" in motte("compact", people, "--max", "64K", expect=2)
+    assert "--max is a size" in motte("compact", people, "--online", "--max", "none", expect=2)
     assert motte("verify", people).startswith("sound")
     assert "Person: 2 objects" in motte("space", people)
     assert motte("readers", people) == "no process has the file open\n"

@@ -67,6 +67,25 @@ public func motte_realm_compact(
     }
 }
 
+@_cdecl("motte_realm_compact_online") @implementation
+public func motte_realm_compact_online(
+    _ realm: OpaquePointer?, _ max_bytes: UInt64, _ progress: motte_progress_fn?, _ userdata: UnsafeMutableRawPointer?,
+    _ free_userdata: motte_free_fn?, _ out_details: UnsafeMutablePointer<motte_compaction_details>?
+) -> motte_status {
+    boundary(calling: userdata, free_userdata) { (bridge) throws(DatabaseError) in
+        let realm = try Handles.realm(realm)
+        try fillStruct(out_details) { () throws(DatabaseError) in
+            let outcome = try realm.box.session.compactOnline(
+                mostBytes: max_bytes == 0 ? nil : Int(clamping: max_bytes), progress: bridge.progress(progress))
+            return motte_compaction_details(
+                struct_size: 0, reserved: 0, before_bytes: UInt64(clamping: outcome.bytesBefore),
+                after_bytes: UInt64(clamping: outcome.bytesAfter), moved_bytes: UInt64(clamping: outcome.movedBytes),
+                held_bytes: UInt64(clamping: outcome.heldBytes))
+        }
+        return .ok
+    }
+}
+
 func zero(_ before: UnsafeMutablePointer<UInt64>?, _ after: UnsafeMutablePointer<UInt64>?) {
     before?.pointee = 0
     after?.pointee = 0

@@ -14,6 +14,7 @@ final class ConfigBox: Box {
     var queue: DeliveryQueue?
     var mostFileBytes: Int?
     var memoryBytes: Int?
+    var compactsAutomatically = false
     var viewsAreShort = false
     var rowGroupSize: Int?
     var durability = Durability.full
@@ -43,6 +44,7 @@ final class ConfigBox: Box {
         copy.queue = queue
         copy.mostFileBytes = mostFileBytes
         copy.memoryBytes = memoryBytes
+        copy.compactsAutomatically = compactsAutomatically
         copy.viewsAreShort = viewsAreShort
         copy.rowGroupSize = rowGroupSize
         copy.durability = durability
@@ -84,6 +86,7 @@ final class ConfigBox: Box {
         options.encryptionKey = encryptionKey
         options.mostFileBytes = mostFileBytes
         options.memoryBytes = memoryBytes
+        options.compactsAutomatically = compactsAutomatically
         options.viewsAreShort = viewsAreShort
         options.rowGroupSize = rowGroupSize
         steps.apply(to: &options)
@@ -223,7 +226,7 @@ public func motte_config_set_queue(_ config: OpaquePointer?, _ queue: OpaquePoin
 
 private enum OptionName {
     static let settable = [
-        "max_file_size", "memory", "short_views", "durability", "row_group_size", "schema_version",
+        "max_file_size", "memory", "auto_compact", "short_views", "durability", "row_group_size", "schema_version",
         "delete_if_migration_needed",
         "max_live_versions", "open_timeout", "query_threads", "seed_path", "lock_directory", "immutable",
         "convert_realm_files",
@@ -245,6 +248,7 @@ public func motte_config_set_option(
         switch name {
         case "max_file_size": config.box.mostFileBytes = try positive(value, name)
         case "memory": config.box.memoryBytes = try positive(value, name, from: Int64(SessionOptions.leastMemory))
+        case "auto_compact": config.box.compactsAutomatically = try flag(value, name)
         case "short_views": config.box.viewsAreShort = try flag(value, name)
         case "row_group_size": config.box.rowGroupSize = try positive(value, name)
         case "durability": config.box.durability = try durability(value)
@@ -314,6 +318,7 @@ private func option(_ name: String, _ config: ConfigBox) throws(DatabaseError) -
     switch name {
     case "max_file_size": return config.mostFileBytes.map { ValueView.int(Int64($0)).cValue }
     case "memory": return config.memoryBytes.map { ValueView.int(Int64($0)).cValue }
+    case "auto_compact": return ValueView.bool(config.compactsAutomatically).cValue
     case "short_views": return ValueView.bool(config.viewsAreShort).cValue
     case "row_group_size": return config.rowGroupSize.map { ValueView.int(Int64($0)).cValue }
     case "durability": return try kept(config.durability.rawValue, config)

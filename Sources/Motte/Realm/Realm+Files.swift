@@ -28,6 +28,32 @@ extension Realm {
         }
     }
 
+    /// What `compactOnline()` has done, in bytes.
+    public struct OnlineCompaction: Sendable, Equatable {
+        /// How large the file was.
+        public let bytesBefore: Int
+        /// How large it is.
+        public let bytesAfter: Int
+        /// What got another place in it.
+        public let bytesMoved: Int
+        /// Needed by older versions alone, which somebody shows; once they are not shown a later call gives it back.
+        public let bytesHeld: Int
+    }
+
+    /// Gives back space while others read and write: moves what is at the end of the file to free pages before it, in
+    /// commits of up to 4 MB in which no object changes, and shortens the file. With `maxBytes` about so much is moved
+    /// at most. Throws within a write, for a frozen or read-only realm and for one in memory.
+    @discardableResult
+    public func compactOnline(maxBytes: Int? = nil) throws -> OnlineCompaction {
+        if let maxBytes, maxBytes < 1 { throw Error(.invalidInput, "maxBytes is \(maxBytes); 1 or more is possible") }
+        return try translating(core.session.path) {
+            let outcome = try core.session.compactOnline(mostBytes: maxBytes)
+            return OnlineCompaction(
+                bytesBefore: outcome.bytesBefore, bytesAfter: outcome.bytesAfter, bytesMoved: outcome.movedBytes,
+                bytesHeld: outcome.heldBytes)
+        }
+    }
+
     /// Whether the configuration's file is there. False for a database in memory.
     public static func fileExists(for configuration: Configuration) -> Bool {
         guard let url = configuration.fileURL else { return false }

@@ -56,6 +56,10 @@ extension Realm {
         /// variable MOTTE_MEMORY, or an eighth of what the machine or the process has. What is in use may take more for
         /// a while. It is one number for all who have the file open in a process: that of the first.
         public var memory: Int?
+        /// Commits also move up to 1 MB from the end of the file to free pages before it, as `compactOnline()` does,
+        /// while more than half of the file, and 4 MB, are free. It is one choice for all who have the file open in a
+        /// process: that of the first.
+        public var compactsAutomatically = false
         /// The most bytes the file may grow to; a commit that needs more throws. nil: 16 TiB.
         public var maximumFileSize: Int?
 

@@ -87,6 +87,7 @@ package enum RealmOpening {
         options.seedPath = configuration.seedFilePath?.path
         options.rowGroupSize = configuration.rowGroupSize
         options.memoryBytes = configuration.memory
+        options.compactsAutomatically = configuration.compactsAutomatically
         options.mostFileBytes = configuration.maximumFileSize
         options.lockDirectory = configuration.lockDirectory?.path
         options.queryThreads = configuration.queryThreads

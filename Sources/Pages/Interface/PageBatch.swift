@@ -15,6 +15,8 @@ package struct PageBatch: ~Copyable {
         var valueCount: Int
         var keyCount: Int32
         var isDelete: Bool
+        /// What the key has stays; where `Evacuation` concerns it, in another place.
+        var isMove = false
 
         init(_ start: UnsafeRawPointer, _ keyCount: Int, _ valueCount: Int, isDelete: Bool) {
             prefix = PageBatch.prefix(of: UnsafeRawBufferPointer(start: start, count: keyCount))
@@ -79,6 +81,17 @@ package struct PageBatch: ~Copyable {
 
     package mutating func delete(_ key: [UInt8]) {
         key.withUnsafeBytes { add($0, UnsafeRawBufferPointer(start: nil, count: 0), isDelete: true) }
+    }
+
+    /// A key whose value is to have another place; one that is not there is fine.
+    mutating func move(_ key: [UInt8]) {
+        key.withUnsafeBytes { key in
+            guard refusal == nil, mayAdd(key.count, 0) else { return }
+            var entry = Entry(
+                spill.add(key, UnsafeRawBufferPointer(start: nil, count: 0)).start, key.count, 0, isDelete: false)
+            entry.isMove = true
+            append(entry)
+        }
     }
 
     /// An entry whose bytes outlive the batch, without copying them.

@@ -70,8 +70,9 @@ final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
     }
 
     func apply(
-        _ entries: [PageBatch.Entry], byteCount: Int, _ version: Version
+        _ entries: [PageBatch.Entry], byteCount: Int, _ version: Version, _ compaction: OnlineCompaction?
     ) throws(DatabaseError) {
+        compaction?.end()
         // The caller holds the write lock, so nobody else replaces `latest` between these steps.
         let base = try pinnedTree()
         try checkFollows(version, base.version)

@@ -135,7 +135,9 @@ extension PageStorage {
         queue.release()
     }
 
-    func commit(_ batch: borrowing PageBatch, _ version: Version) throws(DatabaseError) {
+    func commit(
+        _ batch: borrowing PageBatch, _ version: Version, _ compaction: OnlineCompaction?
+    ) throws(DatabaseError) {
         if let refusal = batch.refusal { throw refusal }
         try faults?.willCommit()
         try checkPlace(isBeginning: false)
@@ -143,7 +145,7 @@ extension PageStorage {
         if let first = entries.first, first.key.elementsEqual(FileHeader.key) {
             throw DatabaseError(.internal, "the header record is written by the commit alone")
         }
-        try apply(entries, byteCount: batch.byteCount, version)
+        try apply(entries, byteCount: batch.byteCount, version, compaction)
         signal.publish(version)
     }
 }

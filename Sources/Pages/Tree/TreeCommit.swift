@@ -40,11 +40,16 @@ struct TreeCommit {
     var next: TreeState
     /// Pages of a WAL that this commit makes.
     private(set) var newWAL: PageRun?
+    private let compaction: OnlineCompaction?
+    /// Where the compaction continues with the next commit.
+    private var position: [UInt8]?
 
     /// Takes the state's map, so that it is nobody else's.
     init(
-        _ pages: TreePages, _ state: inout TreeState, _ version: Version, byteCount: Int, _ wal: WALRequest
+        _ pages: TreePages, _ state: inout TreeState, _ version: Version, byteCount: Int, _ wal: WALRequest,
+        _ compaction: OnlineCompaction? = nil
     ) {
+        self.compaction = compaction
         self.pages = pages
         self.version = version
         image = pages.image
@@ -71,15 +76,25 @@ struct TreeCommit {
         // Commits in a row resemble each other; a run that is longer than needed would hardly ever be free.
         let few = max(state.likelyPageCount, PageCount(state.root.level + 3))
         let wish = min(1024, image.pageCount(in: byteCount) + min(few, TreeCommit.mostLikelyPages))
+        let evacuation = compaction?.evacuation(map)
         writer = TreeWriter(image, PageAllocator(image, map, wishing: wish, pages.path), version: version)
+        writer.allocator.evacuation = evacuation
         if wal.isDone, let old = state.root.wal { writer.free(old.run, birth: old.birth) }
     }
 
     mutating func build(_ changes: [PageBatch.Entry], _ header: FileHeader) throws(DatabaseError) {
         // The header record belongs to every commit, and before all other keys.
         var batch = PageBatch()
+        for key in try findMoves() { batch.move(key) }
         batch.put(FileHeader.key, header.encoded())
-        let all = batch.entries + changes
+        var all = batch.entries
+        if all.count == 1 {
+            all += changes
+        } else {
+            // What a change says of a key counts, not that it was to be moved.
+            for change in changes { batch.add(change) }
+            all = batch.effectiveEntries()
+        }
         let root = next.root
         let result: Result<(root: PageRef, level: Int), DatabaseError> = all.withUnsafeBufferPointer { all in
             do throws(DatabaseError) {
@@ -101,6 +116,15 @@ struct TreeCommit {
         withExtendedLifetime(batch.count) {}
     }
 
+    /// What the compaction moves with this commit.
+    private mutating func findMoves() throws(DatabaseError) -> [[UInt8]] {
+        guard let compaction, let evacuation = writer.allocator.evacuation, !compaction.isSettling else { return [] }
+        var walk = compaction.walk(image, evacuation)
+        try walk.run(next.root)
+        position = walk.position
+        return walk.keys
+    }
+
     /// A root that somebody made may count fewer nodes than this commit has replaced.
     private func requireCounts() throws(DatabaseError) {
         let root = next.root
@@ -118,6 +142,15 @@ struct TreeCommit {
         next.root.slot = slot
         next.root.durable = durable
         next.root.sequence += 1
+    }
+
+    /// Tells the compaction what this commit, which is in the file, has done for it.
+    func noteCompaction() {
+        let moves = writer.moves
+        compaction?.note(
+            OnlineCompaction.Step(
+                moved: moves.moved, left: moves.left, largestLeft: moves.largestLeft, position: position), next.map,
+            image)
     }
 
     /// What was built is not to be written by the next commit, over pages that are that one's then.
@@ -138,7 +171,9 @@ struct TreeCommit {
         let room = image.pageBytes - image.layout.slotTrailerBytes - next.root.logOffset
         // What died is sorted first: nodes of one commit lie side by side and take one step of the record.
         let record = self.record(writer.freed)
-        if record.isComplete, next.root.log.count + record.bytes.count <= room {
+        if isMapMoving {
+            try writeCheckpoint()
+        } else if record.isComplete, next.root.log.count + record.bytes.count <= room {
             next.root.log += record.bytes
         } else if record.isComplete, next.root.logPageBytes + next.root.log.count + record.bytes.count < checkpointLimit
         {
@@ -154,6 +189,14 @@ struct TreeCommit {
         next.root.pageCount = map.pageCount
         next.likelyPageCount = pageCount
         next.pagesToGain = map.pagesToGain
+    }
+
+    /// The free-space map lies on pages that are to become free.
+    private var isMapMoving: Bool {
+        guard let evacuation = writer.allocator.evacuation else { return false }
+        return (next.logPages + [next.root.checkpoint]).contains {
+            !$0.isNone && evacuation.concerns($0.run(image.layout))
+        }
     }
 
     /// The log may grow as large as the checkpoint that would replace it.

@@ -4,7 +4,7 @@ import MotteValues
 
 extension TreePages {
     func apply(
-        _ entries: [PageBatch.Entry], byteCount: Int, _ version: Version
+        _ entries: [PageBatch.Entry], byteCount: Int, _ version: Version, _ compaction: OnlineCompaction?
     ) throws(DatabaseError) {
         guard !isPoisoned else {
             throw DatabaseError(
@@ -17,24 +17,42 @@ extension TreePages {
         guard version.rawValue < TreeFormat.versionLimit - 1, known.root.sequence < TreeFormat.versionLimit - 2 else {
             throw .corrupted("its version is too high for another commit; copy it")
         }
-        try makeDurable(known.version)
+        // Else the end of the file would stay for the sake of an older version that a power cut leads back to.
+        try makeDurable(known.version, evenWhereRelaxed: compaction?.isSettling ?? false)
         let header = try newestHeader(known).advanced(to: version)
-        if let record = try record(entries, header, byteCount, after: known) {
+        let automatic = compaction == nil && compactsAutomatically ? automaticCompaction.step(known.root) : nil
+        if compaction == nil, automatic == nil, let record = try record(entries, header, byteCount, after: known) {
             try append(record)
             cachedHeader = header
             return
         }
-        let wal = try walRequest(known, entries, byteCount)
-        if known.wal.isEmpty {
-            try commit(entries, byteCount, header, wal, after: known)
-        } else {
-            // `known` keeps what the batch points into.
-            try withExtendedLifetime(known) { () throws(DatabaseError) in
-                let all = known.wal.batch(before: entries)
-                try commit(all.effectiveEntries(), all.byteCount, header, wal, after: known)
-            }
+        do throws(DatabaseError) {
+            try commitAll(entries, byteCount, header, after: known, compaction ?? automatic)
+        } catch {
+            guard automatic != nil, !isPoisoned else { throw error }
+            // Whoever commits has asked for nothing but that.
+            automaticCompaction.stop()
+            try commitAll(entries, byteCount, header, after: known, nil)
         }
         cachedHeader = header
+    }
+
+    /// With what the WAL has.
+    private func commitAll(
+        _ entries: [PageBatch.Entry], _ byteCount: Int, _ header: FileHeader, after known: TreeVersion,
+        _ compaction: OnlineCompaction?
+    ) throws(DatabaseError) {
+        let wal =
+            compaction == nil
+            ? try walRequest(known, entries, byteCount) : TreeCommit.WALRequest(isDone: true, pageCount: 0, salt: 0)
+        guard !known.wal.isEmpty else {
+            return try commit(entries, byteCount, header, wal, after: known, compaction)
+        }
+        // `known` keeps what the batch points into.
+        try withExtendedLifetime(known) { () throws(DatabaseError) in
+            let all = known.wal.batch(before: entries)
+            try commit(all.effectiveEntries(), all.byteCount, header, wal, after: known, compaction)
+        }
     }
 
     private func append(_ record: borrowing PreparedRecord) throws(DatabaseError) {
@@ -53,11 +71,12 @@ extension TreePages {
 
     private func commit(
         _ entries: [PageBatch.Entry], _ byteCount: Int, _ header: FileHeader, _ wal: TreeCommit.WALRequest,
-        after known: TreeVersion
+        after known: TreeVersion, _ compaction: OnlineCompaction?
     ) throws(DatabaseError) {
         let root = known.root
+        try compaction?.note(bytesBefore: disk.byteCount())
         var state = try takeState(root)
-        var commit = TreeCommit(self, &state, header.version, byteCount: byteCount, wal)
+        var commit = TreeCommit(self, &state, header.version, byteCount: byteCount, wal, compaction)
         do throws(DatabaseError) {
             try commit.build(entries, header)
             try commit.lookAfter()
@@ -70,7 +89,9 @@ extension TreePages {
         self.state = commit.next
         let next = TreeVersion(commit.next.root)
         shown.withLock { $0.known = next }
-        giveBackEnd(next.root, after: root)
+        guard let compaction else { return giveBackEnd(next.root, after: root) }
+        commit.noteCompaction()
+        giveBackCompacted(next.root, after: root, compaction)
     }
 
     private func newestHeader(_ known: TreeVersion) throws(DatabaseError) -> FileHeader {
@@ -144,11 +165,11 @@ extension TreePages {
     ///
     /// The file is looked at only where this process knows that it was so long: a look at its times makes file systems
     /// stamp the next write again, and the flush then writes the inode as well.
-    private func giveBackEnd(_ root: RootSlot, after before: RootSlot) {
+    private func giveBackEnd(_ root: RootSlot, after before: RootSlot, toTheByte: Bool = false) {
         let needed = image.byteCount(of: root.pageCount)
         // Another process may have made it so long.
         seenEnd = max(seenEnd, needed, image.byteCount(of: before.pageCount))
-        let slack = max(1 << 20, needed / 8)
+        let slack = toTheByte ? 0 : max(1 << 20, needed / 8)
         guard seenEnd - needed > slack, durable == root.version else { return }
         do throws(DatabaseError) {
             seenEnd = try disk.byteCount()
@@ -157,6 +178,19 @@ extension TreePages {
             seenEnd = needed
         } catch {
             return
+        }
+    }
+
+    /// The commit counts, whatever becomes of this.
+    private func giveBackCompacted(_ root: RootSlot, after before: RootSlot, _ compaction: OnlineCompaction) {
+        do throws(DatabaseError) {
+            if compaction.isEnded, !compaction.isAutomatic {
+                try makeDurable(root.version, evenWhereRelaxed: true)
+            }
+            giveBackEnd(root, after: before, toTheByte: true)
+            compaction.note(bytesAfter: try disk.byteCount())
+        } catch {
+            compaction.note(bytesAfter: image.byteCount(of: root.pageCount))
         }
     }
 

@@ -54,10 +54,14 @@ extension TreePages {
     }
 
     /// Before a commit: the version it builds on is on the disk for good, so that its pages alone decide what counts.
-    func makeDurable(_ version: Version) throws(DatabaseError) {
+    func makeDurable(_ version: Version, evenWhereRelaxed: Bool = false) throws(DatabaseError) {
         let isKnown = durable == version
-        if isKnown || durability == .none { return }
-        if durability == .relaxed, let durable, durable <= version, lastFlush.remaining(atMost: 1) > 0 { return }
+        if isKnown || durability == .none && !evenWhereRelaxed { return }
+        if durability == .relaxed, !evenWhereRelaxed, let durable, durable <= version,
+            lastFlush.remaining(atMost: 1) > 0
+        {
+            return
+        }
         try flush(poisoning: nil)
         durable = version
         lastFlush = Deadline(milliseconds: TreePages.relaxedFlushMilliseconds)

@@ -18,12 +18,14 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     let sidecar: Sidecar?
     private let presence: FilePresence?
     private let isWritable: Bool
+    let compactsAutomatically: Bool
     let shown: Locked<Shown>
     /// By this process, for statistics.
     let written = Locked((bytes: 0, calls: 0, flushes: 0))
 
     // The writer's part.
     var state: TreeState?
+    var automaticCompaction = AutomaticCompaction()
     /// The version in each slot, as last seen or written.
     var slotVersions: [Version]
     /// Root slots that opening skipped and that are not rewritten yet.
@@ -78,6 +80,7 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
         identity = parts.identity
         durability = options.durability
         isWritable = parts.isWritable
+        compactsAutomatically = options.compactsAutomatically
         pins = PagePins(sidecar)
         super.init(
             path: parts.disk.path, signal: sidecar?.makeSignal() ?? PrivateSignalWords().makeSignal(),

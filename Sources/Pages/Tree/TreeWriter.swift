@@ -48,6 +48,8 @@ struct TreeWriter {
     private(set) var leafDelta: PageCount = 0
     private(set) var extentDelta: PageCount = 0
     private var early = EarlyExtents()
+    /// Pages that an evacuation has moved, and those of values for which there was no room.
+    private(set) var moves = (moved: PageCount(0), left: PageCount(0), largestLeft: PageCount(0))
     /// Pages of the old nodes that were taken apart: entries on their way lie there until they are written.
     private var takenApart: Set<PageNumber> = []
     /// In versions.
@@ -73,7 +75,7 @@ struct TreeWriter {
         // child beside what is made of it.
         rows = [Row](repeating: Row(), count: level + 2)
         if root.isNone {
-            for change in changes where !change.isDelete { try insert(change) }
+            for change in changes where !change.isDelete && !change.isMove { try insert(change) }
         } else {
             try rewrite(root, level, changes, nil, nil)
         }
@@ -228,6 +230,13 @@ struct TreeWriter {
             }
             let isThere =
                 place < leaf.count && old == place && ValueOrdering.compareBytes(leaf.key(place), change.key) == 0
+            if change.isMove {
+                if isThere {
+                    try move(leaf, place)
+                    old += 1
+                }
+                continue
+            }
             var stays = false
             if isThere {
                 stays = hasStayed(leaf, place)
@@ -250,6 +259,27 @@ struct TreeWriter {
         entryDelta -= 1
         let item = TreeItem(leaf, index)
         if !item.isInline { free(item.reference, level: 0) }
+    }
+
+    /// The entry stays, and its value gets other pages, if it lies on some that are to become free and there is room.
+    private mutating func move(_ leaf: TreeNode, _ index: Int) throws(DatabaseError) {
+        var item = TreeItem(leaf, index)
+        guard !item.isInline, let evacuation = allocator.evacuation, evacuation.concerns(item.reference.run(layout))
+        else { return keep(leaf, index) }
+        let old = item.reference
+        let count = old.pageCount(layout)
+        guard old.byteCount <= EvacuationWalk.largestValue, allocator.hasRoom(for: count) else {
+            moves.left += count
+            moves.largestLeft = max(moves.largestLeft, count)
+            return keep(leaf, index)
+        }
+        let value = try image.extent(old)
+        free(old, level: 0)
+        item.reference = try writeExtent(value)
+        extentDelta += count
+        moves.moved += count
+        add(item, 0, isNew: false)
+        try emitFull(0)
     }
 
     /// Whether an extent was there for long before this version replaces it: then the new one will probably be, too.
@@ -328,6 +358,7 @@ struct TreeWriter {
             extentDelta -= run.count
             return
         }
+        if let evacuation = allocator.evacuation, evacuation.concerns(run) { moves.moved += run.count }
         takenApart.insert(reference.page)
         if level > 0 { branchDelta -= 1 } else { leafDelta -= 1 }
     }

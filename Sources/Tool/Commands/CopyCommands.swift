@@ -43,16 +43,40 @@ struct CopyCommand: ParsableCommand {
 
 struct CompactCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "compact", abstract: "Rewrite a file without its free pages; nobody may have it open.")
+        commandName: "compact",
+        abstract: "Rewrite a file without its free pages; nobody may have it open, unless --online is given.")
 
     @ArgumentParser.Argument(help: "The file.") var file: String
     @OptionGroup var opening: OpenOptions
+    @Flag(help: "Give back space while others read and write, in small commits.") var online = false
+    @Option(help: ArgumentHelp("With --online, move about so much at most (bytes, or 64M).", valueName: "size"))
+    var max: String?
     @Flag(help: "Say on stderr how far it is.") var progress = false
+
+    func validate() throws {
+        guard let max else { return }
+        if !online { throw ValidationError("--max is for --online") }
+        if SessionOptions.byteCount(max) == nil { throw ValidationError("--max is a size, such as 64M") }
+    }
 
     func run() throws {
         try reportingErrors(file) {
+            if online { return try runOnline() }
             let outcome = try Session.compact(opening.options(file), progress: progressLine(progress))
             printLine("compacted \(outcome.bytesBefore) bytes to \(outcome.bytesAfter)")
+        }
+    }
+
+    private func runOnline() throws {
+        var options = try opening.options(file)
+        options.noCreate = true
+        let session = try Session.open(options)
+        let outcome = try session.compactOnline(
+            mostBytes: max.flatMap { SessionOptions.byteCount($0) }, progress: progressLine(progress))
+        printLine("compacted \(outcome.bytesBefore) bytes to \(outcome.bytesAfter)")
+        if outcome.heldBytes > 0 {
+            printLine(
+                "\(outcome.heldBytes) bytes stay for older versions that somebody shows; 'motte readers' says who")
         }
     }
 }

@@ -181,6 +181,11 @@ static motte_status salvage(cursor *in) {
 
 static motte_status compact(cursor *in) {
     uint64_t before, after;
+    motte_compaction_details details = {.struct_size = sizeof details};
+    if (accept(in, "online")) {
+        need_session();
+        return motte_realm_compact_online(now.realm, 0, receive_progress, NULL, NULL, &details);
+    }
     if (at_end(in)) need_session();
     if (at_end(in)) return motte_realm_compact(now.realm, receive_progress, NULL, NULL, &before, &after);
     return motte_file_compact(new_config(file_name(in), 0), receive_progress, NULL, NULL, &before, &after);

@@ -163,6 +163,49 @@ static void long_work_is_stopped(void) {
     motte_release(config);
 }
 
+/* Beside another realm of the file, in calls that move little each, and stopped. */
+static void a_compaction_beside_others(void) {
+    motte_realm *realm = filled("beside.motte", 40000);
+    motte_config *config = config_of("beside.motte", NULL, 0);
+    motte_realm *other = open_of(config);
+    motte_compaction_details details = {.struct_size = sizeof details};
+    motte_class cls;
+    motte_query *query;
+    motte_coll *found;
+    uint64_t deleted, before;
+    received stops = {.answer = 14};
+    int calls = 0;
+    MUST(motte_class_find(realm, "Person", MOTTE_NTS, &cls));
+    MUST(motte_realm_begin_write(realm, -1));
+    MUST(motte_query_parse(realm, cls, "id < 30000", MOTTE_NTS, NULL, 0, &query));
+    MUST(motte_query_run(query, &found));
+    MUST(motte_coll_delete_objects(found, &deleted));
+    MUST(motte_realm_commit(realm, 0, NULL));
+    motte_release(found);
+    motte_release(query);
+    expect_stopped(&stops, motte_realm_compact_online(realm, 0, progress, &stops, freed, &details));
+    CHECK(deleted == 30000 && details.after_bytes == 0);
+    /* The other one shows what was before. */
+    MUST(motte_realm_compact_online(realm, 0, NULL, NULL, NULL, &details));
+    CHECK(details.held_bytes > 0 && count_of(other) == 40000);
+    MUST(motte_realm_refresh(other, NULL));
+    CHECK(count_of(other) == 10000);
+    for (before = details.before_bytes; calls < 1000; calls++) {
+        MUST(motte_realm_compact_online(realm, 65536, NULL, NULL, NULL, &details));
+        MUST(motte_realm_refresh(other, NULL));
+        if (details.moved_bytes == 0) break;
+    }
+    /* The other one shows the version before the last call. */
+    CHECK(calls < 1000 && details.held_bytes < 65536 && details.after_bytes < before * 2 / 3);
+    CHECK(count_of(realm) == 10000 && count_of(other) == 10000);
+    details.struct_size = 1;
+    STATUS(MOTTE_E_BAD_STRUCT_SIZE, motte_realm_compact_online(realm, 0, NULL, NULL, NULL, &details));
+    motte_release(other);
+    motte_release(config);
+    MUST(motte_realm_close(realm));
+    motte_release(realm);
+}
+
 /* A realm whose file is being compacted by it. */
 typedef struct use {
     motte_realm *realm;
@@ -171,6 +214,7 @@ typedef struct use {
 
 static motte_status use_meanwhile(void *userdata, uint64_t done, uint64_t total) {
     use *u = userdata;
+    motte_compaction_details details = {.struct_size = sizeof details};
     uint64_t version;
     (void)done;
     (void)total;
@@ -178,6 +222,7 @@ static motte_status use_meanwhile(void *userdata, uint64_t done, uint64_t total)
     STATUS(MOTTE_E_REENTRANT, motte_realm_begin_write(u->realm, 0));
     STATUS(MOTTE_E_REENTRANT, motte_realm_version(u->realm, &version, NULL));
     STATUS(MOTTE_E_REENTRANT, motte_realm_compact(u->realm, NULL, NULL, NULL, NULL, NULL));
+    STATUS(MOTTE_E_REENTRANT, motte_realm_compact_online(u->realm, 0, NULL, NULL, NULL, &details));
     if (u->closes) STATUS(MOTTE_OK, motte_realm_close(u->realm));
     return 0;
 }
@@ -373,6 +418,7 @@ static void migrations(void) {
 }
 
 static void deleting_and_reports(void) {
+    motte_compaction_details compaction = {.struct_size = sizeof compaction};
     motte_realm *realm = filled("gone.motte", 2000);
     motte_config *config = config_of("gone.motte", NULL, 0), *memory;
     motte_report *report;
@@ -426,6 +472,7 @@ static void deleting_and_reports(void) {
     realm = open_of(config);
     CHECK(rename(path_of("gone.motte"), path_of("away.motte")) == 0);
     STATUS(MOTTE_E_FILE_MOVED, motte_realm_compact(realm, NULL, NULL, NULL, NULL, NULL));
+    STATUS(MOTTE_E_FILE_MOVED, motte_realm_compact_online(realm, 0, NULL, NULL, NULL, &compaction));
     CHECK(!is_there("gone.motte"));
     CHECK(rename(path_of("away.motte"), path_of("gone.motte")) == 0);
     motte_release(realm);
@@ -442,6 +489,7 @@ static void deleting_and_reports(void) {
     STATUS(MOTTE_OK, motte_file_exists(memory));
     STATUS(MOTTE_E_UNSUPPORTED, motte_file_delete(memory));
     STATUS(MOTTE_E_UNSUPPORTED, motte_realm_compact(realm, NULL, NULL, NULL, NULL, NULL));
+    STATUS(MOTTE_E_UNSUPPORTED, motte_realm_compact_online(realm, 0, NULL, NULL, NULL, &compaction));
     motte_release(realm);
     motte_release(memory);
 }
@@ -451,6 +499,7 @@ int main(void) {
     if (!mkdtemp(folder)) return 2;
     long_work_is_stopped();
     a_realm_without_its_file();
+    a_compaction_beside_others();
     compaction_on_launch();
     filling_a_new_file();
     migrations();

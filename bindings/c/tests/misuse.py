@@ -115,6 +115,7 @@ GOOD = {
     ("motte_convert_realm_file", "key_size"): "64",
     ("motte_config_set_encryption_key", "key"): "(const uint8_t *)" + '"sixteen bytes: a"' * 4,
     ("motte_config_set_encryption_key", "key_size"): "64", ("motte_realm_copy_with_key", "path"): "f->new_path",
+    ("motte_realm_compact_online", "max_bytes"): "0",
     ("motte_realm_copy_with_key", "key"): "(const uint8_t *)" + '"sixteen bytes: a"' * 4,
     ("motte_realm_copy_with_key", "key_size"): "64",
     ("motte_arrow_read", "options"): "&f->arrow_options", ("motte_arrow_schema", "options"): "&f->arrow_options",
@@ -168,7 +169,7 @@ NULL_IS_FINE = {
     ("motte_config_set_public_name", "prop_name"),
 }
 # These need a realm that has a file, alone.
-WITH_FILE = {"motte_realm_compact"}
+WITH_FILE = {"motte_realm_compact", "motte_realm_compact_online"}
 # A property of a type that a function is not for; of the others `friends`, a list.
 WRONG_PROPS = {"motte_object_get_coll": "n", "motte_row_get_coll": "n", "motte_object_backlinks": "n",
                "motte_object_backlink_count": "n", "motte_embedded_create": "n", "motte_coll_aggregate": "name"}

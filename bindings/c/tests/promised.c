@@ -561,6 +561,7 @@ static void files(void) {
     uint8_t key[64] = {1, 2, 3};
     motte_realm *realm;
     motte_config *config;
+    motte_compaction_details details = {.struct_size = sizeof details};
     if (!mkdtemp(folder)) exit(2);
     snprintf(path, sizeof path, "%s/a.motte", folder);
     snprintf(copy, sizeof copy, "%s/nowhere/b.motte", folder);
@@ -577,6 +578,7 @@ static void files(void) {
     STATUS(MOTTE_E_CALLBACK, motte_file_compact(config, stop, NULL, NULL, NULL, NULL));
     realm = open_file(path, MOTTE_CONFIG_READ_ONLY, MOTTE_OK);
     STATUS(MOTTE_E_READ_ONLY, motte_realm_compact(realm, NULL, NULL, NULL, NULL, NULL));
+    STATUS(MOTTE_E_READ_ONLY, motte_realm_compact_online(realm, 0, NULL, NULL, NULL, &details));
     motte_realm_close(realm);
     motte_release(realm);
     if (geteuid() != 0) {

@@ -113,7 +113,9 @@ def step(runner: Runner, cursor: Cursor) -> bool:
     elif cursor.accept("salvage"):
         salvage(runner, cursor)
     elif cursor.accept("compact"):
-        if cursor.at_end():
+        if cursor.accept("online"):
+            runner.db.compact_online()
+        elif cursor.at_end():
             runner.db.compact()
         else:
             motte.compact(file(runner, cursor))

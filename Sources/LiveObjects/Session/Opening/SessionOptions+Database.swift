@@ -16,6 +16,7 @@ extension SessionOptions {
         options.immutable = isImmutable
         options.mostFileBytes = mostFileBytes
         options.memoryBytes = memoryBytes
+        options.compactsAutomatically = compactsAutomatically
         options.rowGroupSize = rowGroupSize
         options.openTimeoutMilliseconds = openTimeoutMilliseconds
         return options

@@ -39,9 +39,13 @@ package struct SessionOptions: Sendable {
     /// Bytes that pages of the file may take in memory; who opens it first says it for the process. nil: a share of
     /// what there is.
     package var memoryBytes: Int?
+    /// Commits give back space of a file that is mostly free.
+    package var compactsAutomatically = false
     package static let leastMemory = DatabaseOptions.leastMemory
     /// A number of bytes as people write it; nil if it is none, or too small.
     package static func memoryBytes(_ text: String) -> Int? { DatabaseOptions.memoryBytes(text) }
+    /// The same of any size but 0.
+    package static func byteCount(_ text: String) -> Int? { DatabaseOptions.byteCount(text) }
     /// Nobody uses what the session lends longer than until the next call, so that its memory can be given back then.
     package var viewsAreShort = true
     /// Beginning a write fails while more versions than this are pinned. nil: any number may be.

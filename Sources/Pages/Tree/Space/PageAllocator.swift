@@ -19,6 +19,8 @@ struct PageAllocator {
     /// Values that were set apart so far; each is a write of its own.
     private var apartCount = 0
     private static let mostApart = 2
+    /// Pages that are to become free with this commit.
+    var evacuation: Evacuation?
 
     init(_ image: PageImage, _ map: SpaceMap, wishing wish: PageCount, _ path: String) {
         self.image = image
@@ -36,7 +38,7 @@ struct PageAllocator {
         }
         if current.count < count {
             giveBack()
-            let run = map.take(atLeast: count, atMost: max(count, wish), wishing: max(count, wish))
+            let run = take(count)
             // The image has no place for it, so it must not be given back either.
             guard map.pageCount <= image.pageLimit else { throw full }
             current = run
@@ -49,9 +51,21 @@ struct PageAllocator {
         return page
     }
 
+    private mutating func take(_ count: PageCount) -> PageRun {
+        // As low as possible, so that the file can end earlier.
+        if let evacuation, let run = map.takeLowest(count, outside: evacuation.pages) { return run }
+        return map.take(atLeast: count, atMost: max(count, wish), wishing: max(count, wish))
+    }
+
+    func hasRoom(for count: PageCount) -> Bool {
+        current.count >= count || (evacuation.map { map.hasRoom(for: count, $0) } ?? true)
+    }
+
     /// For a value that stays when those around it go.
     mutating func allocateApart(_ count: PageCount) throws(DatabaseError) -> PageNumber {
-        guard wish <= SpaceMap.smallWish, apartCount < PageAllocator.mostApart else { return try allocate(count) }
+        guard wish <= SpaceMap.smallWish, apartCount < PageAllocator.mostApart, evacuation == nil else {
+            return try allocate(count)
+        }
         apartCount += 1
         let run = map.takeSmallest(count)
         guard map.pageCount <= image.pageLimit else { throw full }

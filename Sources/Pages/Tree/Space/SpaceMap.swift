@@ -33,8 +33,8 @@ struct SpaceMap {
     /// How many runs a checkpoint would list.
     var runCount: Int { free.count + pending.count + held.values.reduce(0) { $0 + $1.count } }
 
-    /// Pages that may be free as soon as somebody looks, or that the file may be shorter by.
-    var pagesToGain: PageCount {
+    /// Pages at the end that may leave the file as soon as somebody looks.
+    var endToGain: PageCount {
         var end = pageCount.end
         var last = free.count - 1
         while true {
@@ -47,8 +47,11 @@ struct SpaceMap {
                 break
             }
         }
-        return max(pageCount.end - end, pending.reduce(0) { $0 + $1.run.count })
+        return pageCount.end - end
     }
+
+    /// Pages that may be free as soon as somebody looks, or that the file may be shorter by.
+    var pagesToGain: PageCount { max(endToGain, pending.reduce(0) { $0 + $1.run.count }) }
 
     mutating func die(_ run: PageRun, birth: Version, death: Version) {
         pending.append(Dead(run: run, birth: birth, death: death))

@@ -30,7 +30,8 @@ from .groups import (
 )
 from .lists import List
 from .maintenance import (
-    ClassSpace, Compaction, Plan, Reader, Report, Space, compact, delete, exists, plan, salvage, salvaged,
+    ClassSpace, Compaction, OnlineCompaction, Plan, Reader, Report, Space, compact, delete, exists, plan, salvage,
+    salvaged,
     schema_version, verify,
 )
 from .maps import Map
@@ -58,7 +59,8 @@ __all__ = [
     "Conversion", "ConversionNote", "ConvertedClass", "Converter", "Database", "DatabaseChange", "EmbeddedModel",
     "Error", "Float32", "GeoBox", "GeoCircle", "GeoPolygon", "Group", "GroupBy", "Groups", "ImportCounts", "Index",
     "Int16",
-    "Int32", "Int8", "List", "Map", "Migration", "Mixed", "Model", "ObjectChange", "ObjectId", "Observation", "Page",
+    "Int32", "Int8", "List", "Map", "Migration", "Mixed", "Model", "ObjectChange", "ObjectId", "Observation",
+    "OnlineCompaction", "Page",
     "Plan", "Predicate", "PreparedQuery", "ProjectedCollection", "Projection", "PropertyChange", "QueryPlan",
     "QueryPlanStep", "Reader",
     "RealmFileSchema", "Reference", "Report", "Results", "Section", "SectionChanges", "Sections", "Set", "Space",

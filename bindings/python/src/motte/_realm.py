@@ -216,6 +216,13 @@ class Realm:
             lib.motte_realm_compact(self.handle, *_callbacks.progress(progress), before, after))
         return int(before[0]), int(after[0])
 
+    def compact_online(self, max_bytes: int, progress: Optional[Progress]) -> tuple[int, ...]:
+        """The numbers of motte_compaction_details."""
+        details = sized("motte_compaction_details")
+        _callbacks.check_calling(lib.motte_realm_compact_online(
+            self.handle, max_bytes, *_callbacks.progress(progress), details))
+        return _numbers(details[0])[1:]
+
     def verify(self, progress: Optional[Progress]) -> Any:
         """A motte_report."""
         report = out("motte_report")

@@ -28,7 +28,7 @@ from .backlinks import Backlinks
 from .changes import ChangeBatch
 from .exchange import ImportCounts
 from .handover import Reference
-from .maintenance import Compaction, Path, Reader, Report, Space
+from .maintenance import Compaction, OnlineCompaction, Path, Reader, Report, Space
 from .maps import Map
 from .model import Model
 from .notifications import ChangeStream, DatabaseChange, Observation, database_changes, observe_database
@@ -428,6 +428,15 @@ class Database(Core):
     def compact(self, *, progress: Optional[Progress] = None) -> Compaction:
         """Rewrites the file without free pages. BusyError if anybody else has it open, frozen things included."""
         return Compaction(*self._realm.compact(progress))
+
+    def compact_online(
+        self, *, max_bytes: Optional[int] = None, progress: Optional[Progress] = None
+    ) -> OnlineCompaction:
+        """Gives back space while others read and write, in commits of up to 4 MB in which no object changes.
+
+        `max_bytes` bounds what one call moves. What older versions need that somebody shows is `bytes_held`; a later
+        call gives it back. The database continues at the newest version."""
+        return maintenance.compact_online(self._realm, max_bytes, progress)
 
     def verify(self, *, progress: Optional[Progress] = None) -> Report:
         """Looks at everything in the version shown and compares it with everything else."""

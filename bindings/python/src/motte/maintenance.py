@@ -64,6 +64,19 @@ class Compaction(NamedTuple):
     bytes_after: int
 
 
+class OnlineCompaction(NamedTuple):
+    """What a compaction beside others has done."""
+
+    #: Bytes of the file before.
+    bytes_before: int
+    #: Bytes of the file after.
+    bytes_after: int
+    #: Bytes that got another place in the file.
+    bytes_moved: int
+    #: Bytes that older versions alone need, which somebody shows.
+    bytes_held: int
+
+
 class ClassSpace(NamedTuple):
     """The bytes of one class in a file."""
 
@@ -139,6 +152,12 @@ def readers_of(realm: Realm) -> list[Reader]:
     return [Reader(process, bool(flags & lib.MOTTE_READER_THIS_PROCESS), version, behind,
                    nanoseconds / 1e9 if nanoseconds >= 0 else None)
             for process, flags, version, behind, nanoseconds in realm.readers()]
+
+
+def compact_online(realm: Realm, max_bytes: Optional[int], progress: Optional[Progress]) -> OnlineCompaction:
+    if max_bytes is not None and max_bytes < 1:
+        raise errors.InvalidArgumentError(f"max_bytes is {max_bytes}; 1 or more is possible")
+    return OnlineCompaction(*realm.compact_online(max_bytes or 0, progress))
 
 
 def copy(realm: Realm, path: Path, progress: Optional[Progress], key: Union[bytes, str, None]) -> None:

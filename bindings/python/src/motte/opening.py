@@ -37,6 +37,7 @@ def open(
     immutable: bool = False,
     lock_directory: Optional[Union[str, os.PathLike[str]]] = None,
     memory: Optional[int] = None,
+    auto_compact: bool = False,
     max_file_size: Optional[int] = None,
     row_group_size: Optional[int] = None,
     progress: Optional[Progress] = None,
@@ -63,9 +64,10 @@ def open(
     more than `max_live_versions` are shown. `lock_directory` is for the files that processes share, the same for
     everybody. `memory` is how many bytes stored data may take in memory, 65536 or more, for all who have the file open
     in this process: that of the first. If it is not given, it is what the environment variable MOTTE_MEMORY says, or
-    an eighth of the machine's memory. `max_file_size` is the most bytes the file may grow to. `row_group_size`, 1 to
-    65536, is how many rows of a class a new file stores together; fewer make it larger, and cheaper to change one of
-    many values. Classes with wide values get 480 where this is more.
+    an eighth of the machine's memory. `auto_compact`: commits also move up to 1 MB from the end of the file to free
+    pages before it, while more than half of the file, and 4 MB, are free. `max_file_size` is the most bytes the file
+    may grow to. `row_group_size`, 1 to 65536, is how many rows of a class a new file stores together; fewer make it
+    larger, and cheaper to change one of many values. Classes with wide values get 480 where this is more.
     `timeout` is how many seconds opening waits for others, 30 if it is not given: for who opens, compacts or deletes
     the file, and for a writer where the schema has to be changed. A negative one waits for ever.
     `query_threads` is how many threads a query that goes through many rows may use, the one that asks among them; 1: no
@@ -82,6 +84,7 @@ def open(
         "seed_path": None if seed is None else os.fspath(seed), "durability": durability,
         "max_live_versions": max_live_versions, "immutable": immutable or None,
         "lock_directory": None if lock_directory is None else os.fspath(lock_directory), "memory": memory,
+        "auto_compact": auto_compact or None,
         "max_file_size": max_file_size, "short_views": True, "row_group_size": row_group_size,
         "query_threads": query_threads,
         "open_timeout": opening_ms(timeout), "convert_realm_files": convert_realm_files or None,
