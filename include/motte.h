@@ -1153,11 +1153,11 @@ motte_status motte_realm_compact(motte_realm *realm, motte_progress_fn progress,
 /** Gives back space while others read and write: moves what is at the end of the file to free pages before it, in
  *  commits of up to 4 MB in which no object changes, and shortens the file. Others wait for a step at most. What
  *  older versions need that somebody shows stays, held_bytes, and is given back by a later call, when they are not
- *  shown any more. Moves about `max_bytes` at most; 0: everything. Values of more than 64 MB stay where they
- *  are. The file can stay a little longer than what it holds. The realm continues at the newest version, and observers
- *  are notified of what others commit meanwhile. A failure, also of `progress`, ends it between two commits.
+ *  shown any more. Moves about `max_bytes` at most; 0: everything. The file can stay a little longer than what it
+ *  holds. The realm continues at the newest version, and observers are notified of what others commit meanwhile. A
+ *  failure, also of `progress`, ends it between two commits.
  *  Thread: owner. Result: -. Errors: ALREADY_IN_WRITE, FROZEN, READ_ONLY, UNSUPPORTED, DISK_FULL, INPUT_OUTPUT,
- *  CORRUPTED, FILE_MOVED, REENTRANT, CALLBACK. */
+ *  MAP_FULL, CORRUPTED, FILE_MOVED, REENTRANT, CALLBACK. */
 motte_status motte_realm_compact_online(motte_realm *realm, uint64_t max_bytes, motte_progress_fn progress,
                                         void *userdata, motte_free_fn free_userdata,
                                         motte_compaction_details *out_details);

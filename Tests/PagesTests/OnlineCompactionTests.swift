@@ -174,6 +174,32 @@ import Testing
         #expect(found == 199)
     }
 
+    /// By itself it never makes a commit fail that has nothing to do with what is damaged.
+    @Test(arguments: [false, true]) func aDamagedValueIsNothingToCommitsOfAFileThatCompactsItself(
+        isDamaged: Bool
+    ) throws {
+        let (test, model) = try fragmented(.file, 1200, sizes: [9000])
+        for number in stride(from: 1, to: 1101, by: 100) {
+            try test.commit(stride(from: number, to: number + 100, by: 2).map { ("key\($0)", nil) })
+        }
+        test.store.close()
+        var bytes = try test.scratch.read()
+        let before = bytes.count
+        let needle = value(9000, 1199).prefix(64)
+        let place = try #require(
+            stride(from: bytes.count - 4096, to: 0, by: -4096).first { bytes[$0 ..< $0 + 64].elementsEqual(needle) })
+        if isDamaged { bytes[place + 500] ^= 1 }
+        try test.scratch.write(bytes)
+        var options = try TestStore.options(test.scratch.path())
+        options.compactsAutomatically = true
+        let store = try PageStore.open(options)
+        for number in 0 ..< 30 { try store.commitNext([("new\(number)", value(100, number))]) }
+        #expect(try store.snapshot().value("new29") == value(100, 29))
+        #expect(try store.snapshot().value("key1101") == model["key1101"])
+        let after = try store.statistics().fileBytes
+        #expect(isDamaged ? after > before / 2 : after < before / 4)
+    }
+
     @Test func aDatabaseInMemoryHasNothingToCompact() throws {
         let test = try TestStore(.memory)
         try test.commit([("a", [1])])
