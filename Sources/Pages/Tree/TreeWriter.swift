@@ -268,7 +268,7 @@ struct TreeWriter {
         else { return keep(leaf, index) }
         let old = item.reference
         let count = old.pageCount(layout)
-        guard old.byteCount <= EvacuationWalk.largestValue, allocator.hasRoom(for: count) else {
+        guard old.byteCount <= EvacuationWalk.largestValue, allocator.hasRoom(for: count, insteadOf: old.page) else {
             moves.left += count
             moves.largestLeft = max(moves.largestLeft, count)
             return keep(leaf, index)

@@ -1,6 +1,10 @@
 /// Where a compaction puts what it moves, and what it is to move next.
 import MotteValues
 
+extension PageRun {
+    static let none = PageRun(start: 0, count: 0)
+}
+
 extension SpaceMap {
     /// Pages that are neither free nor dead.
     var usedPageCount: PageCount {
@@ -29,11 +33,13 @@ extension SpaceMap {
         return nil
     }
 
-    func hasRoom(for count: PageCount, _ evacuation: Evacuation) -> Bool {
-        evacuation.mayGrow || lowest(count, outside: evacuation.pages) != nil
+    /// Outside of the pages that are to become free, or at least before where it is.
+    func hasRoom(for count: PageCount, insteadOf page: PageNumber, _ evacuation: Evacuation) -> Bool {
+        if evacuation.mayGrow || lowest(count, outside: evacuation.pages) != nil { return true }
+        return lowest(count, outside: .none).map { $0.start < page } ?? false
     }
 
-    /// nil where there is no room but behind the end of the file.
+    /// nil where there is no room.
     mutating func takeLowest(_ count: PageCount, outside pages: PageRun) -> PageRun? {
         guard let (index, start) = lowest(count, outside: pages) else { return nil }
         let taken = PageRun(start: start, count: count)

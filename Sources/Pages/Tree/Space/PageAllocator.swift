@@ -53,12 +53,18 @@ struct PageAllocator {
 
     private mutating func take(_ count: PageCount) -> PageRun {
         // As low as possible, so that the file can end earlier.
-        if let evacuation, let run = map.takeLowest(count, outside: evacuation.pages) { return run }
+        if let evacuation {
+            if let run = map.takeLowest(count, outside: evacuation.pages) { return run }
+            // Others have taken what was free there.
+            if !evacuation.mayGrow, let run = map.takeLowest(count, outside: .none) { return run }
+        }
         return map.take(atLeast: count, atMost: max(count, wish), wishing: max(count, wish))
     }
 
-    func hasRoom(for count: PageCount) -> Bool {
-        current.count >= count || (evacuation.map { map.hasRoom(for: count, $0) } ?? true)
+    /// Whether what lies at `page` can get a better place.
+    func hasRoom(for count: PageCount, insteadOf page: PageNumber) -> Bool {
+        guard let evacuation else { return true }
+        return map.hasRoom(for: count, insteadOf: page, evacuation)
     }
 
     /// For a value that stays when those around it go.
