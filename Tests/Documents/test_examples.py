@@ -291,7 +291,7 @@ def test_the_commands_of_the_tool(tmp_path: pathlib.Path) -> None:
             (tmp_path / "damaged.motte").write_bytes(data)
 
     change = "motte import people.motte Person late.jsonl"
-    assert run_commands(folder, "docs/tool.md", change, before) == 45
+    assert run_commands(folder, "docs/tool.md", change, before) == 46
     assert folder.type("motte export people.motte Person --where 'id == 1' --columns name") == '{"name":"Cyd"}\n'
     for name in ("restored", "from-json", "from-sqlite"):
         assert folder.type(f"motte export {name}.motte") == (tmp_path / "dump.jsonl").read_text()
