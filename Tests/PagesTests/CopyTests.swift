@@ -42,7 +42,9 @@ import Musl
         let isEqual = zip(found, contents).allSatisfy { $0.0 == $1.0 && $0.1 == $1.1 }
         #expect(isEqual)
         #expect(try copy.check().isEmpty)
-        #expect(try copy.statistics().entryCount == contents.count + 1)
+        let statistics = try copy.statistics()
+        #expect(statistics.entryCount == contents.count + 1)
+        #expect(statistics.fileBytes == statistics.pageCount * statistics.pageBytes)
     }
 
     /// 40 MB are three batches of the real size.

@@ -170,7 +170,7 @@ extension TreePages {
         // Another process may have made it so long.
         seenEnd = max(seenEnd, needed, image.byteCount(of: before.pageCount))
         let slack = toTheByte ? 0 : max(1 << 20, needed / 8)
-        guard seenEnd - needed > slack, durable == root.version else { return }
+        guard toTheByte || seenEnd - needed > slack, durable == root.version else { return }
         do throws(DatabaseError) {
             seenEnd = try disk.byteCount()
             guard seenEnd - needed > slack else { return }
@@ -187,7 +187,7 @@ extension TreePages {
             if compaction.isEnded, !compaction.isAutomatic {
                 try makeDurable(root.version, evenWhereRelaxed: true)
             }
-            giveBackEnd(root, after: before, toTheByte: true)
+            giveBackEnd(root, after: before, toTheByte: compaction.isEnded)
             compaction.note(bytesAfter: try disk.byteCount())
         } catch {
             compaction.note(bytesAfter: image.byteCount(of: root.pageCount))

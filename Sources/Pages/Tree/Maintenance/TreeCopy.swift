@@ -75,7 +75,8 @@ struct TreeCopy {
         slot.pageCount = map.pageCount
         try image.write(writer.unwrittenRuns)
         let byteCount = image.byteCount(of: slot.pageCount)
-        if try disk.byteCount() < byteCount { try disk.resize(to: byteCount) }
+        // Where it was written in small pieces the disk has grown ahead of them.
+        if try disk.byteCount() != byteCount { try disk.resize(to: byteCount) }
         try image.write(slot)
         try image.writeHead(header.fileUUID)
     }
