@@ -87,10 +87,7 @@ struct CopyCheck {
     private mutating func giveBackMemory() throws(DatabaseError) {
         readBytes = 0
         guard let hold = snapshot.hold, hold.isDue else { return }
-        let key = [UInt8](cursor.key)
-        hold.renew()
-        cursor = try snapshot.makeCursor()
-        guard try cursor.seek(key) else { throw .corrupted("an entry that was read is gone") }
+        cursor = try snapshot.makeCursor(at: cursor) { hold.renew() }
     }
 
     /// Not the source is damaged, but what was to stand in for it.

@@ -118,10 +118,7 @@ struct PageCopy {
     /// The cursor stays where it is.
     private func giveBackMemory(_ cursor: inout PageCursor) throws(DatabaseError) {
         guard let hold = source.hold, hold.isDue else { return }
-        let key = [UInt8](cursor.key)
-        hold.renew()
-        cursor = try source.makeCursor()
-        guard try cursor.seek(key) else { throw .corrupted("an entry that was read is gone") }
+        cursor = try source.makeCursor(at: cursor) { hold.renew() }
     }
 
     private static func isCopied(_ key: UnsafeRawBufferPointer) -> Bool {

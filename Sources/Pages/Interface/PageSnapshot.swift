@@ -39,6 +39,16 @@ package protocol PageSnapshot: AnyObject, Sendable {
 }
 
 extension PageSnapshot {
+    /// A cursor at the entry of another one, whose owner gives back in `letGo` what it was lent.
+    package func makeCursor(at cursor: PageCursor, after letGo: () -> Void) throws(DatabaseError) -> PageCursor {
+        let key = [UInt8](cursor.key)
+        letGo()
+        let again = try makeCursor()
+        again.skipsValues = cursor.skipsValues
+        guard try again.seek(key) else { throw .corrupted("an entry that was read is gone") }
+        return again
+    }
+
     package func get(_ key: [UInt8]) throws(DatabaseError) -> PageBytes? {
         try key.withBytes { bytes throws(DatabaseError) in try get(bytes) }
     }

@@ -40,13 +40,7 @@ extension Snapshot {
                     stray.append((prefix, 1))
                 }
             }
-            if isMemoryWanted {
-                let key = [UInt8](cursor.key)
-                releaseMemory()
-                cursor = try pages.makeCursor()
-                cursor.skipsValues = true
-                guard try cursor.seek(key) else { throw .corrupted("an entry that was read is gone") }
-            }
+            if isMemoryWanted { cursor = try pages.makeCursor(at: cursor, after: releaseMemory) }
             found = try cursor.next()
         }
         return stray.map { prefix, count in

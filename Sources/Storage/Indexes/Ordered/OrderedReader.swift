@@ -98,12 +98,7 @@ final class OrderedReader: IndexReading {
         var found = try cursor.seek(prefix)
         while found, isOwn(cursor.key) {
             guard body(try OrderedBlock(validating: cursor.value.bytes, pageKey: cursor.key)) else { return }
-            if pages.hold?.isDue == true {
-                let key = [UInt8](cursor.key)
-                letGo()
-                cursor = try pages.makeCursor()
-                guard try cursor.seek(key) else { throw .corrupted("an index block that was read is gone") }
-            }
+            if pages.hold?.isDue == true { cursor = try pages.makeCursor(at: cursor, after: letGo) }
             found = try cursor.next()
         }
     }

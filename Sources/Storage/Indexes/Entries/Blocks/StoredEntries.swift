@@ -210,12 +210,7 @@ final class StoredEntries {
         var found = try cursor.seek(space.pageKey(.lowest))
         while found, let block = try block(at: cursor) {
             guard body(block) else { return }
-            if pages.hold?.isDue == true {
-                let key = [UInt8](cursor.key)
-                letGo()
-                cursor = try pages.makeCursor()
-                guard try cursor.seek(key) else { throw .corrupted("an index block that was read is gone") }
-            }
+            if pages.hold?.isDue == true { cursor = try pages.makeCursor(at: cursor, after: letGo) }
             found = try cursor.next()
         }
     }
