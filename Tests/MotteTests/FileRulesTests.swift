@@ -47,6 +47,39 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
         #expect(try inAThread { try Realm(configuration: configuration).schema["Letter"] != nil })
     }
 
+    @Test func aFileGivesBackSpaceWhileOthersHaveItOpen() throws {
+        let realm = try makeRealm([Letter.self])
+        let url = try #require(realm.configuration.fileURL)
+        func bytes() throws -> Int { try url.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0 }
+        try realm.write {
+            for id in 0 ..< 2_000 {
+                let text = String(repeating: "\(id) ", count: 300)
+                _ = realm.create(Letter.self, value: ["id": id, "text": text] as [String: Any])
+            }
+        }
+        try realm.write { realm.delete(realm.objects(Letter.self).where { $0.id < 1_800 }) }
+        let configuration = realm.configuration
+        let isDone = DispatchSemaphore(value: 0)
+        let isOpen = DispatchSemaphore(value: 0)
+        let other = Thread {
+            let realm = try? Realm(configuration: configuration)
+            isOpen.signal()
+            isDone.wait()
+            withExtendedLifetime(realm) {}
+        }
+        other.start()
+        isOpen.wait()
+        defer { isDone.signal() }
+        #expect(throws: Realm.Error.self) { try realm.compactOnline(maxBytes: 0) }
+        let result = try realm.compactOnline()
+        #expect(try result.bytesMoved > 0 && result.bytesBefore > 2 * result.bytesAfter && bytes() == result.bytesAfter)
+        #expect(realm.objects(Letter.self).count == 200)
+        try realm.write {
+            #expect(throws: Realm.Error.self) { try realm.compactOnline() }
+        }
+        #expect(throws: Realm.Error.self) { try realm.freeze().compactOnline() }
+    }
+
     @Test func aFileMayBeLargerThanItsMemory() throws {
         func open(_ memory: Int) throws -> Realm { try makeRealm([Letter.self]) { $0.memory = memory } }
         #expect(throws: Realm.Error.self) { try open(1_000) }

@@ -31,11 +31,7 @@ extension Session {
     /// Rewrites the session's own file if nobody else has it open, otherwise `.busy`. The session goes on at the newest
     /// version either way; frozen things count as others.
     package func compact(progress: MaintenanceProgressHandler? = nil) throws(DatabaseError) -> CompactionOutcome {
-        try checkIsLive("compact the file")
-        try checkIsNotDelivering("compact the file")
-        guard !isInWrite, !isInGroup else {
-            throw DatabaseError(.alreadyInWrite, "cannot compact during a write; commit or cancel first", path: path)
-        }
+        try checkMayCompact()
         // A database in memory would be gone with its last session; this only says that it has no file.
         guard case .file = options.location else { return try Session.compact(options) }
         // What others committed is delivered while the file still has its change log.
@@ -51,6 +47,14 @@ extension Session {
         }
         try returnToFile()
         return try outcome.get()
+    }
+
+    func checkMayCompact() throws(DatabaseError) {
+        try checkIsLive("compact the file")
+        try checkIsNotDelivering("compact the file")
+        guard !isInWrite, !isInGroup else {
+            throw DatabaseError(.alreadyInWrite, "cannot compact during a write; commit or cancel first", path: path)
+        }
     }
 
     /// Deletes every object of every class and answers how many there were; the schema stays. Classes that link go

@@ -10,8 +10,8 @@ import Musl
 
 extension Session {
     /// Others show the newest version a moment after it was committed.
-    private static let mostWaits = 10
-    private static let waitMicroseconds: UInt32 = 10_000
+    private static let mostWaits = 5
+    private static let waitMicroseconds: UInt32 = 20_000
 
     /// Moves what is at the end of the file to free pages before it, in commits of a few megabytes, and gives the end
     /// back as far as nobody shows a version that needs it. With `mostBytes` no more than about so many are moved. The
@@ -20,11 +20,7 @@ extension Session {
         mostBytes: Int? = nil, stepBytes: Int = OnlineCompaction.stepBytes,
         progress: MaintenanceProgressHandler? = nil
     ) throws(DatabaseError) -> OnlineCompaction.Outcome {
-        try checkIsLive("compact the file")
-        try checkIsNotDelivering("compact the file")
-        guard !isInWrite, !isInGroup else {
-            throw DatabaseError(.alreadyInWrite, "cannot compact during a write; commit or cancel first", path: path)
-        }
+        try checkMayCompact()
         try checkMayWrite()
         guard case .file = options.location else {
             throw DatabaseError(.unsupported, "a database in memory has no file to compact", path: path)
