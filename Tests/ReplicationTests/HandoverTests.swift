@@ -101,14 +101,19 @@ import Testing
         try three.close()
     }
 
+    /// The two that are left when the first leader is gone, and its lease.
+    private func left() throws -> (Machine, Machine) {
+        let machines = try machines()
+        try write(machines[0], 0 ..< 4)
+        try go(machines)
+        try machines[0].close()
+        network.pass(5_000)
+        return (machines[1], machines[2])
+    }
+
     /// The new leader is killed before it has shipped anything, and goes on, or another one does.
     @Test(arguments: [true, false]) func aLeaderThatHasShippedNothingIsKilled(comesBack: Bool) throws {
-        let machines = try machines()
-        let (one, two, three) = (machines[0], machines[1], machines[2])
-        try write(one, 0 ..< 4)
-        try go(machines)
-        try one.close()
-        network.pass(5_000)
+        let (two, three) = try left()
         while !two.leads {
             _ = try two.step()
             network.pass(200)
@@ -129,14 +134,9 @@ import Testing
 
     /// The log is trimmed every 64 versions, whatever the new leader is just doing.
     @Test(arguments: [1, 2, 3]) func theLogIsKeptFromWhereItWasHandedOver(versions: UInt64) throws {
-        let machines = try machines()
-        let (one, two, three) = (machines[0], machines[1], machines[2])
-        try write(one, 0 ..< 4)
-        try go(machines)
-        try one.close()
+        let (two, three) = try left()
         let session = try #require(two.standby.following?.session)
         while try (session.version.rawValue + versions) % 64 != 0 { try session.keepChanges(since: nil) }
-        network.pass(5_000)
         try go([two])
         #expect(two.leads)
         try write(two, 3 ..< 7)
@@ -148,12 +148,7 @@ import Testing
 
     /// Without it, or with one that is damaged, followers begin again from a snapshot.
     @Test(arguments: [true, false]) func withoutNamesFollowersBeginAgain(isGone: Bool) throws {
-        let machines = try machines()
-        let (one, two, three) = (machines[0], machines[1], machines[2])
-        try write(one, 0 ..< 4)
-        try go(machines)
-        try one.close()
-        network.pass(5_000)
+        let (two, three) = try left()
         try go([two])
         let found = try StreamLog(two.server).foundLeader()
         let place = try #require(found?.handover?.firstChunk)

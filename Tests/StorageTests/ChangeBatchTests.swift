@@ -140,14 +140,10 @@ import Testing
         var before = try Self.dump(other.snapshot)
         for round in 0 ..< 16 {
             if round == 8 {
-                let more = EverythingModel.text + "Extra { name: string key, things: list<Thing>, late: int }"
-                _ = try origin.database.reconcile(try SchemaText.parse(more), on: origin.snapshot)
+                _ = try origin.database.reconcile(try SchemaText.parse(EverythingModel.later), on: origin.snapshot)
             }
             try origin.write { write in
-                write.listShape = LongListTests.small
-                write.manyObjects = 3
-                var candidates = Array(model.rows.keys.sorted().shuffled(using: &random).prefix(12))
-                for _ in 0 ..< random.below(120) { try model.step(write, &random, &candidates) }
+                try model.steps(write, below: 120, &random)
                 if round > 8, let extra = write.catalog.schema["Extra"]?.tableKey {
                     let name = Value.string("extra \(round)")
                     _ = try name.withView { try write.create(extra, primaryKey: $0) }

@@ -36,6 +36,9 @@ struct EverythingModel {
         }
         """
 
+    /// With a class that comes later.
+    static let later = text + "Extra { name: string key, things: list<Thing>, late: int }"
+
     let things: ObjectType
     let parts: ObjectType
     let thingTable: TableKey
@@ -63,6 +66,14 @@ struct EverythingModel {
     func isOwned(_ property: Property) -> Bool { property.type == .link && property.target == "Part" }
 
     // MARK: One random change, done to both
+
+    /// Fewer random steps than `most`, in long lists that have small nodes.
+    mutating func steps(_ write: WriteTransaction, below most: Int, _ random: inout SeededRandom) throws {
+        write.listShape = LongListTests.small
+        write.manyObjects = 3
+        var candidates = Array(rows.keys.sorted().shuffled(using: &random).prefix(12))
+        for _ in 0 ..< random.below(most) { try step(write, &random, &candidates) }
+    }
 
     mutating func step(_ write: WriteTransaction, _ random: inout SeededRandom, _ candidates: inout [ObjectLink]) throws
     {

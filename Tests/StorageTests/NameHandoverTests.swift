@@ -59,14 +59,10 @@ import Testing
         for reign in 0 ..< 3 {
             for round in 0 ..< 6 {
                 if reign == 1, round == 3 {
-                    let more = EverythingModel.text + "Extra { name: string key, things: list<Thing>, late: int }"
-                    _ = try first.database.reconcile(try SchemaText.parse(more), on: first.snapshot)
+                    _ = try first.database.reconcile(try SchemaText.parse(EverythingModel.later), on: first.snapshot)
                 }
                 try first.write { write in
-                    write.listShape = LongListTests.small
-                    write.manyObjects = 3
-                    var candidates = Array(model.rows.keys.sorted().shuffled(using: &random).prefix(12))
-                    for _ in 0 ..< random.below(80) { try model.step(write, &random, &candidates) }
+                    try model.steps(write, below: 80, &random)
                 }
                 // In groups of their own, so that keys differ; the last one in a reign is for all.
                 for (number, file) in files.enumerated().dropFirst() where random.chance(50) || round == 5 {
