@@ -122,7 +122,7 @@ struct ArrowArrayStream {
 #define MOTTE_VERSION 1000
 /* Grows when something declared here changes its meaning; MOTTE_ABI_LAYOUT is a checksum over all struct layouts. */
 #define MOTTE_ABI_VERSION 1
-#define MOTTE_ABI_LAYOUT 0x1A02D9E8
+#define MOTTE_ABI_LAYOUT 0xC47105A4
 
 /* ---------------------------------------------------------------------------------------------------- types */
 
@@ -1294,6 +1294,28 @@ motte_status motte_changes_batch_origin(const motte_realm *realm, uint64_t *out_
  *  UINT64_MAX, only what observers need, as in the beginning. What is gone does not come back. A commit of its own.
  *  Thread: owner. Result: -. Errors: ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT, DISK_FULL, MAP_FULL, CALLBACK. */
 motte_status motte_changes_batch_keep(motte_realm *realm, uint64_t since_version);
+
+/** The same for a consumer of that name, 1 to 1024 bytes without a NUL: a position of its own, that no other moves. The
+ *  log is kept from the oldest position on. With UINT64_MAX nothing is kept for it any more; NOT_FOUND: there was none.
+ *  OUT_OF_BOUNDS: there are 64 already. A commit of its own.
+ *  Thread: owner. Result: -. Errors: INVALID_ARGUMENT, OUT_OF_BOUNDS, ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT,
+ *  DISK_FULL, MAP_FULL, CALLBACK. */
+motte_status motte_changes_batch_keep_for(motte_realm *realm, const char *name, size_t name_size,
+                                          uint64_t since_version);
+
+/* Whoever the change log is kept for. */
+typedef struct motte_changes_consumer {
+    const char *name; /* NULL: what motte_changes_batch_keep() said */
+    uint64_t version; /* it needs all changes after this one */
+    uint64_t commits; /* after it that have changed something; all of them where the log does not say */
+    bool is_kept;     /* the change log has them */
+} motte_changes_consumer;
+
+/** Whoever the change log is kept for in the version shown, by name; without a name first. Texts live as long as the
+ *  realm handle.
+ *  Thread: owner. Result: H. Optional: out_consumers. */
+motte_status motte_changes_batch_consumers(const motte_realm *realm, motte_changes_consumer *out_consumers,
+                                           size_t capacity, size_t *out_count);
 
 /* Flags of motte_realm_on_commit(). */
 enum {

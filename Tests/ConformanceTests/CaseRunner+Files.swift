@@ -366,6 +366,14 @@ extension CaseRunner {
     func expectOfFiles(_ input: inout CaseCursor) throws -> Bool {
         if input.accept("sound") {
             try expectSound(&input)
+        } else if input.accept("kept-for") {
+            let name = input.accept("nobody") ? nil : try input.needText()
+            let found = try session.changeConsumers().first { $0.name == name }
+            if input.accept("none") {
+                if found != nil { throw CaseFailure("changes are kept for \(name ?? "nobody")") }
+            } else {
+                try expectEqual(&input, .int(found.map { Int64($0.backlog.commits) } ?? -1))
+            }
         } else if input.accept("file") {
             try expectFlag(&input, try Session.exists(options(try fileName(&input))))
         } else if input.accept("text") {

@@ -102,7 +102,13 @@ extension CaseRunner {
             let outcome = try session.apply(try batch(&input))
             if !input.isAtEnd() { try expectFlag(&input, outcome == .applied) }
         } else if input.accept("keep") {
-            try session.keepChanges(since: input.accept("none") ? nil : try session.version)
+            let version = input.accept("none") ? nil : try session.version
+            if input.accept("for") {
+                let wasKnown = try session.keepChanges(since: version, for: try input.needText())
+                if !input.isAtEnd() { try expectFlag(&input, wasKnown) }
+            } else {
+                try session.keepChanges(since: version)
+            }
         } else if input.accept("refresh") {
             let moved = try session.refresh()
             if !input.isAtEnd() { try expectFlag(&input, moved) }

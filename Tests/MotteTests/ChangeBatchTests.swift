@@ -107,6 +107,21 @@ class BatchPerson: Object {
         try origin.keepChanges(since: nil)
     }
 
+    @Test func eachConsumerOfChangesHasAPosition() throws {
+        let realm = try makeRealm([BatchPerson.self])
+        #expect(try realm.changeConsumers.isEmpty)
+        try realm.keepChanges(since: 1, for: "feed")
+        try realm.write { realm.add(BatchPerson(value: ["id": 1, "name": "Ada"])) }
+        try realm.keepChanges(since: 1)
+        let consumers = try realm.changeConsumers
+        #expect(consumers.map(\.name) == [nil, "feed"] && consumers.map(\.version) == [1, 1])
+        #expect(consumers.allSatisfy { $0.commits == 1 && $0.isKept })
+        #expect(try realm.keepChanges(since: nil, for: "feed"))
+        #expect(try !realm.keepChanges(since: nil, for: "feed"))
+        #expect(try realm.changeConsumers.map(\.name) == [nil])
+        #expect(throws: Realm.Error.self) { try realm.keepChanges(since: 1, for: "") }
+    }
+
     @Test func aDifferenceLeadsFromOneRealmToAnother() throws {
         let first = try makeRealm([BatchPerson.self])
         let second = try makeRealm([BatchPerson.self])

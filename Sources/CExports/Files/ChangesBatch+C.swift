@@ -161,3 +161,35 @@ public func motte_changes_batch_keep(_ realm: OpaquePointer?, _ since_version: U
         return .ok
     }
 }
+
+@_cdecl("motte_changes_batch_keep_for") @implementation
+public func motte_changes_batch_keep_for(
+    _ realm: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ name_size: Int, _ since_version: UInt64
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let session = try Handles.realm(realm).box.session
+        let name = try requiredName(name, name_size, "the name of the consumer")
+        let version = since_version == .max ? nil : Version(since_version)
+        return try session.keepChanges(since: version, for: name) ? .ok : .notFound
+    }
+}
+
+@_cdecl("motte_changes_batch_consumers") @implementation
+public func motte_changes_batch_consumers(
+    _ realm: OpaquePointer?, _ out_consumers: UnsafeMutablePointer<motte_changes_consumer>?, _ capacity: Int,
+    _ out_count: UnsafeMutablePointer<Int>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let count = try required(out_count, zero: 0)
+        let realm = try Handles.realm(realm)
+        var consumers: [motte_changes_consumer] = []
+        for consumer in try realm.box.session.changeConsumers() {
+            consumers.append(
+                motte_changes_consumer(
+                    name: try realm.box.core.names.pointer(toOptional: consumer.name),
+                    version: consumer.version.rawValue, commits: consumer.backlog.commits,
+                    is_kept: consumer.backlog.isKept))
+        }
+        return try fill(out_consumers, capacity, count, from: consumers)
+    }
+}

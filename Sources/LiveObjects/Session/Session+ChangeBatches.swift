@@ -75,17 +75,17 @@ extension Session {
         }
     }
 
-    /// The same for a consumer of that name, whose position is nobody else's; nil: it needs nothing any more. False
-    /// where there was none of that name.
+    /// The same for a consumer of that name, whose position is nobody else's; nil: it needs nothing any more, and false
+    /// if there was none of that name.
     @discardableResult
     package func keepChanges(
         since version: Version?, for consumer: String, timeoutMilliseconds: Int64 = -1
     ) throws(DatabaseError) -> Bool {
-        var wasKnown = false
+        var isDone = false
         try writingOfReplication("keep changes", timeoutMilliseconds) { write throws(DatabaseError) in
-            wasKnown = try write.keepChanges(since: version, for: consumer)
+            isDone = try write.keepChanges(since: version, for: consumer)
         }
-        return wasKnown
+        return isDone
     }
 
     /// Whom the file follows; nil: nobody.
@@ -137,6 +137,13 @@ extension Session {
 
     /// From where on the change log is kept, and for whom.
     package func keptChanges() throws(DatabaseError) -> KeptChanges { try committedSnapshot().keptChanges() }
+
+    /// Whoever changes are kept for, with what each does not have; without a name first.
+    package func changeConsumers() throws(DatabaseError) -> [(
+        name: String?, version: Version, backlog: ChangeBacklog
+    )] {
+        try committedSnapshot().consumers()
+    }
 
     /// How many commits after a version, and up to another or what is shown, have changed something.
     package func backlog(

@@ -73,6 +73,18 @@ extension RealmSession {
     }
 }
 
+/// Whoever a realm keeps its change log for.
+public struct ChangeConsumer: Sendable, Equatable {
+    /// nil: what `keepChanges(since:)` said.
+    public let name: String?
+    /// It needs all changes after this version.
+    public let version: UInt64
+    /// Commits after it that have changed something; all of them where the log does not say.
+    public let commits: UInt64
+    /// Whether the change log has them.
+    public let isKept: Bool
+}
+
 extension Realm {
     /// By which change batches name this realm's file. A copy has another one.
     public var changeOrigin: UUID {
@@ -140,5 +152,30 @@ extension Realm {
     public func keepChanges(since version: UInt64?) throws {
         try core.committing { try core.session.keepChanges(since: version.map { Version($0) }) }
         try core.makeDurable()
+    }
+
+    /// The same for a consumer of that name, of 1 to 1,024 bytes: a position of its own, that no other moves. The log
+    /// is kept from the oldest position on, for 64 consumers at most. With nil nothing is kept for it any more; false
+    /// if there was none of that name.
+    @discardableResult
+    public func keepChanges(since version: UInt64?, for consumer: String) throws -> Bool {
+        let isDone = try core.committing {
+            try core.session.keepChanges(since: version.map { Version($0) }, for: consumer)
+        }
+        try core.makeDurable()
+        return isDone
+    }
+
+    /// Whoever the change log is kept for, by name; what `keepChanges(since:)` said first.
+    public var changeConsumers: [ChangeConsumer] {
+        get throws {
+            try translating(core.session.path) {
+                try core.session.changeConsumers().map { consumer in
+                    ChangeConsumer(
+                        name: consumer.name, version: consumer.version.rawValue, commits: consumer.backlog.commits,
+                        isKept: consumer.backlog.isKept)
+                }
+            }
+        }
     }
 }

@@ -41,10 +41,10 @@ package struct KeptChanges: Equatable, Sendable {
     package mutating func keep(
         since version: Version, for name: String, wallTimeNanoseconds: Int64
     ) throws(DatabaseError) {
-        guard !name.isEmpty, name.utf8.count <= Self.longestName else {
+        guard !name.isEmpty, name.utf8.count <= Self.longestName, !name.utf8.contains(0) else {
             throw DatabaseError(
                 .invalidArgument,
-                "the name of a consumer of changes has 1 to \(Self.longestName) bytes; choose another")
+                "the name of a consumer of changes has 1 to \(Self.longestName) bytes without a NUL; choose another")
         }
         let entry = Consumer(name: name, version: version, wallTimeNanoseconds: wallTimeNanoseconds)
         if let known = consumers.firstIndex(where: { $0.name.utf8.elementsEqual(name.utf8) }) {
@@ -139,6 +139,17 @@ extension Snapshot {
     ) throws(DatabaseError) -> ChangeBacklog {
         try HistoryLog.backlog(after: version, through: last ?? self.version, in: pages)
     }
+
+    /// Whoever changes are kept for, with what each does not have; without a name first.
+    package func consumers() throws(DatabaseError) -> [(name: String?, version: Version, backlog: ChangeBacklog)] {
+        let kept = try keptChanges()
+        var all: [(name: String?, version: Version, backlog: ChangeBacklog)] = []
+        if let version = kept.unnamed { all.append((nil, version, try backlog(after: version))) }
+        for consumer in kept.consumers {
+            all.append((consumer.name, consumer.version, try backlog(after: consumer.version)))
+        }
+        return all
+    }
 }
 
 /// What somebody who has a file's changes up to a version does not have.
@@ -206,20 +217,19 @@ extension WriteTransaction {
         keep(kept)
     }
 
-    /// The same for a consumer of that name; nil: there is none any more. False where there was none.
+    /// The same for a consumer of that name; nil: there is none any more, and false if there was none.
     @discardableResult
     package func keepChanges(since version: Version?, for name: String) throws(DatabaseError) -> Bool {
         var kept = try keptChanges()
-        let known = kept[name]
         if let version {
             var time = try HistoryLog.wallTime(of: version, in: base.pages)
-            if time == 0, let known, known.version == version { time = known.wallTimeNanoseconds }
+            if time == 0, let known = kept[name], known.version == version { time = known.wallTimeNanoseconds }
             try kept.keep(since: version, for: name, wallTimeNanoseconds: time)
         } else if !kept.drop(name) {
             return false
         }
         keep(kept)
-        return known != nil
+        return true
     }
 
     /// Of the commit before this one.

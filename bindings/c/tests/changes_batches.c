@@ -44,6 +44,31 @@ static void give_up(motte_realm *realm) {
     motte_release(realm);
 }
 
+static void consumers(void) {
+    motte_realm *realm = check_realm("consumers", PEOPLE);
+    motte_changes_consumer found[2];
+    char name[16];
+    size_t count = 7;
+    STATUS(MOTTE_NOT_FOUND, motte_changes_batch_keep_for(realm, "nobody", MOTTE_NTS, UINT64_MAX));
+    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_changes_batch_keep_for(realm, "a\0b", 3, 0));
+    for (int i = 0; i < 64; i++) {
+        snprintf(name, sizeof name, "consumer %02d", i);
+        MUST(motte_changes_batch_keep_for(realm, name, MOTTE_NTS, version_of(realm)));
+    }
+    STATUS(MOTTE_E_OUT_OF_BOUNDS, motte_changes_batch_keep_for(realm, "one more", MOTTE_NTS, version_of(realm)));
+    MUST(motte_changes_batch_consumers(realm, NULL, 0, &count));
+    CHECK(count >= 64);
+    for (int i = 1; i < 64; i++) {
+        snprintf(name, sizeof name, "consumer %02d", i);
+        MUST(motte_changes_batch_keep_for(realm, name, MOTTE_NTS, UINT64_MAX));
+    }
+    MUST(motte_changes_batch_keep(realm, UINT64_MAX));
+    MUST(motte_changes_batch_consumers(realm, found, 2, &count));
+    CHECK(count == 1 && strcmp(found[0].name, "consumer 00") == 0 && found[0].is_kept && found[0].commits == 0);
+    MUST(motte_changes_batch_keep_for(realm, "consumer 00", MOTTE_NTS, UINT64_MAX));
+    give_up(realm);
+}
+
 static void in_sequence(void) {
     motte_realm *origin = check_realm("origin", PEOPLE), *other = empty_realm("other");
     motte_changes_batch_details details = {.struct_size = sizeof details};
@@ -109,6 +134,7 @@ static void refusals(void) {
     MUST(motte_realm_begin_write(other, -1));
     STATUS(MOTTE_E_ALREADY_IN_WRITE, apply(other, everything));
     STATUS(MOTTE_E_ALREADY_IN_WRITE, motte_changes_batch_keep(other, 0));
+    STATUS(MOTTE_E_ALREADY_IN_WRITE, motte_changes_batch_keep_for(other, "feed", MOTTE_NTS, 0));
     MUST(motte_realm_cancel(other));
     motte_realm *same = empty_realm("other");
     MUST(motte_realm_begin_write(same, -1));
@@ -121,6 +147,7 @@ static void refusals(void) {
     frozen = place;
     STATUS(MOTTE_E_FROZEN, apply(frozen, everything));
     STATUS(MOTTE_E_FROZEN, motte_changes_batch_keep(frozen, 0));
+    STATUS(MOTTE_E_FROZEN, motte_changes_batch_keep_for(frozen, "feed", MOTTE_NTS, 0));
     motte_release(frozen);
     /* What somebody else has changed here. */
     uint64_t start = version_of(origin);
@@ -144,6 +171,7 @@ static void refusals(void) {
 
 int main(void) {
     in_sequence();
+    consumers();
     refusals();
     return check_summary();
 }

@@ -1976,7 +1976,11 @@ static motte_status apply_batch(cursor *in) {
 static motte_status keep_changes(cursor *in) {
     uint64_t version, latest;
     MUST(motte_realm_version(now.realm, &version, &latest));
-    return motte_changes_batch_keep(now.realm, accept(in, "none") ? UINT64_MAX : version);
+    if (accept(in, "none")) version = UINT64_MAX;
+    if (!accept(in, "for")) return motte_changes_batch_keep(now.realm, version);
+    motte_status status = motte_changes_batch_keep_for(now.realm, need_text(in), MOTTE_NTS, version);
+    TRY(status);
+    return at_end(in) ? MOTTE_OK : expect_flag(in, status == MOTTE_OK);
 }
 
 static motte_status freeze(cursor *in) {

@@ -478,8 +478,25 @@ static motte_status expect_file(cursor *in) {
     return expect_flag(in, status == MOTTE_OK);
 }
 
+/* expect kept-for "name" commits | none; nobody: whoever has no name */
+static motte_status expect_kept_for(cursor *in) {
+    motte_changes_consumer consumers[MAXIMUM];
+    size_t count;
+    int64_t commits = -1;
+    char *name = accept(in, "nobody") ? NULL : need_text(in);
+    MUST(motte_changes_batch_consumers(now.realm, consumers, MAXIMUM, &count));
+    for (size_t i = 0; i < count; i++) {
+        const char *found = consumers[i].name;
+        if (name && found ? strcmp(name, found) == 0 : name == found) commits = (int64_t)consumers[i].commits;
+    }
+    if (!accept(in, "none")) return expect_number(in, commits);
+    if (commits >= 0) case_fail("changes are kept for %s", name ? name : "nobody");
+    return MOTTE_OK;
+}
+
 static int expect_of_files(cursor *in, motte_status *status) {
     if (accept(in, "sound")) *status = expect_sound(in);
+    else if (accept(in, "kept-for")) *status = expect_kept_for(in);
     else if (accept(in, "file")) *status = expect_file(in);
     else if (accept(in, "text")) *status = expect_text(in);
     else if (accept(in, "plan")) *status = expect_plan(in);

@@ -184,7 +184,7 @@ WITH_QUEUE = {"motte_realm_queue_write", "motte_realm_cancel_queued"}
 BEFORE = {"motte_object_add_int": "motte_object_set_int(f->object, f->n, 1);"}
 ARRAYS_OUT = {"out_values", "out_keys", "out_offsets", "out_props", "out_classes", "out_indexes", "out_old_indexes",
               "out_new_indexes", "out_validity", "out_ranges", "out_from", "out_to",
-              "out_text", "out_readers", "out_texts", "out_notes"}
+              "out_text", "out_readers", "out_texts", "out_notes", "out_consumers"}
 
 
 def is_handle(parameter):

@@ -300,6 +300,14 @@ def import_realm(runner: Runner, cursor: Cursor) -> None:
 def expect(runner: Runner, cursor: Cursor) -> bool:
     if cursor.accept("sound"):
         expect_sound(runner, cursor)
+    elif cursor.accept("kept-for"):
+        name = None if cursor.accept("nobody") else cursor.in_backquotes()
+        found = [each for each in runner.db.change_consumers() if each.name == name]
+        if cursor.accept("none"):
+            if found:
+                raise CaseFailure(f"changes are kept for {name}")
+        else:
+            runner.equal(cursor, found[0].commits if found else -1)
     elif cursor.accept("file"):
         runner.flag(cursor, motte.exists(file(runner, cursor)))
     elif cursor.accept("text"):

@@ -239,7 +239,13 @@ class Runner(ObjectSteps, ObservingSteps, Expectations):
             self.flag(cursor, applied)
 
     def _keep(self, cursor: Cursor) -> None:
-        self.db.keep_changes(None if cursor.accept("none") else self.db.version)
+        version = None if cursor.accept("none") else self.db.version
+        if not cursor.accept("for"):
+            self.db.keep_changes(version)
+            return
+        was_known = self.db.keep_changes(version, cursor.in_backquotes())
+        if not cursor.at_end():
+            self.flag(cursor, was_known)
 
     def _refresh(self, cursor: Cursor) -> None:
         moved = self.db.refresh()

@@ -133,6 +133,27 @@ def test_changes_are_kept_as_long_as_asked_for(origin: motte.Database) -> None:
         origin.changes_since(start)
 
 
+def test_each_consumer_of_changes_has_a_position(origin: motte.Database) -> None:
+    start = origin.version
+    assert [consumer.name for consumer in origin.change_consumers()] == [None]
+    assert origin.keep_changes(start, "feed")
+    with origin.write():
+        origin.add(Person(id=2, name="Bo"))
+    origin.keep_changes(None)
+    assert origin.change_consumers() == [motte.ChangeConsumer("feed", start, 1, True)]
+    for number in range(200):
+        with origin.write():
+            origin.delete(origin.objects(Person).where("id >= 100"))
+            origin.add(Person(id=100 + number, name="more"))
+    assert origin.change_consumers() == [motte.ChangeConsumer("feed", start, 201, True)]
+    assert origin.changes_since(start).from_version == start
+    assert origin.keep_changes(None, "feed") and not origin.keep_changes(None, "feed")
+    assert origin.change_consumers() == []
+    for name in ("", "a\0b", "x" * 1025):
+        with pytest.raises(errors.InvalidArgumentError):
+            origin.keep_changes(start, name)
+
+
 def test_frozen_things_give_changes_up_to_what_they_show(origin: motte.Database, copy: motte.Database) -> None:
     frozen = origin.freeze()
     with origin.write():

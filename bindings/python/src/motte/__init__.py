@@ -16,7 +16,7 @@ from . import errors
 from ._ffi import version as library_version
 from ._logs import set_log_level
 from .backlinks import Backlinks
-from .changes import ChangeBatch
+from .changes import ChangeBatch, ChangeConsumer
 from .converters import Converter, converter
 from .database import Database
 from .errors import Code, Error
@@ -54,7 +54,8 @@ from .write import Write
 __version__ = "0.1.0"
 
 __all__ = [
-    "Aggregate", "Backlinks", "ChangeBatch", "ChangeStream", "Changes", "ClassSpace", "Code", "Collection",
+    "Aggregate", "Backlinks", "ChangeBatch", "ChangeConsumer", "ChangeStream", "Changes", "ClassSpace", "Code",
+    "Collection",
     "Compaction",
     "Conversion", "ConversionNote", "ConvertedClass", "Converter", "Database", "DatabaseChange", "EmbeddedModel",
     "Error", "Float32", "GeoBox", "GeoCircle", "GeoPolygon", "Group", "GroupBy", "Groups", "ImportCounts", "Index",

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _callbacks, errors
-from ._ffi import ffi, lib, sized
+from ._convert import utf8
+from ._ffi import NULL, ffi, lib, sized
 from ._realm import Realm
 
 _UNCHANGED = 4
@@ -160,9 +161,39 @@ def applied_version(realm: Realm, origin: uuid.UUID) -> Optional[int]:
     return None if status == _NOT_FOUND else int(place[0])
 
 
-def keep(realm: Realm, since: Optional[int]) -> None:
+class ChangeConsumer(NamedTuple):
+    """Whoever a database keeps its change log for."""
+
+    #: None: what keep_changes() said without a name.
+    name: Optional[str]
+    #: It needs all changes after this one.
+    version: int
+    #: Commits after it that have changed something; all of them where the log does not say.
+    commits: int
+    #: Whether the change log has them.
+    is_kept: bool
+
+
+def keep(realm: Realm, since: Optional[int], consumer: Optional[str]) -> bool:
     version = _NOTHING if since is None else _version(since)
-    _callbacks.check_calling(lib.motte_changes_batch_keep(realm.handle, version))
+    if consumer is None:
+        _callbacks.check_calling(lib.motte_changes_batch_keep(realm.handle, version))
+        return True
+    name = utf8(consumer)
+    if b"\0" in name:
+        raise errors.InvalidArgumentError("the name of a consumer of changes has a NUL in it; choose another")
+    status = _callbacks.check_calling(
+        lib.motte_changes_batch_keep_for(realm.handle, name, len(name), version))
+    return status != _NOT_FOUND
+
+
+def consumers(realm: Realm) -> list[ChangeConsumer]:
+    count = ffi.new("size_t *")
+    errors.check(lib.motte_changes_batch_consumers(realm.handle, NULL, 0, count))
+    found = ffi.new("motte_changes_consumer[]", count[0])
+    errors.check(lib.motte_changes_batch_consumers(realm.handle, found, len(found), count))
+    return [ChangeConsumer(None if each.name == NULL else ffi.string(each.name).decode(), int(each.version),
+                           int(each.commits), bool(each.is_kept)) for each in found]
 
 
 def _version(version: int) -> int:

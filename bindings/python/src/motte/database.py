@@ -25,7 +25,7 @@ from ._queue import Queue
 from ._realm import Realm
 from ._waiting import SLICE_MS, checked_timeout, deadline_of, left_ms
 from .backlinks import Backlinks
-from .changes import ChangeBatch
+from .changes import ChangeBatch, ChangeConsumer
 from .exchange import ImportCounts
 from .handover import Reference
 from .maintenance import Compaction, OnlineCompaction, Path, Reader, Report, Space
@@ -495,10 +495,17 @@ class Database(Core):
         """Up to which version the batches of an origin have been applied to this file; None: none."""
         return changes.applied_version(self._realm, origin)
 
-    def keep_changes(self, since: Optional[int]) -> None:
+    def keep_changes(self, since: Optional[int], consumer: Optional[str] = None) -> bool:
         """From now on the change log keeps all changes after that version; with None, only what observers need. Its
-        own write."""
-        changes.keep(self._realm, since)
+        own write.
+
+        A named `consumer` has a position of its own, that no other moves; the log is kept from the oldest on, for 64
+        names at most. With None nothing is kept for it any more; False if there was none of that name."""
+        return changes.keep(self._realm, since, consumer)
+
+    def change_consumers(self) -> list[ChangeConsumer]:
+        """Whoever the change log is kept for, by name; what keep_changes() said without a name first."""
+        return changes.consumers(self._realm)
 
     # -------------------------------------------------------------------------------------------- JSON and CSV
 
