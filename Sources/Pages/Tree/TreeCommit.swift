@@ -144,6 +144,11 @@ struct TreeCommit {
         next.root.sequence += 1
     }
 
+    /// What was moved is in the file: it is not kept in memory for that.
+    func giveBackMoved() {
+        for run in writer.moves.runs { image.giveBackMemory(of: run) }
+    }
+
     /// Tells the compaction what this commit, which is in the file, has done for it.
     func noteCompaction() {
         let moves = writer.moves

@@ -112,6 +112,7 @@ extension TreePages {
     private func write(_ commit: inout TreeCommit, after root: RootSlot) throws(DatabaseError) {
         let runs = commit.unwrittenRuns
         try image.write(runs)
+        commit.giveBackMoved()
         count(image.byteCount(of: commit.pageCount), calls: runs.count)
         if let wal = commit.newWAL { try extendFile(to: wal) }
         let isLarge = durability == .full && commit.pageCount > TreeCommit.mostPagesInOneFlush

@@ -49,7 +49,7 @@ struct TreeWriter {
     var extentDelta: PageCount = 0
     var early = EarlyExtents()
     /// Pages that an evacuation has moved, and those of values for which there was no room.
-    var moves = (moved: PageCount(0), left: PageCount(0), largestLeft: PageCount(0))
+    var moves = (moved: PageCount(0), left: PageCount(0), largestLeft: PageCount(0), runs: [PageRun]())
     /// Pages of the old nodes that were taken apart: entries on their way lie there until they are written.
     var takenApart: Set<PageNumber> = []
     /// In versions.
@@ -273,11 +273,14 @@ struct TreeWriter {
             moves.largestLeft = max(moves.largestLeft, count)
             return keep(leaf, index)
         }
-        let value = try image.extent(old)
+        // Nobody has asked for it: it is not to take the memory of what somebody has.
+        var scratch = PageScratch()
+        let value = try image.extent(old, with: &scratch)
         free(old, level: 0)
         item.reference = try writeExtent(value)
         extentDelta += count
         moves.moved += count
+        moves.runs.append(item.reference.run(layout))
         add(item, 0, isNew: false)
         try emitFull(0)
     }

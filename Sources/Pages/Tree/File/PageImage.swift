@@ -178,7 +178,19 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
 
     /// Reads a value only to see that it is sound: what was not in memory before is not afterwards.
     func check(_ reference: PageRef, with scratch: inout PageScratch) throws(DatabaseError) {
-        if isThere(reference, level: 0) { return }
+        if !isThere(reference, level: 0) { _ = try read(reference, into: &scratch) }
+    }
+
+    /// A value for the moment, in the same way; it may lie in `scratch`.
+    func extent(_ reference: PageRef, with scratch: inout PageScratch) throws(DatabaseError) -> UnsafeRawBufferPointer {
+        var start = place(reference, level: 0)
+        if start == nil { start = try read(reference, into: &scratch) }
+        return UnsafeRawBufferPointer(start: start, count: reference.byteCount)
+    }
+
+    private func read(
+        _ reference: PageRef, into scratch: inout PageScratch
+    ) throws(DatabaseError) -> UnsafeMutableRawPointer {
         let count = reference.pageCount(layout)
         guard reference.page + count <= regions.pageLimit.end else { throw PageImage.damaged(reference) }
         try requireEnd(of: reference, count)
@@ -186,6 +198,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         guard let start = buffer.baseAddress, try disk.read(buffer, at: offset(of: reference.page)) == buffer.count
         else { throw PageImage.tooShort(reference.page + count - 1) }
         guard try isSound(reference, 0, at: start) else { throw PageImage.damaged(reference) }
+        return start
     }
 
     /// A copy of a node, in the same way.
