@@ -16,19 +16,20 @@ package final class Database: Sendable {
     package let recentChanges = RecentChanges()
     private let versionsAreLimited = Atomic<Bool>(false)
 
-    private init(_ pages: PageStore, rowGroupSize: Int) {
+    private let identity: ObjectIdentifier
+
+    private init(_ pages: PageStore, _ identity: ObjectIdentifier, rowGroupSize: Int) {
         self.pages = pages
+        self.identity = identity
         self.rowGroupSize = rowGroupSize
     }
 
+    deinit { Self.open.remove(identity, self) }
+
     // MARK: Opening
 
-    private struct WeakDatabase {
-        weak var database: Database?
-    }
-
     /// Databases by their page store, which is one per file and process.
-    private static let open = Locked<[ObjectIdentifier: WeakDatabase]>(ofProcess: [:])
+    private static let open = WeakRegistry<ObjectIdentifier, Database>()
 
     /// That this release reads and writes.
     package static var fileFormat: String { FileHeader.format }
@@ -41,13 +42,7 @@ package final class Database: Sendable {
     static func joined(_ pages: PageStore) throws(DatabaseError) -> Database {
         let rowGroupSize = try pages.header.rowGroupSize
         let identity = try pages.sharedIdentity
-        return open.withLock { databases in
-            if let known = databases[identity]?.database { return known }
-            let database = Database(pages, rowGroupSize: rowGroupSize)
-            databases = databases.filter { $0.value.database != nil }
-            databases[identity] = WeakDatabase(database: database)
-            return database
-        }
+        return open.object(identity) { Database(pages, identity, rowGroupSize: rowGroupSize) }
     }
 
     /// Somebody in this process has asked for no more than some live versions: none is to be pinned that nobody sees.

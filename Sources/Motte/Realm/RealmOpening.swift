@@ -8,17 +8,12 @@ import MotteStorage
 import MotteValues
 
 package enum RealmOpening {
-    private struct Key: Hashable {
+    struct Key: Hashable, Sendable {
         let place: Confinement.Identity
         let name: String
     }
 
-    private final class WeakSession: @unchecked Sendable {  // @unchecked: only touched holding the lock
-        weak var session: RealmSession?
-        init(_ session: RealmSession) { self.session = session }
-    }
-
-    private static let sessions = Locked<[Key: WeakSession]>(ofProcess: [:])
+    private static let sessions = WeakRegistry<Key, RealmSession>()
 
     /// The session of this place, opened if there is none: at the newest version, or at that of a reference.
     package static func open(
@@ -28,7 +23,7 @@ package enum RealmOpening {
         if case .queue(let queue) = confinement { try queue.checkIsSerial() }
         let name = try checkedName(configuration)
         let key = Key(place: confinement.identity, name: name)
-        if let known = sessions.withLock({ $0[key]?.session }), !known.session.isClosed {
+        if let known = sessions[key], !known.session.isClosed {
             try check(known.configuration, fits: configuration)
             return known
         }
@@ -36,14 +31,13 @@ package enum RealmOpening {
         let session =
             try reference?.openSession(confinement: confinement.engine) ?? openSession(configuration, confinement)
         let made = RealmSession(session, configuration, confinement)
-        let entry = WeakSession(made)
-        sessions.withLock { sessions in
-            sessions = sessions.filter { $0.value.session != nil }
-            sessions[key] = entry
-        }
+        made.sharing = key
+        sessions.set(key, made)
         made.startDeliveryWhenItsPlaceTurns()
         return made
     }
+
+    static func hasGone(_ session: RealmSession, _ key: Key) { sessions.remove(key, session) }
 
     static func openSession(_ configuration: Realm.Configuration, _ confinement: Confinement) throws -> Session {
         let name = try checkedName(configuration)

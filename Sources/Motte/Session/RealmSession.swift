@@ -123,6 +123,8 @@ package final class RealmSession: @unchecked Sendable {
     /// Of the catalog that was asked last: others may change classes that this realm does not declare.
     private var tablesWithPrimaryKeys: (catalog: Catalog, tables: Set<TableKey>)?
     private weak var lastFrozen: RealmSession?
+    /// By what others find it here; nil where nobody does.
+    var sharing: RealmOpening.Key?
     /// nil where the configuration does not say which classes there are, or nobody has asked.
     private let declaredTypes = Locked<[String: ObjectBase.Type]?>(nil)
     package var delivery: RealmDelivery?
@@ -153,6 +155,7 @@ package final class RealmSession: @unchecked Sendable {
     }
 
     deinit {
+        if let sharing { RealmOpening.hasGone(self, sharing) }
         deliveryStart?()
         delivery?.end()
     }

@@ -37,25 +37,16 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
         }
     }
 
-    // @unchecked: only touched holding the lock around it.
-    private struct Known: @unchecked Sendable {
-        weak var notifier: CommitNotifier?
-    }
-
     private let database: Database
     private let state = Locked(State())
-    private static let known = Locked<[ObjectIdentifier: Known]>(ofProcess: [:])
+    private static let known = WeakRegistry<ObjectIdentifier, CommitNotifier>()
 
     private init(_ database: Database) { self.database = database }
 
-    static func of(_ database: Database) throws(DatabaseError) -> CommitNotifier {
-        known.withLock { known in
-            if let notifier = known[ObjectIdentifier(database)]?.notifier { return notifier }
-            let notifier = CommitNotifier(database)
-            known = known.filter { $0.value.notifier != nil }
-            known[ObjectIdentifier(database)] = Known(notifier: notifier)
-            return notifier
-        }
+    deinit { Self.known.remove(ObjectIdentifier(database), self) }
+
+    static func of(_ database: Database) -> CommitNotifier {
+        known.object(ObjectIdentifier(database)) { CommitNotifier(database) }
     }
 
     func add(_ session: FollowedSession) throws(DatabaseError) {

@@ -29,7 +29,7 @@ class FollowedSession: @unchecked Sendable {
         shown = Atomic(version.rawValue)
         notified = .allocate(capacity: 1)
         notified.initialize(to: UInt32(truncatingIfNeeded: version.rawValue))
-        let notifier = try CommitNotifier.of(session.database)
+        let notifier = CommitNotifier.of(try session.database)
         self.notifier = notifier
         try notifier.add(self)
     }
@@ -89,7 +89,7 @@ class FollowedSession: @unchecked Sendable {
 
     final func goOn() throws(DatabaseError) {
         guard !isEnded, notifier == nil, let session else { return }
-        let notifier = try CommitNotifier.of(session.database)
+        let notifier = CommitNotifier.of(try session.database)
         self.notifier = notifier
         try notifier.add(self)
     }
