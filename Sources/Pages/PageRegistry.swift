@@ -145,15 +145,16 @@ enum PageRegistry {
     private static func handle(on pages: any PageStorage, _ options: PageStoreOptions) -> PageStore {
         pages.beginUse()
         return PageStore(
-            pages, isReadOnly: options.readOnly || options.immutable, spillPlan: spillPlan(options))
+            pages, isReadOnly: options.readOnly || options.immutable, spillPlan: spillPlan(options, pages))
     }
 
     /// Large writes of a file use a file beside it.
-    private static func spillPlan(_ options: PageStoreOptions) -> SpillPlan {
+    private static func spillPlan(_ options: PageStoreOptions, _ pages: any PageStorage) -> SpillPlan {
+        let memory = options.writeMemoryBytes ?? SpillPlan.memoryBytes(beside: pages.memoryBytes)
         guard case .file(let path) = options.location, options.maySpill, options.encryptionKey == nil else {
-            return .memory
+            return SpillPlan(memoryBytes: memory, folder: nil)
         }
         let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-        return SpillPlan(memoryBytes: options.writeMemoryBytes, folder: folder)
+        return SpillPlan(memoryBytes: memory, folder: folder)
     }
 }

@@ -54,8 +54,8 @@ package struct PageStoreOptions: Sendable {
     /// `FileHeader.defaultRowGroupSize`.
     package var rowGroupSize: Int?
     /// Encoded bytes that a write keeps in memory; what is more goes to an unlinked file beside the database until the
-    /// commit.
-    package var writeMemoryBytes = SpillPlan.defaultMemoryBytes
+    /// commit. nil: a quarter of what pages may take, 64 MB at most.
+    package var writeMemoryBytes: Int?
     /// False where no byte may reach a disk but through the store itself; so it is with a key.
     package var maySpill = true
     /// How long to wait for another process that opens, compacts or deletes the same file; negative: no limit.

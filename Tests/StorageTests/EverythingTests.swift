@@ -29,6 +29,8 @@ import Testing
         let folder = TemporaryDirectory()
         var options = PageStoreOptions(path: folder.file("store.motte"))
         options.rowGroupSize = rowGroupSize
+        // Nothing of a write stays open then, or most of it.
+        if random.chance(50) { options.writeMemoryBytes = 0 }
         // A flush proves nothing here.
         options.durability = .none
         options.mostFileBytes = 256 << 20

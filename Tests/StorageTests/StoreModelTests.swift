@@ -36,6 +36,8 @@ import Testing
         let folder = TemporaryDirectory()
         var options = PageStoreOptions(path: folder.file("store.motte"))
         options.rowGroupSize = rowGroupSize
+        // Nothing of a write stays open then, or most of it.
+        if random.chance(50) { options.writeMemoryBytes = 0 }
         var model = StoreModel()
         var database: Database? = try Database.open(options)
         var snapshot: Snapshot? = try database?.snapshot()

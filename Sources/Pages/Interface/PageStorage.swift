@@ -15,6 +15,8 @@ protocol PageStorage: SharedPages {
     var encryptionKey: [UInt8]? { get }
     /// Fails when the file has another key, or one at all and this is nil.
     func checkKey(_ key: [UInt8]?) throws(DatabaseError)
+    /// Bytes that its pages may take.
+    var memoryBytes: Int { get }
     /// nil for a store without a file.
     var fileIdentity: FileIdentity? { get }
     /// Where the processes that have the file open meet; nil if they do not.

@@ -41,6 +41,7 @@ final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
 
     var canWrite: Bool { true }
     var encryptionKey: [UInt8]? { nil }
+    var memoryBytes: Int { .max }
     func checkKey(_ key: [UInt8]?) throws(DatabaseError) {
         if key != nil { throw FileHead.isPlain(path) }
     }

@@ -28,7 +28,8 @@ package struct SpillPlan: Sendable {
     }
 
     package static let memory = SpillPlan(memoryBytes: .max, folder: nil)
-    package static let defaultMemoryBytes = 64 << 20
+    /// Of a write of a file whose pages may take so much.
+    static func memoryBytes(beside pages: Int) -> Int { min(64 << 20, max(1 << 20, pages / 4)) }
 }
 
 /// A key and behind it its value, in a spill file.
@@ -49,17 +50,24 @@ package final class SpillFile {
     private var next: UnsafeMutableRawPointer?
     private var room = 0
     private var descriptor: Int32 = -1
-    private let plan: SpillPlan
+    package let plan: SpillPlan
+    /// Of one mapping.
+    private let mappedBytes: Int
     package private(set) var heapBytes = 0
     package private(set) var fileBytes = 0
 
     private static let firstSegmentBytes = 16 << 10
-    private static let largestSegmentBytes = 4 << 20
-    private static let mappedSegmentBytes = 16 << 20
-    /// What `makeRoom` wants to be free: enough for some thousand rows.
-    private static let comfortableRoom = 4 << 20
+    private static let mostMappedBytes = 16 << 20
+    private static let leastMappedBytes = 2 << 20
 
-    package init(_ plan: SpillPlan = .memory) { self.plan = plan }
+    package init(_ plan: SpillPlan = .memory) {
+        self.plan = plan
+        mappedBytes = min(Self.mostMappedBytes, max(Self.leastMappedBytes, plan.memoryBytes / 4))
+    }
+
+    private var largestSegmentBytes: Int { min(4 << 20, mappedBytes) }
+    /// What `makeRoom` wants to be free: enough for some thousand rows.
+    private var comfortableRoom: Int { mappedBytes / 4 }
 
     deinit {
         for segment in segments {
@@ -103,8 +111,8 @@ package final class SpillFile {
 
     /// Fails with `.diskFull` where the memory is used up and the file cannot grow; nothing has changed then.
     package func makeRoom() throws(DatabaseError) {
-        guard usesFile, room < Self.comfortableRoom else { return }
-        let status = addMappedSegment(Self.mappedSegmentBytes)
+        guard usesFile, room < comfortableRoom else { return }
+        let status = addMappedSegment(mappedBytes)
         if status == ENOSPC || status == EDQUOT || status == EFBIG {
             throw DatabaseError(
                 .diskFull, "the disk is full; the write is still open, with everything in it", path: plan.folder)
@@ -118,7 +126,7 @@ package final class SpillFile {
 
     @inline(never)
     private func reserveInNewSegment(_ size: Int) -> UnsafeMutableRawPointer {
-        if usesFile, addMappedSegment(max(size, Self.mappedSegmentBytes)) == 0, let place = next {
+        if usesFile, addMappedSegment(max(size, mappedBytes)) == 0, let place = next {
             next = place + size
             room -= size
             return place
@@ -130,7 +138,7 @@ package final class SpillFile {
     }
 
     private func addHeapSegment(atLeast size: Int) -> UnsafeMutableRawPointer {
-        let grown = segments.last.map { min($0.bytes.count * 2, Self.largestSegmentBytes) }
+        let grown = segments.last.map { min($0.bytes.count * 2, largestSegmentBytes) }
         let count = max(grown ?? Self.firstSegmentBytes, size)
         let hugePage = 2 << 20
         let isLarge = count >= hugePage

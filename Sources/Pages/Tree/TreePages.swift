@@ -94,6 +94,7 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     var fileIdentity: FileIdentity? { identity }
     var canWrite: Bool { isWritable }
     var encryptionKey: [UInt8]? { image.cipher?.userKey }
+    var memoryBytes: Int { image.memory.budget }
 
     func checkKey(_ key: [UInt8]?) throws(DatabaseError) {
         guard let cipher = image.cipher else {

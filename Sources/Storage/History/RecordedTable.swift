@@ -118,7 +118,7 @@ final class RecordedColumn {
     init(_ key: ColumnKey) { self.key = key }
 
     func append(_ object: Int64, _ oldValue: ValueView, _ newValue: ValueView, _ policy: ChangeLogPolicy) {
-        hasImages = policy.keepsImages
+        if !policy.keepsImages { hasImages = false }
         if let last = keys.last, last == object {
             guard hasImages, let start = after.last else { return }
             images.removeSubrange(start...)
@@ -127,11 +127,17 @@ final class RecordedColumn {
         }
         if let last = keys.last, object < last { ascends = false }
         keys.append(object)
+        if hasImages, keys.count > policy.mostImages { dropImages() }
         guard hasImages else { return }
         before.append(images.count)
         LoggedValue.append(oldValue, longest: policy.longestBefore, to: &images)
         after.append(images.count)
         LoggedValue.append(newValue, longest: policy.longestAfter, to: &images)
+    }
+
+    private func dropImages() {
+        hasImages = false
+        (before, after, images) = ([], [], [])
     }
 
     func checkInvariants() throws(DatabaseError) {

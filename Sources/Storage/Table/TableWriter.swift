@@ -29,6 +29,7 @@ final class TableWriter {
 
     /// Where full row groups wait for the commit.
     private let spill: SpillFile
+    private let opened: OpenBuilders
     private let pendingLongValues: PendingLongValues
     @exclusivity(unchecked) private var longSources: [WrittenLongValues?]
 
@@ -38,10 +39,11 @@ final class TableWriter {
     init(
         _ directory: TableDirectory, _ spill: SpillFile, _ long: PendingLongValues,
         _ keptOpenGroup: KeptBuilders.OpenGroup?,
-        _ undo: UndoLog, _ lent: LentRows
+        _ undo: UndoLog, _ lent: LentRows, _ opened: OpenBuilders
     ) {
         self.undo = undo
         self.lent = lent
+        self.opened = opened
         self.directory = directory
         self.keptOpenGroup = keptOpenGroup
         plan = keptOpenGroup?.plan
@@ -159,17 +161,22 @@ final class TableWriter {
         let stored = layout.columns[slot]
         let builder = makeBuilder(slot, capacity: capacity(rowGroup))
         if let column = overlay.columns[slot] {
+            let isPatched: Bool
             if case .patched(let patch) = column.storage {
                 patch.load(into: builder)
+                isPatched = true
             } else {
                 builder.load(try column.currentChunk(stored.kind, longValues(slot)))
+                isPatched = false
             }
             column.reopen(.values(builder))
+            note(column, slot, rowGroup, isAgain: !isPatched)
             return (column, builder)
         }
         builder.load(try directory.chunk(slot, rowGroup))
         let column = DirtyColumn(.values(builder))
         overlay.columns[slot] = column
+        note(column, slot, rowGroup, isAgain: false)
         return (column, builder)
     }
 
@@ -181,12 +188,25 @@ final class TableWriter {
         if let column = overlay.columns[slot] {
             builder.load(try column.currentListChunk(stored.kind, longValues(slot)))
             column.reopen(.lists(builder))
+            note(column, slot, rowGroup, isAgain: true)
             return (column, builder)
         }
         builder.load(try directory.listChunk(slot, rowGroup))
         let column = DirtyColumn(.lists(builder))
         overlay.columns[slot] = column
+        note(column, slot, rowGroup, isAgain: false)
         return (column, builder)
+    }
+
+    /// The rows of the open row group are encoded together.
+    private func note(_ column: DirtyColumn, _ slot: Int, _ rowGroup: Int, isAgain: Bool) {
+        if mode == .rowGroups || rowGroup < regularCount { opened.note(self, rowGroup, slot, column, isAgain: isAgain) }
+    }
+
+    /// False where it is not what the commit would write, or is encoded already.
+    func seal(_ column: DirtyColumn, _ slot: Int, _ rowGroup: Int) -> Bool {
+        guard overlay(rowGroup)?.columns[slot] === column else { return false }
+        return column.seal(key: PageKeys.chunk(layout.key, layout.columns[slot].key, rowGroup), into: spill)
     }
 
     // MARK: Rows
@@ -230,10 +250,9 @@ final class TableWriter {
         for (slot, stored) in layout.columns.enumerated() {
             guard let column = rowGroup.columns[slot] else { continue }
             let key = PageKeys.chunk(layout.key, stored.key, index)
-            if let builder = column.seal(key: key, into: spill) {
-                builder.removeAll()
-                spares[slot] = builder
-            }
+            if case .values(let builder) = column.storage { spares[slot] = builder }
+            _ = column.seal(key: key, into: spill)
+            spares[slot]?.removeAll()
         }
     }
 

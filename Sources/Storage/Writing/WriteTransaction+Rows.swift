@@ -37,6 +37,7 @@ extension WriteTransaction {
             if !old.isNull, old.linkValue == value.linkValue { return }
         }
         try put(try assignment(view.layout, slot, value), view, place, key)
+        settle()
     }
 
     /// The same, of what was checked before.
@@ -44,6 +45,7 @@ extension WriteTransaction {
         try requireOpen()
         let view = try self.table(table)
         try put(assignment, view, try view.requireLocation(key), key)
+        settle()
     }
 
     /// Sets one property where that changes nothing else and so cannot be left half done; false where it may. The
@@ -61,6 +63,7 @@ extension WriteTransaction {
             assignment = try self.assignment(view.layout, slot, value)
         } catch { throw error.at(propertyIndex: 0) }
         try put(assignment, view, place, key)
+        settle()
         return true
     }
 
@@ -118,6 +121,7 @@ extension WriteTransaction {
         try requireOpen()
         _ = try self.table(table).requireLocation(key)
         try deleteAll([ObjectLink(table: table, key: key)])
+        settle()
     }
 
     /// Objects that are gone already are passed over. A chain of embedded objects may be longer than a stack is deep.

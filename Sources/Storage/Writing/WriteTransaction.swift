@@ -20,6 +20,7 @@ package final class WriteTransaction: RowSource {
     /// Full row groups of a bulk load, encoded, until the commit.
     @exclusivity(unchecked) private(set) var spill: SpillFile
     @exclusivity(unchecked) private(set) var longValues: PendingLongValues
+    @exclusivity(unchecked) var opened: OpenBuilders
     @exclusivity(unchecked) private(set) var writers = TableSlots<TableWriter>()
     @exclusivity(unchecked) private(set) var deltas: [IndexKey: IndexDelta] = [:]
     @exclusivity(unchecked) private var lastDelta: (key: IndexKey, delta: IndexDelta)?
@@ -71,6 +72,7 @@ package final class WriteTransaction: RowSource {
         self.right = right
         recorder = ChangeRecorder(undo: undo)
         spill = SpillFile(database.pages.spillPlan)
+        opened = OpenBuilders(database.pages.spillPlan)
         keptBuilders = base.takeKeptBuilders()
         longValues = Self.noLongValues(base, LongValues.limit(rowGroupSize: base.rowGroupSize), spill, keptBuilders)
         super.init(catalog: base.catalog, counters: base.counters, rowGroupSize: base.rowGroupSize)
@@ -99,6 +101,13 @@ package final class WriteTransaction: RowSource {
         lookAfter()
     }
 
+    /// At the end of a call that has changed rows: it uses nothing any more that it was given or has opened, and views
+    /// that were lent before it have ended.
+    @inline(__always)
+    func settle() {
+        if opened.areMany { opened.seal() }
+    }
+
     private static func noLongValues(
         _ base: Snapshot, _ limit: Int, _ spill: SpillFile, _ keptBuilders: KeptBuilders?
     ) -> PendingLongValues {
@@ -119,6 +128,7 @@ package final class WriteTransaction: RowSource {
         replicaPages.removeAll()
         recorder = ChangeRecorder(undo: undo)
         spill = SpillFile(database.pages.spillPlan)
+        opened = OpenBuilders(database.pages.spillPlan)
         longValues = Self.noLongValues(base, longValues.limit, spill, keptBuilders)
         return firstKeys
     }
@@ -143,7 +153,7 @@ package final class WriteTransaction: RowSource {
             directory = try base.directory(key)
             kept = keptBuilders?.takeOpenGroup(directory.layout)
         }
-        let writer = TableWriter(directory, spill, longValues, kept, undo, lent)
+        let writer = TableWriter(directory, spill, longValues, kept, undo, lent, opened)
         writers[key] = writer
         return writer
     }
@@ -190,6 +200,7 @@ package final class WriteTransaction: RowSource {
         self.replaceCatalog(catalog)
         views.removeAll()
         writers.removeAll()
+        opened = OpenBuilders(database.pages.spillPlan)
         recorder.schemaChanged()
         noteChange()
     }

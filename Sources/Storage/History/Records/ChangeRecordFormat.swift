@@ -99,5 +99,8 @@ package struct ChangeLogPolicy: Sendable {
     /// Longer strings and data are kept as length and hash.
     package var longestBefore = 64
     package var longestAfter = 1_024
+    /// Of a property that a commit changes in more objects than this no values are kept: a bulk update would hold all
+    /// of them in memory, and write them twice.
+    package var mostImages = 1 << 16
     package init() {}
 }

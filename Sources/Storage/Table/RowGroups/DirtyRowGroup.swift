@@ -79,20 +79,20 @@ final class DirtyColumn {
 
     // MARK: Sealing
 
-    /// Encodes for good into the spill file and gives the builder back.
-    func seal(key: [UInt8], into spill: SpillFile) -> ChunkBuilder? {
-        reading = nil
-        return key.withUnsafeBytes { key in
-            switch storage {
-            case .values(let values):
-                storage = .sealed(Self.encode(.values(values.makeEncoder()), key, spill), values.longReferences)
-                return values
-            case .lists(let lists):
-                storage = .sealed(Self.encode(.lists(lists.makeEncoder()), key, spill), lists.longReferences)
-                return nil
-            case .patched, .sealed: return nil
-            }
+    /// Encodes into the spill file; false where there is no builder to encode.
+    func seal(key: [UInt8], into spill: SpillFile) -> Bool {
+        let encoder: ColumnEncoder
+        switch storage {
+        case .values(let values): encoder = .values(values.makeEncoder())
+        case .lists(let lists): encoder = .lists(lists.makeEncoder())
+        case .patched, .sealed: return false
         }
+        let references = longReferences
+        storage = .sealed(key.withUnsafeBytes { Self.encode(encoder, $0, spill) }, references)
+        // Views of values end with a change, and this comes after one.
+        reading = nil
+        former = nil
+        return true
     }
 
     private static func encode(

@@ -19,6 +19,7 @@ extension WriteTransaction {
         try withOwned(values) { values throws(DatabaseError) in
             try spliceOwned(table, column, key, at: index, removing: count, inserting: values)
         }
+        settle()
     }
 
     private func spliceOwned(
@@ -58,6 +59,7 @@ extension WriteTransaction {
             return
         }
         try setElement(edit, index, try fittedElement(value, edit))
+        settle()
     }
 
     package func listRemove(
@@ -74,6 +76,7 @@ extension WriteTransaction {
             noteChange()
             try deleteAll(children)
         }
+        settle()
     }
 
     package func listMove(

@@ -19,9 +19,11 @@ extension WriteTransaction {
     package func mapPut(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ mapKey: UnsafeRawBufferPointer, _ value: ValueView
     ) throws(DatabaseError) -> Bool {
-        try withOwned(mapKey, value) { mapKey, value throws(DatabaseError) in
+        let isNew = try withOwned(mapKey, value) { mapKey, value throws(DatabaseError) in
             try putOwned(table, column, key, mapKey, value)
         }
+        settle()
+        return isNew
     }
 
     private func putOwned(

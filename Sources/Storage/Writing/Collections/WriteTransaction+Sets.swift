@@ -19,7 +19,9 @@ extension WriteTransaction {
     ) throws(DatabaseError) -> (index: Int, inserted: Bool) {
         var edit = try beginEdit(table, column, key, .set)
         let fitted = try fittedElement(value, edit)
-        return try insertElement(fitted, &edit)
+        let outcome = try insertElement(fitted, &edit)
+        settle()
+        return outcome
     }
 
     /// Where the value was; nil if it was not there.
@@ -78,6 +80,7 @@ extension WriteTransaction {
             }
             if !changes.isEmpty { noteChange() }
         }
+        settle()
     }
 
     private static func distinct(_ values: ChunkBuilder) -> [ValueView] {

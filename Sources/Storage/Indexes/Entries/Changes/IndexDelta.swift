@@ -55,7 +55,7 @@ package final class IndexDelta {
         self.undo = undo
         isUnique = form.isUnique
         self.spill = spill
-        self.mostNear = mostNear ?? PendingEntries.mostNear
+        self.mostNear = mostNear ?? PendingEntries.mostNear(beside: spill)
         spaces = .allocate(capacity: 2)
         spaces.initialize(to: Space(isUnique: form.isUnique, spill, self.mostNear))
         (spaces + 1).initialize(to: Space(isUnique: false, spill, self.mostNear))

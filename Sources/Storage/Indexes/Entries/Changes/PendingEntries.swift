@@ -28,6 +28,13 @@ struct PendingEntries {
 
     /// A table of what is near spares looking through many runs, so more of it is kept then.
     static let mostNear = 1 << 20
+    private static let leastNear = 1 << 16
+
+    /// A quarter of what the write keeps in memory.
+    static func mostNear(beside spill: SpillFile?) -> Int {
+        guard let spill else { return mostNear }
+        return min(mostNear, max(leastNear, spill.plan.memoryBytes / 4 / MemoryLayout<IndexEntry>.stride))
+    }
 
     init(isHashed: Bool, spill: SpillFile? = nil, mostNear: Int = PendingEntries.mostNear) {
         self.isHashed = isHashed

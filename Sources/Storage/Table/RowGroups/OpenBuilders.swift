@@ -1,0 +1,61 @@
+/// The columns that a write has opened to change values in them, and what becomes of them when they are many: all but
+/// those of the last row group are encoded into the spill file, as full row groups of a bulk load are, and opened again
+/// if they are changed again.
+///
+/// A change that goes through a table in order so holds a row group at a time, however large the table is. One that
+/// goes about in it would encode the same columns over and over: each time that many had to be opened again, twice as
+/// much may stay open, so what is encoded in all is at most some times what is opened.
+///
+/// Only between two calls that change something (`WriteTransaction.settle`): within one, builders are in use.
+import MottePages
+
+final class OpenBuilders {
+    private struct Entry {
+        /// Which keeps this.
+        weak var writer: TableWriter?
+        let rowGroup: Int
+        let slot: Int
+        let column: DirtyColumn
+    }
+
+    private var entries: [Entry] = []
+    /// About: as they were when they were opened.
+    @exclusivity(unchecked) private var bytes = 0
+    @exclusivity(unchecked) private var mostBytes: Int
+    private var sealedCount = 0
+    private var reopenedCount = 0
+
+    private static let greatest = 32 << 20
+
+    init(_ plan: SpillPlan) { mostBytes = min(Self.greatest, plan.memoryBytes / 2) }
+
+    @inline(__always)
+    var areMany: Bool { bytes > mostBytes }
+
+    func note(_ writer: TableWriter, _ rowGroup: Int, _ slot: Int, _ column: DirtyColumn, isAgain: Bool) {
+        entries.append(Entry(writer: writer, rowGroup: rowGroup, slot: slot, column: column))
+        bytes += column.allocatedBytes
+        if isAgain { reopenedCount += 1 }
+    }
+
+    func seal() {
+        guard let last = entries.last else { return }
+        if reopenedCount * 4 > sealedCount { mostBytes = min(mostBytes, .max / 2) * 2 }
+        reopenedCount = 0
+        sealedCount = 0
+        guard areMany else { return }
+        var kept: [Entry] = []
+        for entry in entries {
+            guard let writer = entry.writer else { continue }
+            if writer === last.writer && entry.rowGroup == last.rowGroup || writer.isOpen(entry.rowGroup) {
+                kept.append(entry)
+            } else if writer.seal(entry.column, entry.slot, entry.rowGroup) {
+                sealedCount += 1
+            }
+        }
+        entries = kept
+        bytes = kept.reduce(0) { $0 + $1.column.allocatedBytes }
+        // Of the row group at hand alone: it can be as large as it likes.
+        mostBytes = max(mostBytes, 2 * bytes)
+    }
+}
