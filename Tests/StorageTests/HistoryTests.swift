@@ -159,6 +159,22 @@ import Testing
         #expect(try column.values(0) == nil)
     }
 
+    @Test func aPropertyOfManyObjectsKeepsNoValues() throws {
+        var policy = ChangeLogPolicy()
+        policy.mostImages = 3
+        let recorder = ChangeRecorder(policy: policy)
+        for key in [1, 2, 3, 3, 4, 5, 5] as [Int64] {
+            recorder.modified(TableKey(1), ColumnKey(1), ObjectKey(key), old: .int(0), new: .int(key))
+            if key < 4 { recorder.modified(TableKey(1), ColumnKey(2), ObjectKey(key), old: .int(0), new: .int(key)) }
+            try recorder.checkInvariants()
+        }
+        let columns = try decode(encode(recorder), 1).tables[0].columns
+        #expect(columns.map(\.keys) == [[1, 2, 3, 4, 5], [1, 2, 3]])
+        #expect(columns.map(\.hasImages) == [false, true])
+        #expect(try columns[0].values(0) == nil)
+        #expect(try columns[1].values(2)?.after == .whole(.int(3)))
+    }
+
     @Test func listEditsJoin() {
         func joined(_ first: ListOperation, _ rest: ListOperation...) -> ListOperation? {
             var operation = first

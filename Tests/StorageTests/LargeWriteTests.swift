@@ -119,6 +119,53 @@ import Musl
         }
     }
 
+    /// In order a write holds a few row groups, however many it changes.
+    @Test func whatChangesEverythingKeepsFewRowGroupsOpen() throws {
+        let world = try World(memoryBytes: 1 << 16)
+        let count = 50_000
+        let first = try world.database.beginWrite(on: world.snapshot)
+        try world.insert(first, first: 0, count: count)
+        try first.commit()
+        let write = try world.database.beginWrite(on: world.snapshot)
+        var most = 0
+        for row in 0 ..< count {
+            let key = ObjectKey(Int64(row))
+            try write.set(world.table, world.number, key, to: .int(Int64(-row)))
+            if row % 7 == 0 { try world.check(write, row / 2, number: Int64(-(row / 2))) }
+            most = max(most, write.opened.bytes)
+        }
+        #expect(most > 0 && most < 1 << 17)
+        try write.checkInvariants()
+        try write.commit()
+        let after = try world.database.snapshot()
+        for row in 0 ..< count { try world.check(after, row, number: Int64(-row)) }
+        #expect(try after.verify().isSound)
+    }
+
+    /// Columns that are opened again and again may stay open after all: nothing is encoded for ever.
+    @Test func changesAllOverATableAreNotEncodedOverAndOver() throws {
+        try PropertyTest.run(rounds: 1) { random, comment in
+            let world = try World(memoryBytes: 1 << 16)
+            let count = 50_000
+            let first = try world.database.beginWrite(on: world.snapshot)
+            try world.insert(first, first: 0, count: count)
+            try first.commit()
+            let write = try world.database.beginWrite(on: world.snapshot)
+            var expected: [Int: Int64] = [:]
+            for number in 0 ..< 20_000 {
+                let row = random.below(count)
+                try write.set(world.table, world.number, ObjectKey(Int64(row)), to: .int(Int64(number)))
+                expected[row] = Int64(number)
+            }
+            // All of the column once is 400 KB.
+            let spilled = write.spill.heapBytes + write.spill.fileBytes
+            #expect(spilled < 8 << 20, "\(spilled), \(comment)")
+            try write.commit()
+            let after = try world.database.snapshot()
+            for row in 0 ..< count { try world.check(after, row, number: expected[row] ?? Int64(row)) }
+        }
+    }
+
     @Test func aFullDiskAtCommitLosesNothing() throws {
         let faults = FaultInjection()
         let world = try World(memoryBytes: 1 << 16, faults: faults)

@@ -20,7 +20,7 @@ final class OpenBuilders {
 
     private var entries: [Entry] = []
     /// About: as they were when they were opened.
-    @exclusivity(unchecked) private var bytes = 0
+    @exclusivity(unchecked) private(set) var bytes = 0
     @exclusivity(unchecked) private var mostBytes: Int
     private var sealedCount = 0
     private var reopenedCount = 0
