@@ -2623,7 +2623,8 @@ motte_status motte_changes_props(const motte_changes *changes, motte_prop *out_p
                                  size_t *out_count);
 
 /** Values of a changed property before and after; NOT_FOUND if it did not change. A collection, and an old value of
- *  more than 64 bytes, which is not stored, reads as null. A link whose target changed has the same value twice.
+ *  more than 64 bytes, or of a commit that changed the property of more than 65,536 objects, which is not stored,
+ *  reads as null. A link whose target changed has the same value twice.
  *  Thread: any. Result: H. Optional: out_old, out_new. */
 motte_status motte_changes_values(const motte_changes *changes, motte_prop prop, motte_value *out_old,
                                   motte_value *out_new);

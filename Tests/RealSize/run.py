@@ -170,6 +170,7 @@ class Sizes:
         self.check("Realm file", self.realm)
         self.check("salvage", self.salvage)
         self.check("delete all", self.delete_all)
+        self.check("change all", self.change_all)
         self.check("index building, removing", self.index_building)
         self.check("1.2 million rows at once", self.many_rows)
         self.check("change batches", self.batches)
@@ -394,6 +395,11 @@ class Sizes:
         self.machine.tool("import", path, self.folder / "try.jsonl", "--quiet")
         need(self.dumped(path) == self.dump, "the second import shows other objects")
         return "and imported again"
+
+    def change_all(self) -> str:
+        path = self.fresh()
+        self.machine.worker("rewrite", path)
+        return self.expect_same(path)
 
     def many_rows(self) -> str:
         """More entries than an index keeps at hand in one write."""
