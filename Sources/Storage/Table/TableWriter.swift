@@ -161,22 +161,19 @@ final class TableWriter {
         let stored = layout.columns[slot]
         let builder = makeBuilder(slot, capacity: capacity(rowGroup))
         if let column = overlay.columns[slot] {
-            let isPatched: Bool
             if case .patched(let patch) = column.storage {
                 patch.load(into: builder)
-                isPatched = true
             } else {
                 builder.load(try column.currentChunk(stored.kind, longValues(slot)))
-                isPatched = false
             }
             column.reopen(.values(builder))
-            note(column, slot, rowGroup, isAgain: !isPatched)
+            note(column, slot, rowGroup)
             return (column, builder)
         }
         builder.load(try directory.chunk(slot, rowGroup))
         let column = DirtyColumn(.values(builder))
         overlay.columns[slot] = column
-        note(column, slot, rowGroup, isAgain: false)
+        note(column, slot, rowGroup)
         return (column, builder)
     }
 
@@ -188,19 +185,19 @@ final class TableWriter {
         if let column = overlay.columns[slot] {
             builder.load(try column.currentListChunk(stored.kind, longValues(slot)))
             column.reopen(.lists(builder))
-            note(column, slot, rowGroup, isAgain: true)
+            note(column, slot, rowGroup)
             return (column, builder)
         }
         builder.load(try directory.listChunk(slot, rowGroup))
         let column = DirtyColumn(.lists(builder))
         overlay.columns[slot] = column
-        note(column, slot, rowGroup, isAgain: false)
+        note(column, slot, rowGroup)
         return (column, builder)
     }
 
     /// The rows of the open row group are encoded together.
-    private func note(_ column: DirtyColumn, _ slot: Int, _ rowGroup: Int, isAgain: Bool) {
-        if mode == .rowGroups || rowGroup < regularCount { opened.note(self, rowGroup, slot, column, isAgain: isAgain) }
+    private func note(_ column: DirtyColumn, _ slot: Int, _ rowGroup: Int) {
+        if mode == .rowGroups || rowGroup < regularCount { opened.note(self, rowGroup, slot, column) }
     }
 
     /// False where it is not what the commit would write, or is encoded already.

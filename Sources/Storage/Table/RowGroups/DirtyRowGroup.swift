@@ -21,6 +21,8 @@ final class DirtyColumn {
     /// Whether the commit has to write it. A column can be loaded for an edit that then fails or turns out to change
     /// nothing; writing that would move a chunk that no change record speaks of, under readers who carry its address.
     @exclusivity(unchecked) private(set) var isChanged = false
+    /// It had a builder before, which was encoded for want of memory.
+    @exclusivity(unchecked) var wasOpen = false
     /// What the column was before it got a builder: views of its values may be in use.
     @exclusivity(unchecked) private var former: ChunkPatch?
     /// What readers within the write have asked for; most columns of a bulk load never have one.

@@ -16,10 +16,11 @@ final class OpenBuilders {
         let rowGroup: Int
         let slot: Int
         let column: DirtyColumn
+        var bytes: Int
     }
 
     private var entries: [Entry] = []
-    /// About: as they were when they were opened.
+    /// About: of the column that was opened last as it was then.
     @exclusivity(unchecked) private(set) var bytes = 0
     @exclusivity(unchecked) private var mostBytes: Int
     private var sealedCount = 0
@@ -32,10 +33,18 @@ final class OpenBuilders {
     @inline(__always)
     var areMany: Bool { bytes > mostBytes }
 
-    func note(_ writer: TableWriter, _ rowGroup: Int, _ slot: Int, _ column: DirtyColumn, isAgain: Bool) {
-        entries.append(Entry(writer: writer, rowGroup: rowGroup, slot: slot, column: column))
-        bytes += column.allocatedBytes
-        if isAgain { reopenedCount += 1 }
+    func note(_ writer: TableWriter, _ rowGroup: Int, _ slot: Int, _ column: DirtyColumn) {
+        if let last = entries.indices.last { count(last) }
+        entries.append(Entry(writer: writer, rowGroup: rowGroup, slot: slot, column: column, bytes: 0))
+        count(entries.count - 1)
+        if column.wasOpen { reopenedCount += 1 }
+    }
+
+    /// It has grown since, when values came into it.
+    private func count(_ index: Int) {
+        let now = entries[index].column.allocatedBytes
+        bytes += now - entries[index].bytes
+        entries[index].bytes = now
     }
 
     func seal() {
@@ -50,11 +59,16 @@ final class OpenBuilders {
             if writer === last.writer && entry.rowGroup == last.rowGroup || writer.isOpen(entry.rowGroup) {
                 kept.append(entry)
             } else if writer.seal(entry.column, entry.slot, entry.rowGroup) {
+                entry.column.wasOpen = true
                 sealedCount += 1
             }
         }
         entries = kept
-        bytes = kept.reduce(0) { $0 + $1.column.allocatedBytes }
+        bytes = 0
+        for index in entries.indices {
+            entries[index].bytes = 0
+            count(index)
+        }
         // Of the row group at hand alone: it can be as large as it likes.
         mostBytes = max(mostBytes, 2 * bytes)
     }
