@@ -88,15 +88,25 @@ package final class FolderLog: ReplicationLog {
         usleep(UInt32(min(milliseconds, Self.pauseMilliseconds)) * 1_000)
     }
 
+    /// Of a leader that has taken over and shipped nothing yet, what that one needed.
+    package func needed(of leader: LeaderRecord) throws(DatabaseError) -> LogPosition? {
+        if let end = try end(of: leader.origin) { return LogPosition(origin: leader.origin, version: end.version) }
+        return try LogPosition(formerIn: root)
+    }
+
     // MARK: Leading
 
     package func lead(
         _ record: LeaderRecord, inPlaceOf former: LeaderRecord?, handing: NameHandover?
     ) throws(DatabaseError) {
         if let former {
-            if former != record { try root.replace(LogName.leader, record.bytes) }
+            if former != record {
+                let before =
+                    former.origin == record.origin ? try LogPosition(formerIn: root) : try needed(of: former)
+                try root.replace(LogName.leader, record.bytes(after: before))
+            }
         } else {
-            _ = try root.create(LogName.leader, record.bytes)
+            _ = try root.create(LogName.leader, record.bytes(after: nil))
         }
         self.record = record
         let folder = try LogFolder(root.file(record.origin.text), making: true, fault: fault)

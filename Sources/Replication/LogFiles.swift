@@ -1,6 +1,7 @@
 /// What is in the folder of a replicated file:
 ///
-///     leader                              who ships to it: `LeaderRecord`
+///     leader                              who ships to it: `LeaderRecord`, and of one that took over what it had of
+///                                         the one before: `LogPosition`
 ///     ORIGIN/snapshot-VERSION.motte       a copy of the file at a version, that already knows whom it follows
 ///     ORIGIN/snapshot-VERSION.info        says that it is whole: `SnapshotInfo`; only then does it count
 ///     ORIGIN/changes-VERSION.batch        what changed after that version
@@ -113,7 +114,26 @@ package struct LeaderRecord: Equatable, Sendable {
     }
 
     var values: [String: String] { ["leader": name, "origin": origin.text] }
-    var bytes: [UInt8] { LogText(values).bytes }
+    func bytes(after former: LogPosition?) -> [UInt8] {
+        LogText(values.merging(former?.valuesOfFormer ?? [:]) { $1 }).bytes
+    }
+}
+
+extension LogPosition {
+    /// Where whoever led before ended, as a leader has said that took over; nil: nobody did, or it did not say.
+    init?(former text: LogText, _ place: String) throws(DatabaseError) {
+        guard let former = text.values["former"] else { return nil }
+        guard let origin = ChangeOrigin(text: former) else { throw LogText.damaged(place) }
+        self.init(origin: origin, version: Version(try text.number("former-version", place)))
+    }
+
+    var valuesOfFormer: [String: String] { ["former": origin.text, "former-version": "\(version.rawValue)"] }
+
+    init?(formerIn folder: LogFolder) throws(DatabaseError) {
+        guard let bytes = try folder.read(LogName.leader) else { return nil }
+        let path = folder.file(LogName.leader)
+        try self.init(former: LogText(bytes, path), path)
+    }
 }
 
 /// What is said of a snapshot that is whole.

@@ -127,7 +127,8 @@ import Musl
         let shipping = try #require(world.shipping)
         let end = try #require(shipping.shipped)
         let root = try LogFolder(world.log, making: false)
-        try root.replace(LogName.leader, LeaderRecord(name: "another", origin: ChangeOrigin(high: 1, low: 2)).bytes)
+        let another = LeaderRecord(name: "another", origin: ChangeOrigin(high: 1, low: 2))
+        try root.replace(LogName.leader, another.bytes(after: nil))
         try world.write(&random)
         let words = message { _ = try shipping.step() }
         #expect(words.contains("another has taken over") && words.contains("\(end.rawValue)"), "\(words)")
@@ -314,6 +315,36 @@ import Musl
         let second = try Shipping(following.session, to: world.log, options)
         while try second.step() != .nothing {}
         return second
+    }
+
+    /// Who has taken over and shipped nothing yet had all that was there: so must the next one.
+    @Test func nobodyTakesOverWithLessThanTheOneBeforeHad() throws {
+        let world = try world()
+        func follow(_ name: String) throws -> Following {
+            let following = try Following(world.followerOptions(name), from: world.log)
+            while try following.step() != .nothing {}
+            return following
+        }
+        let behind = try follow("behind.motte")
+        try world.leader.inWrite {
+            _ = try world.leader.create(try world.leader.tableKey("Person"), primaryKey: .int(99))
+        }
+        #expect(try world.ship())
+        let first = try follow("first.motte"), second = try follow("second.motte")
+        for following in [behind, first, second] { try following.session.follow(nil) }
+        try world.restartLeader()
+        var options = ShippingOptions(name: "another")
+        options.takesOver = true
+        // Twice, as who is killed in between does.
+        for _ in 0 ..< 2 { _ = try Shipping(first.session, to: world.log, options) }
+        let refused = #expect(throws: DatabaseError.self) {
+            _ = try Shipping(behind.session, to: world.log, options)
+        }
+        #expect(refused?.code == .outOfSequence)
+        let shipping = try Shipping(second.session, to: world.log, options)
+        while try shipping.step() != .nothing {}
+        #expect(throws: DatabaseError.self) { _ = try Shipping(behind.session, to: world.log, options) }
+        for following in [behind, first, second] { _ = try following.session.close() }
     }
 
     @Test func whatAFormerLeaderHasShippedIsTrimmed() throws {

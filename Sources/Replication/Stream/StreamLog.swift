@@ -91,14 +91,8 @@ package final class StreamLog: ReplicationLog {
         let text = try LogText(message.bytes, place)
         return FoundLeader(
             record: try LeaderRecord(text, place), number: message.number,
-            since: try text.number("since", place), before: try Self.before(text, place),
+            since: try text.number("since", place), before: try LogPosition(former: text, place),
             handover: try HandoverPlace(text, place), range: range)
-    }
-
-    private static func before(_ text: LogText, _ place: String) throws(DatabaseError) -> LogPosition? {
-        guard let former = text.values["former"] else { return nil }
-        guard let origin = ChangeOrigin(text: former) else { throw LogText.damaged(place) }
-        return LogPosition(origin: origin, version: Version(try text.number("former-version", place)))
     }
 
     package func needed(of leader: LeaderRecord) throws(DatabaseError) -> LogPosition? {
@@ -169,10 +163,7 @@ package final class StreamLog: ReplicationLog {
         values["since"] = "\(beginning.since)"
         values["once"] = once
         if let handover = beginning.handover { values.merge(handover.values) { $1 } }
-        if let before = beginning.before {
-            values["former"] = before.origin.text
-            values["former-version"] = "\(before.version.rawValue)"
-        }
+        if let before = beginning.before { values.merge(before.valuesOfFormer) { $1 } }
         return try add(LogText(values).bytes, .leader, name: "leader-\(once)", after: last)
     }
 
