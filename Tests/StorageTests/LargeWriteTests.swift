@@ -24,9 +24,10 @@ import Musl
         let number: ColumnKey
         let score: ColumnKey
 
-        init(rowGroupSize: Int = 480, memoryBytes: Int, maySpill: Bool = true, faults: FaultInjection? = nil)
-            throws
-        {
+        init(
+            rowGroupSize: Int = 480, memoryBytes: Int, rows: Int = 0, maySpill: Bool = true,
+            faults: FaultInjection? = nil
+        ) throws {
             var options = PageStoreOptions(path: folder.file())
             options.rowGroupSize = rowGroupSize
             options.writeMemoryBytes = memoryBytes
@@ -41,6 +42,10 @@ import Musl
             name = try #require(type.property(named: "name")?.columnKey)
             number = try #require(type.property(named: "number")?.columnKey)
             score = try #require(type.property(named: "score")?.columnKey)
+            guard rows > 0 else { return }
+            let write = try database.beginWrite(on: snapshot)
+            try insert(write, first: 0, count: rows)
+            try write.commit()
         }
 
         /// Rows with number = first ..., name "row <number>" and score = number / 2, as typed arrays.
@@ -121,11 +126,8 @@ import Musl
 
     /// In order a write holds a few row groups, however many it changes.
     @Test func whatChangesEverythingKeepsFewRowGroupsOpen() throws {
-        let world = try World(memoryBytes: 1 << 16)
         let count = 50_000
-        let first = try world.database.beginWrite(on: world.snapshot)
-        try world.insert(first, first: 0, count: count)
-        try first.commit()
+        let world = try World(memoryBytes: 1 << 16, rows: count)
         let write = try world.database.beginWrite(on: world.snapshot)
         var most = 0
         for row in 0 ..< count {
@@ -145,11 +147,8 @@ import Musl
     /// Columns that are opened again and again may stay open after all: nothing is encoded for ever.
     @Test func changesAllOverATableAreNotEncodedOverAndOver() throws {
         try PropertyTest.run(rounds: 1) { random, comment in
-            let world = try World(memoryBytes: 1 << 16)
             let count = 50_000
-            let first = try world.database.beginWrite(on: world.snapshot)
-            try world.insert(first, first: 0, count: count)
-            try first.commit()
+            let world = try World(memoryBytes: 1 << 16, rows: count)
             let write = try world.database.beginWrite(on: world.snapshot)
             var expected: [Int: Int64] = [:]
             for number in 0 ..< 20_000 {
