@@ -1,13 +1,11 @@
 // A file that was closed is closed, whatever other threads do with other files at that moment.
-import MotteColumns
-import MottePages
+import MotteLiveObjects
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct ClosingTests {
     private final class Flag: Sendable {
@@ -16,17 +14,20 @@ import Testing
 
     @Test func whoOpensAnotherFileKeepsNothingOpen() throws {
         let directory = TemporaryDirectory()
+        let schema = try SchemaText.parse("Note { id: int key }")
         let isOver = Flag()
         let other = ThreadRun {
-            let pages = try PageStore.open(PageStoreOptions(location: .memory(identifier: "closing")))
-            while !isOver.isSet.load(ordering: .acquiring) { _ = try Database.joined(pages) }
+            // In memory, so that it is done more often.
+            while !isOver.isSet.load(ordering: .acquiring) {
+                _ = try Session.open(SessionOptions(.memory("closing"), schema: schema)).close()
+            }
         }
         var refused = 0
-        var options = PageStoreOptions(path: directory.file("file.motte"))
-        options.durability = .relaxed
+        var options = SessionOptions(path: directory.file("file.motte"), schema: schema)
+        options.isDurable = false
         for _ in 0 ..< TestScale.times(300) {
-            _ = try Database.open(options)
-            do throws(DatabaseError) { _ = try PageStore.deleteFile(options) } catch { refused += 1 }
+            _ = try Session.open(options).close()
+            do throws(DatabaseError) { _ = try Session.deleteFile(options) } catch { refused += 1 }
         }
         isOver.isSet.store(true, ordering: .releasing)
         try other.join()
