@@ -261,6 +261,30 @@ import Musl
         #expect(try failure { _ = try full.allocate(9) }.code == .mapFull)
     }
 
+    /// A free run may be used again from anywhere in it: what was there before goes as a whole, since the memory of what
+    /// is left would be taken with that of what came.
+    @Test(arguments: [100, 113, 128], [1, 3]) func whatComesIntoAValueEndsAllOfIt(page: Int, pages: Int) throws {
+        let image = try PageImage(SparseDisk(), pageBytes: 4096, memoryBytes: 256 << 10)
+        func written(_ byte: UInt8, pages: Int, at page: Int) throws -> PageRef {
+            let map = SpaceMap(pageCount: PageCount(page))
+            var writer = TreeWriter(image, PageAllocator(image, map, wishing: 1, "a test"), version: Version(3))
+            let value = [UInt8](repeating: byte, count: pages * 4096)
+            let reference = try value.withUnsafeBytes { try writer.writeExtent($0) }
+            #expect(reference.page == PageNumber(page))
+            try image.write(writer.unwrittenRuns)
+            return reference
+        }
+        let neighbours = [try written(1, pages: 2, at: 98), try written(2, pages: 2, at: 131)]
+        let former = try written(77, pages: 29, at: 100)
+        let occupied = image.memory.now
+        #expect(image.isThere(former, level: 0) && occupied == 33 * 4096)
+        let place = try written(99, pages: min(pages, 129 - page), at: page)
+        #expect(!image.isThere(former, level: 0) && image.isThere(place, level: 0))
+        #expect(image.memory.now == 4 * 4096 + place.byteCount)
+        #expect(try image.extent(place).allSatisfy { $0 == 99 })
+        for neighbour in neighbours { #expect(image.isThere(neighbour, level: 0)) }
+    }
+
     /// Values that cross the ends of regions, and larger than one.
     @Test(arguments: [4096, 32768]) func valuesAcrossRegions(pageBytes: Int) throws {
         let scratch = try Scratch()

@@ -370,8 +370,9 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
 
     private func forget(_ run: PageRun, _ reading: inout Reading) {
         assert(run.end <= pageLimit.end, "pages that the image has no place for")
-        for page in run.pages { regions.set(page, PageState.empty, &reading.frames.occupied) }
-        regions.forgetApart(run)
+        let whole = regions.wholeUnits(around: run)
+        for page in whole.pages { regions.set(page, PageState.empty, &reading.frames.occupied) }
+        regions.forgetApart(whole)
     }
 }
 

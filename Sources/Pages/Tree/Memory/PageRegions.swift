@@ -275,6 +275,16 @@ final class PageRegions {
 
     // MARK: Giving back.
 
+    /// With what is on other pages of the units that it is a part of: a unit is there as a whole, or not at all. What
+    /// is left of one would be taken from memory with whatever has come to its other pages.
+    func wholeUnits(around run: PageRun) -> PageRun {
+        var start = run.start
+        while state(start) == PageState.continued { start = start - PageCount(1) }
+        var end = run.end
+        while end < pageLimit.end, state(end) == PageState.continued { end += 1 }
+        return PageRun(start: start, count: end - start)
+    }
+
     /// The pages are empty, and will not be asked for as what they were.
     func forgetApart(_ run: PageRun) {
         guard !apart.isEmpty else { return }
