@@ -51,7 +51,7 @@ private let trains: [ObjectBase.Type] = [Train.self, Driver.self]
         let realm = try makeRealm([Letter.self])
         let url = try #require(realm.configuration.fileURL)
         func bytes() throws -> Int {
-            // A URL keeps what it was told.
+            // A URL keeps the answer.
             try URL(fileURLWithPath: url.path).resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0
         }
         try realm.write {

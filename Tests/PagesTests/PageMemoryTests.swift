@@ -261,8 +261,8 @@ import Musl
         #expect(try failure { _ = try full.allocate(9) }.code == .mapFull)
     }
 
-    /// A free run may be used again from anywhere in it: what was there before goes as a whole, since the memory of what
-    /// is left would be taken with that of what came.
+    /// A free run may be used again from anywhere in it: what was there goes as a whole, since the memory of what is
+    /// left would be taken with that of what came.
     @Test(arguments: [100, 113, 128], [1, 3]) func whatComesIntoAValueEndsAllOfIt(page: Int, pages: Int) throws {
         let image = try PageImage(SparseDisk(), pageBytes: 4096, memoryBytes: 256 << 10)
         func written(_ byte: UInt8, pages: Int, at page: Int) throws -> PageRef {
