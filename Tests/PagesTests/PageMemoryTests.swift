@@ -261,11 +261,14 @@ import Musl
         #expect(try failure { _ = try full.allocate(9) }.code == .mapFull)
     }
 
-    /// A free run may be used again from anywhere in it: what was there goes as a whole, since the memory of what is
-    /// left would be taken with that of what came.
-    @Test(arguments: [100, 113, 128], [1, 3]) func whatComesIntoAValueEndsAllOfIt(page: Int, pages: Int) throws {
-        let image = try PageImage(SparseDisk(), pageBytes: 4096, memoryBytes: 256 << 10)
-        func written(_ byte: UInt8, pages: Int, at page: Int) throws -> PageRef {
+    /// A free run may be used again from anywhere in it, by this process or another one: what was there goes as a whole,
+    /// since the memory of what is left would be taken with that of what came.
+    @Test(arguments: [(100, 1), (100, 3), (113, 1), (113, 3), (128, 1)], [false, true])
+    func whatComesIntoAValueEndsAllOfIt(_ place: (page: Int, pages: Int), byAnother: Bool) throws {
+        let disk = SparseDisk()
+        let image = try PageImage(disk, pageBytes: 4096, memoryBytes: 256 << 10)
+        let other = byAnother ? try PageImage(disk, pageBytes: 4096, memoryBytes: 256 << 10) : image
+        func written(_ byte: UInt8, pages: Int, at page: Int, by image: PageImage) throws -> PageRef {
             let map = SpaceMap(pageCount: PageCount(page))
             var writer = TreeWriter(image, PageAllocator(image, map, wishing: 1, "a test"), version: Version(3))
             let value = [UInt8](repeating: byte, count: pages * 4096)
@@ -274,14 +277,15 @@ import Musl
             try image.write(writer.unwrittenRuns)
             return reference
         }
-        let neighbours = [try written(1, pages: 2, at: 98), try written(2, pages: 2, at: 131)]
-        let former = try written(77, pages: 29, at: 100)
-        let occupied = image.memory.now
-        #expect(image.isThere(former, level: 0) && occupied == 33 * 4096)
-        let place = try written(99, pages: min(pages, 129 - page), at: page)
-        #expect(!image.isThere(former, level: 0) && image.isThere(place, level: 0))
-        #expect(image.memory.now == 4 * 4096 + place.byteCount)
-        #expect(try image.extent(place).allSatisfy { $0 == 99 })
+        let neighbours = [
+            try written(1, pages: 2, at: 98, by: image), try written(2, pages: 2, at: 129, by: image),
+        ]
+        let former = try written(77, pages: 29, at: 100, by: image)
+        #expect(image.isThere(former, level: 0) && image.memory.now == 33 * 4096)
+        let next = try written(99, pages: place.pages, at: place.page, by: other)
+        #expect(try image.extent(next).allSatisfy { $0 == 99 })
+        #expect(!image.isThere(former, level: 0) && image.isThere(next, level: 0))
+        #expect(image.memory.now == 4 * 4096 + next.byteCount)
         for neighbour in neighbours { #expect(image.isThere(neighbour, level: 0)) }
     }
 

@@ -48,8 +48,17 @@ struct TreeWriter {
     var leafDelta: PageCount = 0
     var extentDelta: PageCount = 0
     var early = EarlyExtents()
-    /// Pages that an evacuation has moved, and those of values for which there was no room.
-    var moves = (moved: PageCount(0), left: PageCount(0), largestLeft: PageCount(0), runs: [PageRun]())
+    /// What an evacuation has done.
+    struct Moves {
+        var moved: PageCount = 0
+        /// Of values for which there was no room.
+        var left: PageCount = 0
+        var largestLeft: PageCount = 0
+        /// Where values have come to.
+        var runs: [PageRun] = []
+    }
+
+    var moves = Moves()
     /// Pages of the old nodes that were taken apart: entries on their way lie there until they are written.
     var takenApart: Set<PageNumber> = []
     /// In versions.

@@ -168,6 +168,13 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
                 try replace(reference, level, count, at: address)
             }
         }
+        // What another process has written here ends what this one had read of the same pages before.
+        let whole = regions.wholeUnits(around: run)
+        if whole != run {
+            for page in whole.pages where page < run.start || page >= run.end {
+                regions.set(page, PageState.empty, &reading.frames.occupied)
+            }
+        }
         for page in run.pages where page > run.start {
             regions.set(page, PageState.continued, &reading.frames.occupied)
         }
