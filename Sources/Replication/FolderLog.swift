@@ -18,6 +18,8 @@ package final class FolderLog: ReplicationLog {
     private var own: LogFolder?
     private(set) var record: LeaderRecord?
     private var lock: LogFolderLock?
+    /// What `needed` has answered last: whoever takes over has that.
+    private var neededSeen: LogPosition?
     private static let pauseMilliseconds: Int64 = 20
 
     /// The folder is made if it is to be shipped to and is not there.
@@ -90,8 +92,12 @@ package final class FolderLog: ReplicationLog {
 
     /// Of a leader that has taken over and shipped nothing yet, what that one needed.
     package func needed(of leader: LeaderRecord) throws(DatabaseError) -> LogPosition? {
-        if let end = try end(of: leader.origin) { return LogPosition(origin: leader.origin, version: end.version) }
-        return try LogPosition(formerIn: root)
+        if let end = try end(of: leader.origin) {
+            neededSeen = LogPosition(origin: leader.origin, version: end.version)
+        } else {
+            neededSeen = try LogPosition(formerIn: root)
+        }
+        return neededSeen
     }
 
     // MARK: Leading
@@ -101,8 +107,8 @@ package final class FolderLog: ReplicationLog {
     ) throws(DatabaseError) {
         if let former {
             if former != record {
-                let before =
-                    former.origin == record.origin ? try LogPosition(formerIn: root) : try needed(of: former)
+                let isTakeover = former.origin != record.origin
+                let before = isTakeover ? neededSeen : try LogPosition(formerIn: root)
                 try root.replace(LogName.leader, record.bytes(after: before))
             }
         } else {
