@@ -246,10 +246,12 @@ final class TableWriter {
         let index = Int(rowGroup.firstKey) / rowGroupSize
         for (slot, stored) in layout.columns.enumerated() {
             guard let column = rowGroup.columns[slot] else { continue }
-            let key = PageKeys.chunk(layout.key, stored.key, index)
-            if case .values(let builder) = column.storage { spares[slot] = builder }
-            _ = column.seal(key: key, into: spill)
-            spares[slot]?.removeAll()
+            let former = column.storage
+            guard column.seal(key: PageKeys.chunk(layout.key, stored.key, index), into: spill),
+                case .values(let builder) = former
+            else { continue }
+            builder.removeAll()
+            spares[slot] = builder
         }
     }
 

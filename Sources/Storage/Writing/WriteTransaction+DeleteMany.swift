@@ -49,6 +49,7 @@ extension WriteTransaction {
         of keys: [ObjectKey], _ index: IndexKey, _ value: (ObjectKey) -> IndexValue,
         _ body: (_ owner: ObjectKey, _ held: Set<ObjectKey>) throws(DatabaseError) -> Void
     ) throws(DatabaseError) {
+        let before = changeCount
         let entries = try indexView(index)
         var pairs: [(owner: Int64, held: ObjectKey)] = []
         var owners: [Int64] = []
@@ -67,6 +68,7 @@ extension WriteTransaction {
             var end = start + 1
             while end < pairs.count, pairs[end].owner == pairs[start].owner { end += 1 }
             if end - start > 1 { try body(ObjectKey(pairs[start].owner), Set(pairs[start ..< end].map(\.held))) }
+            settle(since: before)
             start = end
         }
     }

@@ -27,6 +27,8 @@ extension WriteTransaction {
     package func set(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, to value: ValueView
     ) throws(DatabaseError) {
+        let before = changeCount
+        defer { settle(since: before) }
         try requireOpen()
         let view = try self.table(table)
         let slot = try view.layout.slot(column)
@@ -37,15 +39,15 @@ extension WriteTransaction {
             if !old.isNull, old.linkValue == value.linkValue { return }
         }
         try put(try assignment(view.layout, slot, value), view, place, key)
-        settle()
     }
 
     /// The same, of what was checked before.
     package func set(_ table: TableKey, _ key: ObjectKey, _ assignment: Assignment) throws(DatabaseError) {
+        let before = changeCount
+        defer { settle(since: before) }
         try requireOpen()
         let view = try self.table(table)
         try put(assignment, view, try view.requireLocation(key), key)
-        settle()
     }
 
     /// Sets one property where that changes nothing else and so cannot be left half done; false where it may. The
@@ -53,6 +55,8 @@ extension WriteTransaction {
     package func setAlone(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, to value: ValueView
     ) throws(DatabaseError) -> Bool {
+        let before = changeCount
+        defer { settle(since: before) }
         try requireOpen()
         let view = try self.table(table)
         let slot = try view.layout.slot(column)
@@ -63,7 +67,6 @@ extension WriteTransaction {
             assignment = try self.assignment(view.layout, slot, value)
         } catch { throw error.at(propertyIndex: 0) }
         try put(assignment, view, place, key)
-        settle()
         return true
     }
 
@@ -118,10 +121,11 @@ extension WriteTransaction {
 
     /// Deletes an object and all that it owns: links to it become null, and it disappears from lists and sets.
     package func delete(_ table: TableKey, _ key: ObjectKey) throws(DatabaseError) {
+        let before = changeCount
+        defer { settle(since: before) }
         try requireOpen()
         _ = try self.table(table).requireLocation(key)
         try deleteAll([ObjectLink(table: table, key: key)])
-        settle()
     }
 
     /// Objects that are gone already are passed over. A chain of embedded objects may be longer than a stack is deep.

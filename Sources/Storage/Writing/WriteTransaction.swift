@@ -101,11 +101,12 @@ package final class WriteTransaction: RowSource {
         lookAfter()
     }
 
-    /// At the end of a call that has changed rows: it uses nothing any more that it was given or has opened, and views
-    /// that were lent before it have ended.
+    /// At the end of a call that changes rows, and between the objects of one that changes many: nothing that was
+    /// opened or handed in is used any more. Views that were lent before it have ended if something has changed since
+    /// `changeCount` was `count`, else they hold.
     @inline(__always)
-    func settle() {
-        if opened.areMany { opened.seal() }
+    func settle(since count: UInt64) {
+        if opened.areMany, changeCount != count { opened.seal() }
     }
 
     private static func noLongValues(

@@ -33,6 +33,9 @@ final class OpenBuilders {
     @inline(__always)
     var areMany: Bool { bytes > mostBytes }
 
+    /// For tests.
+    var count: Int { entries.count }
+
     func note(_ writer: TableWriter, _ rowGroup: Int, _ slot: Int, _ column: DirtyColumn) {
         if let last = entries.indices.last { count(last) }
         entries.append(Entry(writer: writer, rowGroup: rowGroup, slot: slot, column: column, bytes: 0))

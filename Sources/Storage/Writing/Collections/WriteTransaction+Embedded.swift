@@ -10,6 +10,8 @@ extension WriteTransaction {
     package func embeddedPut(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey
     ) throws(DatabaseError) -> ObjectKey {
+        let before = changeCount
+        defer { settle(since: before) }
         let (view, slot, target) = try ownerColumn(table, column, key, .none)
         let child = try createEmbedded(target)
         return try completing { () throws(DatabaseError) in
@@ -26,6 +28,8 @@ extension WriteTransaction {
     package func embeddedInsert(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, at index: Int
     ) throws(DatabaseError) -> ObjectKey {
+        let before = changeCount
+        defer { settle(since: before) }
         let (view, _, target) = try ownerColumn(table, column, key, .list)
         let count = try view.listCount(column, key)
         guard index >= 0, index <= count else { throw outOfBounds(index, count, insertion: true) }
@@ -45,6 +49,8 @@ extension WriteTransaction {
     package func embeddedSet(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, at index: Int
     ) throws(DatabaseError) -> ObjectKey {
+        let before = changeCount
+        defer { settle(since: before) }
         let (view, _, target) = try ownerColumn(table, column, key, .list)
         let count = try view.listCount(column, key)
         guard index >= 0, index < count else { throw outOfBounds(index, count) }
@@ -62,6 +68,8 @@ extension WriteTransaction {
     package func embeddedMapPut(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ mapKey: UnsafeRawBufferPointer
     ) throws(DatabaseError) -> ObjectKey {
+        let before = changeCount
+        defer { settle(since: before) }
         let (view, slot, target) = try ownerColumn(table, column, key, .map)
         try ValueCheck.checkMapKey(mapKey, view.layout.columns[slot], view.layout.stored)
         return try withOwned(mapKey, .null) { mapKey, _ throws(DatabaseError) in

@@ -42,7 +42,9 @@ extension WriteTransaction {
 
     // MARK: Deletion of a target
 
+    /// Last in whatever deletes: what it has opened before may be encoded.
     func dropIncoming(_ view: TableView, _ key: ObjectKey) throws(DatabaseError) {
+        let before = changeCount
         for (origin, column) in view.layout.incoming {
             guard let index = column.index else { continue }
             for source in try sources(index, IndexValue.link(to: key)) {
@@ -51,6 +53,7 @@ extension WriteTransaction {
                 case .list, .set: try removeFromList(origin, column.key, source) { $0 == key }
                 case .map: try nullifyInMap(origin, column.key, source) { $0 == key }
                 }
+                settle(since: before)
             }
         }
         let link = ObjectLink(table: view.key, key: key)
@@ -58,6 +61,7 @@ extension WriteTransaction {
             guard let index = column.linkIndex else { continue }
             for source in try sources(index, IndexValue.mixedLink(to: link)) {
                 try nullifyInMixed(origin, column, source) { $0 == link }
+                settle(since: before)
             }
         }
     }

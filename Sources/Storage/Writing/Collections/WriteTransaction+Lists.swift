@@ -16,10 +16,11 @@ extension WriteTransaction {
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, at index: Int, removing count: Int,
         inserting values: [ValueView]
     ) throws(DatabaseError) {
+        let before = changeCount
+        defer { settle(since: before) }
         try withOwned(values) { values throws(DatabaseError) in
             try spliceOwned(table, column, key, at: index, removing: count, inserting: values)
         }
-        settle()
     }
 
     private func spliceOwned(
@@ -53,18 +54,21 @@ extension WriteTransaction {
     package func listSet(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, at index: Int, _ value: ValueView
     ) throws(DatabaseError) {
+        let before = changeCount
+        defer { settle(since: before) }
         let edit = try beginEdit(table, column, key, .list)
         guard index >= 0, index < edit.count else { throw outOfBounds(index, edit.count) }
         if isOwner(edit.column), value.kind == .link, edit.linked(try edit.view(index)).linkValue == value.linkValue {
             return
         }
         try setElement(edit, index, try fittedElement(value, edit))
-        settle()
     }
 
     package func listRemove(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, at index: Int, count: Int = 1
     ) throws(DatabaseError) {
+        let before = changeCount
+        defer { settle(since: before) }
         var edit = try beginEdit(table, column, key, .list)
         guard index >= 0, count >= 0, count <= edit.count, index <= edit.count - count,
             count == 0 || index < edit.count
@@ -76,12 +80,13 @@ extension WriteTransaction {
             noteChange()
             try deleteAll(children)
         }
-        settle()
     }
 
     package func listMove(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, from: Int, to: Int
     ) throws(DatabaseError) {
+        let before = changeCount
+        defer { settle(since: before) }
         var edit = try beginEdit(table, column, key, .list)
         guard from >= 0, from < edit.count else { throw outOfBounds(from, edit.count) }
         guard to >= 0, to < edit.count else { throw outOfBounds(to, edit.count) }
@@ -95,6 +100,8 @@ extension WriteTransaction {
     package func listSwap(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ first: Int, _ second: Int
     ) throws(DatabaseError) {
+        let before = changeCount
+        defer { settle(since: before) }
         let edit = try beginEdit(table, column, key, .list)
         guard first >= 0, first < edit.count else { throw outOfBounds(first, edit.count) }
         guard second >= 0, second < edit.count else { throw outOfBounds(second, edit.count) }

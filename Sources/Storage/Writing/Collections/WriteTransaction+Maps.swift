@@ -19,11 +19,11 @@ extension WriteTransaction {
     package func mapPut(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ mapKey: UnsafeRawBufferPointer, _ value: ValueView
     ) throws(DatabaseError) -> Bool {
-        let isNew = try withOwned(mapKey, value) { mapKey, value throws(DatabaseError) in
+        let before = changeCount
+        defer { settle(since: before) }
+        return try withOwned(mapKey, value) { mapKey, value throws(DatabaseError) in
             try putOwned(table, column, key, mapKey, value)
         }
-        settle()
-        return isNew
     }
 
     private func putOwned(
@@ -42,6 +42,8 @@ extension WriteTransaction {
     package func mapRemove(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ mapKey: UnsafeRawBufferPointer
     ) throws(DatabaseError) -> Bool {
+        let before = changeCount
+        defer { settle(since: before) }
         var map = try beginMap(table, column, key)
         let found = try map.find(mapKey)
         guard found.isThere else { return false }
@@ -53,6 +55,8 @@ extension WriteTransaction {
     }
 
     package func mapClear(_ table: TableKey, _ column: ColumnKey, _ key: ObjectKey) throws(DatabaseError) {
+        let before = changeCount
+        defer { settle(since: before) }
         var map = try beginMap(table, column, key)
         guard map.keys.count > 0 else { return }
         try completing { () throws(DatabaseError) in

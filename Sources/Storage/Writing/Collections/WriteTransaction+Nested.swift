@@ -30,6 +30,8 @@ extension WriteTransaction {
     package func nestedEdit(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, path: NestedPath, edit: NestedEdit
     ) throws(DatabaseError) -> Bool {
+        let before = changeCount
+        defer { settle(since: before) }
         try requireOpen()
         let view = try self.table(table)
         let slot = try view.layout.slot(column)

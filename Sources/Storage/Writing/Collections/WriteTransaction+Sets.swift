@@ -17,11 +17,11 @@ extension WriteTransaction {
     package func setInsert(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ value: ValueView
     ) throws(DatabaseError) -> (index: Int, inserted: Bool) {
+        let before = changeCount
+        defer { settle(since: before) }
         var edit = try beginEdit(table, column, key, .set)
         let fitted = try fittedElement(value, edit)
-        let outcome = try insertElement(fitted, &edit)
-        settle()
-        return outcome
+        return try insertElement(fitted, &edit)
     }
 
     /// Where the value was; nil if it was not there.
@@ -29,6 +29,8 @@ extension WriteTransaction {
     package func setRemove(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ value: ValueView
     ) throws(DatabaseError) -> Int? {
+        let before = changeCount
+        defer { settle(since: before) }
         var edit = try beginEdit(table, column, key, .set)
         let found = try edit.find(value)
         guard found.isThere else { return nil }
@@ -40,6 +42,8 @@ extension WriteTransaction {
     }
 
     package func setClear(_ table: TableKey, _ column: ColumnKey, _ key: ObjectKey) throws(DatabaseError) {
+        let before = changeCount
+        defer { settle(since: before) }
         var edit = try beginEdit(table, column, key, .set)
         guard edit.count > 0 else { return }
         try completing { () throws(DatabaseError) in try removeElements(0 ..< edit.count, &edit) }
@@ -56,6 +60,8 @@ extension WriteTransaction {
     package func setCombine(
         _ table: TableKey, _ column: ColumnKey, _ key: ObjectKey, _ operation: SetOperation, _ values: [ValueView]
     ) throws(DatabaseError) {
+        let before = changeCount
+        defer { settle(since: before) }
         var edit = try beginEdit(table, column, key, .set)
         // Copied, because they may lie in this very set.
         let copies = ChunkBuilder(kind: edit.column.kind, nullable: edit.column.isNullable, capacity: values.count)
@@ -80,7 +86,6 @@ extension WriteTransaction {
             }
             if !changes.isEmpty { noteChange() }
         }
-        settle()
     }
 
     private static func distinct(_ values: ChunkBuilder) -> [ValueView] {
