@@ -236,6 +236,29 @@ extension ChangeSet {
         #expect(token.hasEnded)
     }
 
+    /// A commit that changes a property of very many objects does not keep what it was.
+    @Test(arguments: [65_536, 65_537]) func oldValuesAreKeptOfSoManyObjects(count: Int) throws {
+        let session = try TestStore(rowGroupSize: 1_904, schema: "Row { n: int, other: int }").open()
+        let table = try session.tableKey("Row")
+        let columns = try session.schema.type(named: "Row").properties.compactMap(\.columnKey)
+        try session.inWrite {
+            let rows = [ValueView](repeating: .int(1), count: count * columns.count)
+            try rows.withUnsafeBufferPointer {
+                _ = try session.insertBatch(table, columns: columns, rows: $0.baseAddress, rowCount: count)
+            }
+        }
+        let token = try #require(try session.object(table, at: ObjectKey(5))).observe()
+        #expect(try token.pull() == nil)
+        try session.inWrite {
+            for row in 0 ..< count { try session.set(table, columns[0], ObjectKey(Int64(row)), to: .int(2)) }
+            try session.set(table, columns[1], ObjectKey(5), to: .int(3))
+        }
+        let changed = try #require(try token.pull()).properties
+        let isKept = count == 65_536
+        #expect(changed.map(\.new) == [.int(2), .int(3)])
+        #expect(changed.map(\.isOldKnown) == [isKept, true] && changed.map(\.old) == [isKept ? .int(1) : .null, .int(1)])
+    }
+
     @Test func objectsTellTheirProperties() throws {
         let (store, session, people) = try open()
         let other = try store.open()
