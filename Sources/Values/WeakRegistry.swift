@@ -45,5 +45,6 @@ package final class WeakRegistry<Key: Hashable & Sendable, Object: AnyObject & S
         }
     }
 
+    /// For tests.
     package var count: Int { entries.withLock(\.count) }
 }

@@ -180,8 +180,6 @@ def keep(realm: Realm, since: Optional[int], consumer: Optional[str]) -> bool:
         _callbacks.check_calling(lib.motte_changes_batch_keep(realm.handle, version))
         return True
     name = utf8(consumer)
-    if b"\0" in name:
-        raise errors.InvalidArgumentError("the name of a consumer of changes has a NUL in it; choose another")
     status = _callbacks.check_calling(
         lib.motte_changes_batch_keep_for(realm.handle, name, len(name), version))
     return status != _NOT_FOUND
