@@ -256,7 +256,8 @@ extension ChangeSet {
         let changed = try #require(try token.pull()).properties
         let isKept = count == 65_536
         #expect(changed.map(\.new) == [.int(2), .int(3)])
-        #expect(changed.map(\.isOldKnown) == [isKept, true] && changed.map(\.old) == [isKept ? .int(1) : .null, .int(1)])
+        #expect(
+            changed.map(\.isOldKnown) == [isKept, true] && changed.map(\.old) == [isKept ? .int(1) : .null, .int(1)])
     }
 
     @Test func objectsTellTheirProperties() throws {

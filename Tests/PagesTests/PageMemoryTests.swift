@@ -261,8 +261,8 @@ import Musl
         #expect(try failure { _ = try full.allocate(9) }.code == .mapFull)
     }
 
-    /// A free run may be used again from anywhere in it, by this process or another one: what was there goes as a whole,
-    /// since the memory of what is left would be taken with that of what came.
+    /// A free run may be used again from anywhere in it, by this process or another one: what was there goes as a
+    /// whole, since the memory of what is left would be taken with that of what came.
     @Test(arguments: [(100, 1), (100, 3), (113, 1), (113, 3), (128, 1)], [false, true])
     func whatComesIntoAValueEndsAllOfIt(_ place: (page: Int, pages: Int), byAnother: Bool) throws {
         let disk = SparseDisk()

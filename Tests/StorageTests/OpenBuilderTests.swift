@@ -44,7 +44,9 @@ import Testing
                 let other = ObjectLink(table: target, key: try write.create(target, primaryKey: nil))
                 try write.listInsert(table, column("list"), key, at: 0, [.int(1), .int(2), .int(3)])
                 try write.setCombine(table, column("set"), key, .union, [.int(1), .int(2)])
-                for name in ["a", "b"] { try name.withName { _ = try write.mapPut(table, column("map"), key, $0, .int(1)) } }
+                for name in ["a", "b"] {
+                    try name.withName { _ = try write.mapPut(table, column("map"), key, $0, .int(1)) }
+                }
                 try Value.list([.int(1), .int(2)]).withView { try write.set(table, column("any"), key, to: $0) }
                 _ = try write.embeddedInsert(table, column("many"), key, at: 0)
                 try write.set(table, column("to"), key, to: .link(other))
@@ -67,7 +69,9 @@ import Testing
             let text = [UInt8](repeating: 120, count: 100)
             try text.withUnsafeBytes { try write.set(world.table, world.column("name"), key, to: .string($0)) }
         },
-        Change(testDescription: "list: insert") { try $1.listInsert($0.table, $0.column("list"), $2, at: 1, [.int(9)]) },
+        Change(testDescription: "list: insert") {
+            try $1.listInsert($0.table, $0.column("list"), $2, at: 1, [.int(9)])
+        },
         Change(testDescription: "list: set") { try $1.listSet($0.table, $0.column("list"), $2, at: 1, .int(9)) },
         Change(testDescription: "list: move") { try $1.listMove($0.table, $0.column("list"), $2, from: 0, to: 2) },
         Change(testDescription: "list: swap") { try $1.listSwap($0.table, $0.column("list"), $2, 0, 2) },
@@ -89,7 +93,9 @@ import Testing
             #expect(try write.nestedEdit(world.table, any, key, path: [], edit: .append(.string("something longer"))))
         },
         Change(testDescription: "embedded") { _ = try $1.embeddedPut($0.table, $0.column("one"), $2) },
-        Change(testDescription: "embedded: insert") { _ = try $1.embeddedInsert($0.table, $0.column("many"), $2, at: 0) },
+        Change(testDescription: "embedded: insert") {
+            _ = try $1.embeddedInsert($0.table, $0.column("many"), $2, at: 0)
+        },
         Change(testDescription: "embedded: set") { _ = try $1.embeddedSet($0.table, $0.column("many"), $2, at: 0) },
         Change(testDescription: "embedded: put") { world, write, key in
             try "a".withName { _ = try write.embeddedMapPut(world.table, world.column("named"), key, $0) }

@@ -7,8 +7,8 @@
 /// Primary keys also get a hash table, made by the first lookup that needs it: upserts ask for one value after each
 /// append. `isHashed` is only for spaces in which few entries share a value.
 ///
-/// Of a write that adds millions, sorted runs of a million or fewer go to its spill file, where they take no memory that
-/// the system could not have back, and stay as they are: the commit merges them as it writes (`EntryMerge`).
+/// Of a write that adds millions, sorted runs of a million or fewer go to its spill file, where they take no memory
+/// that the system could not have back, and stay as they are: the commit merges them as it writes (`EntryMerge`).
 import MottePages
 import MotteValues
 
