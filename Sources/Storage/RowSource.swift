@@ -53,6 +53,33 @@ package class RowSource {
     /// Whether an index is declared but not built yet, so that look-ups have to scan.
     func isDeferred(_ index: IndexKey) -> Bool { false }
 
+    // MARK: Memory
+
+    /// Pages are being given up for want of memory, so that it is worth to look up again what is still needed.
+    package var isMemoryWanted: Bool { false }
+
+    /// Moves whenever pages are given up; nil where none are. There as long as this is.
+    package var memoryClock: MemoryClock? { nil }
+
+    /// Whether the file has more than may stay in memory at once.
+    package var exceedsMemory: Bool { false }
+
+    /// Bytes that the file's pages may take.
+    package var memoryBytes: Int { .max }
+
+    /// For what does not fit into memory.
+    package func makeScratchFile() throws(DatabaseError) -> ScratchFile {
+        throw DatabaseError(.internal, "a row source without a file")
+    }
+
+    /// Another source of the same rows for who goes through many of them and lets their memory go on the way, which
+    /// what this has lent would keep. In a write good until its next change.
+    package func copyForScan() -> RowSource { self }
+
+    /// Forgets where chunks and index blocks are, so that the memory of their pages can be taken. Nothing that this has
+    /// lent is used any more; `butLatest`: but what it was asked for since the last time.
+    package func releaseMemory(butLatest: Bool = false) {}
+
     func replaceCatalog(_ catalog: Catalog) { self.catalog = catalog }
 
     func unknownTable(_ key: TableKey) -> DatabaseError {
@@ -183,28 +210,18 @@ package final class Snapshot: RowSource {
 
     // MARK: Memory
 
-    /// Pages are being given up for want of memory, so that it is worth to look up again what is still needed.
-    package var isMemoryWanted: Bool { pages.hold?.isDue == true }
+    package override var isMemoryWanted: Bool { pages.hold?.isDue == true }
+    package override var memoryClock: MemoryClock? { pages.hold.map { MemoryClock(word: $0.clock) } }
+    package override var exceedsMemory: Bool { pages.exceedsMemory }
+    package override var memoryBytes: Int { pages.memoryBytes }
+    package override func makeScratchFile() throws(DatabaseError) -> ScratchFile { try pages.makeScratchFile() }
+    package override func copyForScan() -> RowSource { copy() }
 
-    /// Moves whenever pages are given up; nil where none are. There as long as this is.
-    package var memoryClock: MemoryClock? { pages.hold.map { MemoryClock(word: $0.clock) } }
-
-    /// Whether the file has more than may stay in memory at once.
-    package var exceedsMemory: Bool { pages.exceedsMemory }
-
-    /// Bytes that the file's pages may take.
-    package var memoryBytes: Int { pages.memoryBytes }
-
-    /// For what does not fit into memory.
-    package func makeScratchFile() throws(DatabaseError) -> ScratchFile { try pages.makeScratchFile() }
-
-    /// Forgets where chunks and index blocks are, so that the memory of their pages can be taken. Nothing that this has
-    /// lent is used any more.
-    package func releaseMemory() {
+    package override func releaseMemory(butLatest: Bool = false) {
         forgetReaders()
         keptBuilders = nil
         for directory in directories.all { directory.forgetPlaces() }
-        pages.hold?.renew()
+        if butLatest { pages.hold?.renewButLatest() } else { pages.hold?.renew() }
     }
 
     /// Before this moves: pointers are kept, and with them what they point to, unless memory is wanted.

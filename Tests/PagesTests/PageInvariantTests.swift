@@ -94,7 +94,7 @@ import Testing
         batch.put(Array("key-1100".utf8), [UInt8](repeating: 8, count: 6000))
         batch.put(Array("key-1101".utf8), [1])
         let header = try store.header.advanced(to: root.version.next)
-        try commit.build(batch.effectiveEntries(), header)
+        try commit.build(batch.changes, header)
         try commit.checkInvariants()
         defer { commit.abandon() }
         try change(&commit, try node(pages.image, commit.next.root.tree))

@@ -104,6 +104,61 @@ import Musl
         withExtendedLifetime(holder) {}
     }
 
+    /// One that has kept a little for long does not stand for what others were just lent, who take turns.
+    @Test func whoTakesTurnsHoldsLittleBesideOneThatRests() throws {
+        let count = 20 * Self.budget / Self.valueBytes
+        let scratch = try Scratch()
+        defer { withExtendedLifetime(scratch) {} }
+        let store = try store(count, scratch)
+        defer { store.close() }
+        let resting = try store.snapshot()
+        try #require(resting.hold).mayRest()
+        let held = try #require(try resting.get(key(0))).bytes
+        let others = [try store.snapshot(), try store.snapshot()]
+        for other in others { try #require(other.hold).mayRest() }
+        for _ in 0 ..< 2 {
+            for index in 0 ..< count {
+                for other in others {
+                    #expect(try other.get(key(index))?.bytes.elementsEqual(value(index)) == true)
+                    other.hold?.renewButLatest()
+                }
+            }
+        }
+        #expect(held.elementsEqual(value(0)))
+        let most = try store.statistics().mostMemoryBytes
+        #expect(most < 3 * Self.budget, "\(most)")
+        withExtendedLifetime(resting) {}
+    }
+
+    /// More holds than are told apart: what any of them has stays.
+    @Test func manyWhoRestKeepWhatTheyWereLent() throws {
+        let count = 20 * Self.budget / Self.valueBytes
+        let scratch = try Scratch()
+        defer { withExtendedLifetime(scratch) {} }
+        let store = try store(count, scratch)
+        defer { store.close() }
+        var resting: [(snapshot: PageSnapshot, bytes: UnsafeRawBufferPointer, index: Int)] = []
+        let other = try store.snapshot()
+        try #require(other.hold).mayRest()
+        for index in 0 ..< count {
+            if index % 3 == 0 {
+                let snapshot = try store.snapshot()
+                try #require(snapshot.hold).mayRest()
+                resting.append((snapshot, try #require(try snapshot.get(key(index))).bytes, index))
+            }
+            #expect(try other.get(key(index))?.bytes.elementsEqual(value(index)) == true)
+            other.hold?.renew()
+        }
+        #expect(resting.count > 64)
+        for kept in resting { #expect(kept.bytes.elementsEqual(value(kept.index))) }
+        resting.removeAll()
+        for index in 0 ..< count {
+            #expect(try other.get(key(index)) != nil)
+            other.hold?.renew()
+        }
+        #expect(try store.statistics().memoryBytes < 2 * Self.budget)
+    }
+
     @Test func aScanDoesNotDriveOutWhatIsAskedForAgainAndAgain() throws {
         let count = 40 * Self.budget / Self.valueBytes
         let disk = CountingDisk(MemoryDisk())

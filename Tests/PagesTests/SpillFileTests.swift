@@ -73,8 +73,8 @@ import Musl
         }
         var batch = PageBatch()
         batch.put([9], [1])
-        batch.put(spilled([8], [2]))
-        batch.put(spilled([9], [3, 3]))
+        batch.put([8], spilled([8], [2]))
+        batch.put([9], spilled([9], [3, 3]))
         batch.put([7], [4])
         let lock = try test.store.lockForWriting(timeoutMilliseconds: 0)
         defer { lock.release() }

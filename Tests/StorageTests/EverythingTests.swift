@@ -31,6 +31,8 @@ import Testing
         options.rowGroupSize = rowGroupSize
         // Nothing of a write stays open then, or most of it.
         if random.chance(50) { options.writeMemoryBytes = 0 }
+        // Pages are given up all the time then.
+        if random.chance(50) { options.memoryBytes = 64 << 10 }
         // A flush proves nothing here.
         options.durability = .none
         options.mostFileBytes = 256 << 20
@@ -58,7 +60,11 @@ import Testing
             write.longValues.limit = random.chance(10) ? LongValues.standardLimit : longest
             let before = model
             var candidates = Array(model.rows.keys.sorted().shuffled(using: &random).prefix(12))
-            for _ in 0 ..< random.below(250) { try model.step(write, &random, &candidates) }
+            let lets = random.chance(50) ? 20 : 0
+            for _ in 0 ..< random.below(250) {
+                try model.step(write, &random, &candidates)
+                if random.chance(lets) { write.releaseMemory(butLatest: random.chance(50)) }
+            }
             if round % 8 == 0 { try model.check(write, comment) }
             if round % 2 == 0 { try write.checkInvariants() }
             if round % 4 == 2 { try model.checkTouched(write, since: before, comment) }

@@ -32,6 +32,9 @@ import Testing
             var options = PageStoreOptions(path: folder.file("store.motte"))
             options.rowGroupSize = 100
             options.durability = .none
+            let lets = random.chance(50) ? 30 : 0
+            if lets > 0 { options.memoryBytes = 64 << 10 }
+            if random.chance(50) { options.writeMemoryBytes = 0 }
             let database = try Database.open(options)
             let snapshot = try database.snapshot()
             _ = try database.reconcile(try SchemaText.parse(Self.text), on: snapshot)
@@ -61,6 +64,7 @@ import Testing
                     try write.set(table, columns[column], ObjectKey(Int64(row)), to: view)
                 }
                 model[row][column] = value
+                if random.chance(lets) { write.releaseMemory(butLatest: random.chance(50)) }
                 try write.checkInvariants()
                 expect(try write.table(table).value(columns[column], ObjectKey(Int64(row))).owned, value)
             }

@@ -214,6 +214,8 @@ final class ReversedWriter: IndexWriting {
     var isEmpty: Bool { net.isEmpty && !isCleared }
 
     func checkPostponed() throws(DatabaseError) {}
+    /// The reader looks at pages while it answers only.
+    func forgetPlaces() {}
 
     func check(adding rows: IndexedRows, isPostponed: Bool) throws(DatabaseError) {
         guard index.parameters == ReversedIndexKind.unique else { return }

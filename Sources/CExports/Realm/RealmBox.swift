@@ -76,7 +76,7 @@ class RealmMemberBox: Box {
     /// Of a session whose views are short.
     @inline(__always)
     final func endViews() {
-        heldSession._withUnsafeGuaranteedRef { $0.releaseMemory() }
+        heldSession._withUnsafeGuaranteedRef { if motte_shim_calls() == $0.outermostCall { $0.releaseMemory() } }
     }
 
     override func check() throws(DatabaseError) { try session.check() }
@@ -182,7 +182,7 @@ extension Pinned where Kind: RealmMemberBox {
     @inline(__always)
     func check() throws(DatabaseError) {
         if let refusal = reference._withUnsafeGuaranteedRef({ $0.refusal() }) { throw refusal }
-        if motte_shim_is_outermost_call() != 0 { reference._withUnsafeGuaranteedRef { $0.endViews() } }
+        reference._withUnsafeGuaranteedRef { $0.endViews() }
     }
 }
 

@@ -34,7 +34,8 @@ extern _Thread_local void *motte_shim_scope_of_thread;
 extern _Thread_local uint32_t motte_shim_call_depth;
 static inline void motte_shim_enter_call(void) { motte_shim_call_depth++; }
 static inline void motte_shim_leave_call(void) { motte_shim_call_depth--; }
-static inline int motte_shim_is_outermost_call(void) { return motte_shim_call_depth == 1; }
+/* Calls of the interface that are under way on this thread, each within the one before. */
+static inline uint32_t motte_shim_calls(void) { return motte_shim_call_depth; }
 static inline void *motte_shim_scope(void) { return motte_shim_scope_of_thread; }
 static inline void motte_shim_set_scope(void *scope) { motte_shim_scope_of_thread = scope; }
 

@@ -12,7 +12,9 @@
 import MotteValues
 
 package final class ChunkPatch {
-    package let base: ColumnChunk
+    package private(set) var base: ColumnChunk
+    /// The bytes of `base`, once they were copied.
+    private var own: UnsafeMutableRawBufferPointer?
     private var edits: [Edit] = []
     /// Of texts, with the edits.
     private var heapBytes = 0
@@ -31,7 +33,7 @@ package final class ChunkPatch {
     private static let mostEdits = 8
     private static var noText: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 
-    /// nil for a chunk that cannot be patched. Its bytes stay where they are for as long as the patch is used.
+    /// nil for a chunk that cannot be patched. Its bytes stay where they are until the patch is detached, or gone.
     package init?(_ base: ColumnChunk) {
         guard !base.isDictionary, !base.hasLongTexts else { return nil }
         self.base = base
@@ -39,11 +41,54 @@ package final class ChunkPatch {
     }
 
     deinit {
+        own?.deallocate()
         for edit in edits { edit.text.deallocate() }
         for text in former { text.deallocate() }
     }
 
     package var count: Int { base.count }
+
+    // MARK: Memory
+
+    package var allocatedBytes: Int { own?.count ?? 0 }
+
+    /// Copies the chunk, whose bytes may then go. Views of it end when they go.
+    package func detach() {
+        guard own == nil else { return }
+        var (start, end) = (base.values, base.values)
+        for (part, size) in parts {
+            start = min(start, part)
+            end = max(end, part + size)
+        }
+        let size = end - start
+        // As far from what addresses are multiples of as it was.
+        let shift = Int(bitPattern: start) & 15
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: shift + size, alignment: 16)
+        guard let place = copy.baseAddress else { return }
+        (place + shift).copyMemory(from: start, byteCount: size)
+        base = base.moved(by: UnsafeRawPointer(place + shift) - start)
+        own = copy
+    }
+
+    /// What the chunk consists of.
+    private var parts: [(start: UnsafeRawPointer, size: Int)] {
+        let count = base.count
+        var parts: [(start: UnsafeRawPointer, size: Int)] = []
+        if let validity = base.validity { parts.append((validity, Self.bitmapBytes(count))) }
+        switch base.kind.layout {
+        case .bits: parts.append((base.values, Self.bitmapBytes(count)))
+        case .floats: parts.append((base.values, count * 4))
+        case .doubles: parts.append((base.values, count * 8))
+        case .ints:
+            parts.append((base.values, count * Int(base.width)))
+            if let nanoseconds = base.extra { parts.append((nanoseconds, count * 4)) }
+        case .bytes:
+            parts.append((base.hashes, count))
+            if let offsets = base.extra { parts.append((offsets, (count + 1) * Int(base.offsetWidth))) }
+            if let heap = base.heap { parts.append((heap, base.offset(count))) }
+        }
+        return parts
+    }
 
     // MARK: Editing
 

@@ -51,6 +51,27 @@ package struct ColumnChunk {
         longTexts = nil
     }
 
+    /// The same of a copy of its bytes that lies `distance` behind them. Of chunks without long texts.
+    func moved(by distance: Int) -> ColumnChunk {
+        assert(longTexts == nil, "who keeps the long texts of a chunk knows nothing of its copies")
+        return ColumnChunk(self, movedBy: distance)
+    }
+
+    private init(_ chunk: ColumnChunk, movedBy distance: Int) {
+        kind = chunk.kind
+        count = chunk.count
+        width = chunk.width
+        reference = chunk.reference
+        validity = chunk.validity.map { $0 + distance }
+        values = chunk.values + distance
+        extra = chunk.extra.map { $0 + distance }
+        heap = chunk.heap.map { $0 + distance }
+        hashes = chunk.hashes + distance
+        offsetWidth = chunk.offsetWidth
+        distinctCount = chunk.distinctCount
+        longTexts = nil
+    }
+
     package var hasNulls: Bool { validity != nil }
     package var isDictionary: Bool { distinctCount >= 0 }
 

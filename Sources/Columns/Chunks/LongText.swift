@@ -49,7 +49,10 @@ package protocol LongTextSource: AnyObject {
     /// Texts with more bytes are kept apart.
     var limit: Int { get }
 
-    /// The bytes, at an address that stays as long as this source is used; nil where there are none.
+    /// How often what was found has been forgotten, so that its memory could go: it is found again then.
+    var forgottenCount: UInt64 { get }
+
+    /// The bytes, at an address that stays until `forgottenCount` changes; nil where there are none.
     func find(_ reference: LongTextReference) throws(DatabaseError) -> UnsafeRawBufferPointer?
 
     /// Copies bytes to where they stay until the write ends; nil outside a write.
@@ -62,6 +65,8 @@ package final class LongText {
     private let kind: ColumnKind
     private let source: any LongTextSource
     private var found: UnsafeRawBufferPointer?
+    /// The source's `forgottenCount` then.
+    private var foundAt: UInt64 = 0
     private var failure: DatabaseError?
 
     /// One that a chunk refers to.
@@ -80,6 +85,7 @@ package final class LongText {
         self.source = source
         hash = TextRun.hash(bytes)
         found = copy
+        foundAt = source.forgottenCount
     }
 
     /// What stands in for a mixed value that cannot be read: null.
@@ -89,10 +95,12 @@ package final class LongText {
         return UnsafeRawBufferPointer(byte)
     }()
 
-    var bytes: UnsafeRawBufferPointer { found ?? fetch() }
+    private var place: UnsafeRawBufferPointer? { foundAt == source.forgottenCount ? found : nil }
+
+    var bytes: UnsafeRawBufferPointer { place ?? fetch() }
 
     package func check() throws(DatabaseError) {
-        if found != nil { return }
+        if place != nil { return }
         _ = fetch()
         if let failure { throw failure }
     }
@@ -103,6 +111,7 @@ package final class LongText {
             do throws(DatabaseError) {
                 let bytes = try read()
                 found = bytes
+                foundAt = source.forgottenCount
                 return bytes
             } catch { failure = error }
         }
@@ -124,7 +133,9 @@ package final class LongText {
 package final class LongTexts {
     private let places: [Int32]
     private let texts: [LongText]
-    private var isChecked = false
+    private let source: any LongTextSource
+    /// The source's `forgottenCount` when all were there.
+    private var checkedAt: UInt64?
 
     /// `marks` has a bit for each row; `reference` gives the bytes in a marked row's place.
     init(
@@ -144,6 +155,7 @@ package final class LongTexts {
         }
         self.places = places
         self.texts = texts
+        self.source = source
     }
 
     func text(_ row: Int) -> LongText? { places[row] < 0 ? nil : texts[Int(places[row])] }
@@ -151,9 +163,10 @@ package final class LongTexts {
     var references: [LongTextReference] { texts.map(\.reference) }
 
     func check() throws(DatabaseError) {
-        if isChecked { return }
+        let now = source.forgottenCount
+        if checkedAt == now { return }
         for text in texts { try text.check() }
-        isChecked = true
+        checkedAt = now
     }
 }
 

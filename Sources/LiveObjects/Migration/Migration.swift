@@ -42,6 +42,8 @@ package final class Migration {
         let keys = try (before != nil ? old : new).table(side).allLiveKeys()
         for (position, raw) in keys.enumerated() {
             if position & 1023 == 0 { try report(position, keys.count) }
+            old.releaseMemory()
+            new.releaseMemory()
             let key = ObjectKey(raw)
             var pair: (old: LiveObject?, new: LiveObject?) = (nil, nil)
             if let before { pair.old = LiveObject(session: old, table: before, key: key, birth: 0) }

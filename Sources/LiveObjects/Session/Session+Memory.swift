@@ -3,9 +3,9 @@ import CMotteShim
 import MotteStorage
 
 extension Session {
-    /// Where memory is wanted for other pages, forgets where values are and lets their memory go. To be called where
-    /// the caller uses nothing that the session has lent, at the beginning of a call or between two objects; does
-    /// nothing in a write, in callbacks, in what is frozen, and where views live until the epoch moves.
+    /// Where memory is wanted for other pages, forgets where values are and lets their memory go, but for what was lent
+    /// since the call before: that may be an argument of this one. To be called at the beginning of a call or between
+    /// two objects; does nothing in a group of writes, in callbacks, and where views live until the epoch moves.
     @inline(__always)
     package func releaseMemory() {
         guard let memoryClock, motte_shim_load64(memoryClock) != seenMemoryClock else { return }
@@ -14,12 +14,19 @@ extension Session {
 
     @inline(never)
     private func releaseWantedMemory() {
-        guard let snapshot, let memoryClock,
-            viewsAreShort, write == nil, group == nil, !isFrozen, isAsking == nil, hook?.isDelivering != true
-        else { return }
+        guard viewsAreShort, group == nil, isAsking == nil, hook?.isDelivering != true else { return }
+        if isFrozen { return releaseWantedMemoryOfThread() }
+        guard let memoryClock, let source: RowSource = write ?? snapshot else { return }
         seenMemoryClock = motte_shim_load64(memoryClock)
-        guard snapshot.isMemoryWanted else { return }
+        guard source.isMemoryWanted else { return }
         forgetTables()
-        snapshot.releaseMemory()
+        source.releaseMemory(butLatest: true)
+    }
+
+    /// Each thread has a source of its own of what is frozen. What all have in common stays as it is.
+    private func releaseWantedMemoryOfThread() {
+        // One that was closed says so to whoever reads.
+        guard let source = try? frozenSources?.current(), source.isMemoryWanted else { return }
+        source.releaseMemory(butLatest: true)
     }
 }

@@ -22,6 +22,8 @@ package final class Session: @unchecked Sendable {
     package let isFrozen: Bool
     /// What it lends is used until the next call only.
     package let viewsAreShort: Bool
+    /// How many calls of the C interface are under way within one of this session that no other is in the middle of.
+    package let outermostCall: UInt32
     /// Set by the layer above; nil until something is observed.
     package var hook: (any SessionHook)?
     /// What ends queries of this session. Every thread may use it.
@@ -66,7 +68,7 @@ package final class Session: @unchecked Sendable {
     var group: SessionGroup?
     /// The latest version that a group of this session has made durable.
     package var flushedVersion = Version(0)
-    private let frozenSources: FrozenSources?
+    let frozenSources: FrozenSources?
     @exclusivity(unchecked) var epochBase: UInt64 = 1
 
     /// The tables of `source()` by their keys, as far as they were asked for, without a count of references: what is in
@@ -105,7 +107,7 @@ package final class Session: @unchecked Sendable {
 
     private init(
         _ options: SessionOptions, _ database: Database, _ snapshot: Snapshot, owner: UInt64, frozen: FrozenSources?,
-        confinement: SessionConfinement = .thread
+        confinement: SessionConfinement = .thread, within calls: UInt32 = 0
     ) {
         self.confinement = confinement
         // Also of a migration's sides, which a caller's closure may keep: it would keep itself.
@@ -113,6 +115,7 @@ package final class Session: @unchecked Sendable {
         options.forgetOpening()
         self.options = options
         viewsAreShort = options.viewsAreShort
+        outermostCall = calls + 1
         queryControl = QueryControl(timeoutMilliseconds: options.queryTimeoutMilliseconds)
         openDatabase = database
         counters = database.counters
@@ -166,13 +169,15 @@ package final class Session: @unchecked Sendable {
         _ options: SessionOptions, _ database: Database, _ migration: SchemaMigration
     ) -> (old: Session, new: Session) {
         let before = migration.old.copy()
-        let old = Session(options, database, before, owner: 0, frozen: FrozenSources(before))
+        let old = Session(
+            options, database, before, owner: 0, frozen: FrozenSources(before), within: motte_shim_calls())
         return (old, joining(options, database, migration.write))
     }
 
     /// A session in a write that somebody else ends.
     static func joining(_ options: SessionOptions, _ database: Database, _ write: WriteTransaction) -> Session {
-        let session = Session(options, database, write.base, owner: motte_shim_thread_serial(), frozen: nil)
+        let session = Session(
+            options, database, write.base, owner: motte_shim_thread_serial(), frozen: nil, within: motte_shim_calls())
         session.write = write
         session.isMigrating = true
         return session

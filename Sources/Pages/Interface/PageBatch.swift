@@ -10,17 +10,22 @@ package struct PageBatch: ~Copyable {
     struct Entry {
         /// The first eight bytes of the key as a big-endian number: decides nearly every comparison of a sort.
         var prefix: UInt64
-        /// The key, and behind it the value.
         var start: UnsafeRawPointer
+        var valueStart: UnsafeRawPointer
         var valueCount: Int
         var keyCount: Int32
         var isDelete: Bool
         /// What the key has stays; where `Evacuation` concerns it, in another place.
         var isMove = false
 
-        init(_ start: UnsafeRawPointer, _ keyCount: Int, _ valueCount: Int, isDelete: Bool) {
+        /// `valueStart`: nil where the value lies behind the key.
+        init(
+            _ start: UnsafeRawPointer, _ keyCount: Int, _ valueCount: Int, isDelete: Bool,
+            valueStart: UnsafeRawPointer? = nil
+        ) {
             prefix = PageBatch.prefix(of: UnsafeRawBufferPointer(start: start, count: keyCount))
             self.start = start
+            self.valueStart = valueStart ?? start + keyCount
             self.keyCount = Int32(keyCount)
             self.valueCount = valueCount
             self.isDelete = isDelete
@@ -28,7 +33,7 @@ package struct PageBatch: ~Copyable {
 
         var key: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: Int(keyCount)) }
         var value: UnsafeRawBufferPointer {
-            UnsafeRawBufferPointer(start: start + Int(keyCount), count: valueCount)
+            UnsafeRawBufferPointer(start: valueStart, count: valueCount)
         }
     }
 
@@ -38,10 +43,28 @@ package struct PageBatch: ~Copyable {
     /// A key or a value that no store takes; reported by the commit, so that adding never throws.
     private(set) var refusal: DatabaseError?
     private let spill: SpillFile
+    /// Where entries lie.
+    private var spills: [SpillFile]
 
     private static let longestValue = Int(Int32.max)
 
-    package init(_ plan: SpillPlan = .memory) { spill = SpillFile(plan) }
+    package init(_ plan: SpillPlan = .memory) {
+        spill = SpillFile(plan)
+        spills = [spill]
+    }
+
+    /// Sorted, for a commit.
+    struct Changes {
+        let entries: [Entry]
+        let byteCount: Int
+        /// Where they lie, so that what was written of it can leave memory.
+        let spills: [SpillFile]
+    }
+
+    var changes: Changes { Changes(entries: effectiveEntries(), byteCount: byteCount, spills: spills) }
+
+    /// Entries are put that lie in that spill file.
+    package mutating func lends(_ spill: SpillFile) { spills.append(spill) }
 
     package var isEmpty: Bool { entries.isEmpty }
     /// Entries added, repeated keys included.
@@ -100,10 +123,12 @@ package struct PageBatch: ~Copyable {
         append(entry)
     }
 
-    /// Puts what lies in a spill file that outlives the batch, without copying it.
-    package mutating func put(_ spilled: SpilledEntry) {
-        guard refusal == nil, mayAdd(spilled.keyCount, spilled.valueCount) else { return }
-        append(Entry(spilled.start, spilled.keyCount, spilled.valueCount, isDelete: false))
+    /// Puts what lies in a spill file that outlives the batch, without copying it or looking at it: it need not be in
+    /// memory before it is written.
+    package mutating func put(_ key: [UInt8], _ spilled: SpilledEntry) {
+        guard refusal == nil, mayAdd(key.count, spilled.valueCount) else { return }
+        let start = key.withUnsafeBytes { spill.add($0, UnsafeRawBufferPointer(start: nil, count: 0)).start }
+        append(Entry(start, key.count, spilled.valueCount, isDelete: false, valueStart: spilled.value.baseAddress))
     }
 
     /// The entries that count: sorted, and of several for one key only the last.

@@ -38,11 +38,11 @@ protocol PageStorage: SharedPages {
     func checkPlace(isBeginning: Bool) throws(DatabaseError)
     /// The newest version for the holder of the write lock: what a holder before left unannounced counts too.
     func newestVersionForWriter() throws(DatabaseError) -> Version
-    /// Applies the entries, whose keys ascend, as `version`: as durable as the options say when it returns, and when it
+    /// Applies the changes, whose keys ascend, as `version`: as durable as the options say when it returns, and when it
     /// throws nothing changed. The caller holds the write lock. With a compaction, its next step is done with the
     /// commit.
     func apply(
-        _ entries: [PageBatch.Entry], byteCount: Int, _ version: Version, _ compaction: OnlineCompaction?
+        _ changes: PageBatch.Changes, _ version: Version, _ compaction: OnlineCompaction?
     ) throws(DatabaseError)
 
     // MARK: Inspection.

@@ -71,7 +71,7 @@ final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
     }
 
     func apply(
-        _ entries: [PageBatch.Entry], byteCount: Int, _ version: Version, _ compaction: OnlineCompaction?
+        _ changes: PageBatch.Changes, _ version: Version, _ compaction: OnlineCompaction?
     ) throws(DatabaseError) {
         compaction?.end()
         // The caller holds the write lock, so nobody else replaces `latest` between these steps.
@@ -79,7 +79,7 @@ final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
         try checkFollows(version, base.version)
         let header = try self.header.advanced(to: version)
         var tree = base.tree
-        tree.apply(entries)
+        tree.apply(changes.entries)
         tree.put(FileHeader.key, header.encoded())
         try tree.lookAfter()
         let next = MemorySnapshot(tree, version)

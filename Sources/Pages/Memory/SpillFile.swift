@@ -120,6 +120,13 @@ package final class SpillFile {
         // A folder without room for a file of ours, or a file system without mappings: memory has to do.
     }
 
+    /// What lies in the file need not be in memory until it is read again.
+    package func letGo() {
+        for segment in segments where segment.origin == .mapping {
+            madvise(segment.bytes.baseAddress, segment.bytes.count, MADV_DONTNEED)
+        }
+    }
+
     private var usesFile: Bool { plan.folder != nil && heapBytes >= plan.memoryBytes }
 
     // MARK: Segments

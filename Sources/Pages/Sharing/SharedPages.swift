@@ -141,11 +141,11 @@ extension PageStorage {
         if let refusal = batch.refusal { throw refusal }
         try faults?.willCommit()
         try checkPlace(isBeginning: false)
-        let entries = batch.effectiveEntries()
-        if let first = entries.first, first.key.elementsEqual(FileHeader.key) {
+        let changes = batch.changes
+        if let first = changes.entries.first, first.key.elementsEqual(FileHeader.key) {
             throw DatabaseError(.internal, "the header record is written by the commit alone")
         }
-        try apply(entries, byteCount: batch.byteCount, version, compaction)
+        try apply(changes, version, compaction)
         signal.publish(version)
     }
 }

@@ -82,17 +82,18 @@ struct TreeCommit {
         if wal.isDone, let old = state.root.wal { writer.free(old.run, birth: old.birth) }
     }
 
-    mutating func build(_ changes: [PageBatch.Entry], _ header: FileHeader) throws(DatabaseError) {
+    mutating func build(_ changes: PageBatch.Changes, _ header: FileHeader) throws(DatabaseError) {
+        writer.early.spills = changes.spills
         // The header record belongs to every commit, and before all other keys.
         var batch = PageBatch()
         for key in try findMoves() { batch.move(key) }
         batch.put(FileHeader.key, header.encoded())
         var all = batch.entries
         if all.count == 1 {
-            all += changes
+            all += changes.entries
         } else {
             // What a change says of a key counts, not that it was to be moved.
-            for change in changes { batch.add(change) }
+            for change in changes.entries { batch.add(change) }
             all = batch.effectiveEntries()
         }
         let root = next.root

@@ -31,7 +31,7 @@ struct TreeItem {
     init(_ change: PageBatch.Entry) {
         key = change.start
         keyCount = Int(change.keyCount)
-        value = change.start + keyCount
+        value = change.valueStart
         valueCount = change.valueCount
         reference = .none
     }

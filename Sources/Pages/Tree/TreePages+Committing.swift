@@ -4,7 +4,7 @@ import MotteValues
 
 extension TreePages {
     func apply(
-        _ entries: [PageBatch.Entry], byteCount: Int, _ version: Version, _ compaction: OnlineCompaction?
+        _ changes: PageBatch.Changes, _ version: Version, _ compaction: OnlineCompaction?
     ) throws(DatabaseError) {
         guard !isPoisoned else {
             throw DatabaseError(
@@ -21,37 +21,37 @@ extension TreePages {
         try makeDurable(known.version, evenWhereRelaxed: compaction?.isSettling ?? false)
         let header = try newestHeader(known).advanced(to: version)
         let automatic = compaction == nil && compactsAutomatically ? automaticCompaction.step(known.root) : nil
-        if compaction == nil, automatic == nil, let record = try record(entries, header, byteCount, after: known) {
+        if compaction == nil, automatic == nil, let record = try record(changes.entries, header, changes.byteCount, after: known) {
             try append(record)
             cachedHeader = header
             return
         }
         do throws(DatabaseError) {
-            try commitAll(entries, byteCount, header, after: known, compaction ?? automatic)
+            try commitAll(changes, header, after: known, compaction ?? automatic)
         } catch {
             guard automatic != nil, !isPoisoned else { throw error }
             // Whoever commits has asked for nothing but that.
             automaticCompaction.stop()
-            try commitAll(entries, byteCount, header, after: known, nil)
+            try commitAll(changes, header, after: known, nil)
         }
         cachedHeader = header
     }
 
     /// With what the WAL has.
     private func commitAll(
-        _ entries: [PageBatch.Entry], _ byteCount: Int, _ header: FileHeader, after known: TreeVersion,
-        _ compaction: OnlineCompaction?
+        _ changes: PageBatch.Changes, _ header: FileHeader, after known: TreeVersion, _ compaction: OnlineCompaction?
     ) throws(DatabaseError) {
         let wal =
             compaction == nil
-            ? try walRequest(known, entries, byteCount) : TreeCommit.WALRequest(isDone: true, pageCount: 0, salt: 0)
+            ? try walRequest(known, changes.entries, changes.byteCount)
+            : TreeCommit.WALRequest(isDone: true, pageCount: 0, salt: 0)
         guard !known.wal.isEmpty else {
-            return try commit(entries, byteCount, header, wal, after: known, compaction)
+            return try commit(changes, header, wal, after: known, compaction)
         }
         // `known` keeps what the batch points into.
         try withExtendedLifetime(known) { () throws(DatabaseError) in
-            let all = known.wal.batch(before: entries)
-            try commit(all.effectiveEntries(), all.byteCount, header, wal, after: known, compaction)
+            let all = known.wal.batch(before: changes)
+            try commit(all.changes, header, wal, after: known, compaction)
         }
     }
 
@@ -70,15 +70,15 @@ extension TreePages {
     }
 
     private func commit(
-        _ entries: [PageBatch.Entry], _ byteCount: Int, _ header: FileHeader, _ wal: TreeCommit.WALRequest,
-        after known: TreeVersion, _ compaction: OnlineCompaction?
+        _ changes: PageBatch.Changes, _ header: FileHeader, _ wal: TreeCommit.WALRequest, after known: TreeVersion,
+        _ compaction: OnlineCompaction?
     ) throws(DatabaseError) {
         let root = known.root
         try compaction?.note(bytesBefore: disk.byteCount())
         var state = try takeState(root)
-        var commit = TreeCommit(self, &state, header.version, byteCount: byteCount, wal, compaction)
+        var commit = TreeCommit(self, &state, header.version, byteCount: changes.byteCount, wal, compaction)
         do throws(DatabaseError) {
-            try commit.build(entries, header)
+            try commit.build(changes, header)
             try commit.lookAfter()
             try write(&commit, after: root)
         } catch {

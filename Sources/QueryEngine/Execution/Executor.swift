@@ -88,22 +88,22 @@ package final class Executor {
     /// they are in order, and what an offset cuts off is in none.
     private func sortedAsFound(_ steps: [BoundQuery.Step]) throws(DatabaseError) -> [Int64]? {
         guard measured == nil, case .sort? = steps.first,
-            let (sort, snapshot) = try sortOrder().sortAsFound(mostCount: try source.table(query.table).liveCount)
+            let (sort, base) = try sortOrder().sortAsFound(mostCount: try source.table(query.table).liveCount)
         else { return nil }
         let run = try run(try plan())
         return try context.keepingNothing { () throws(DatabaseError) in
             var sort = sort
             try run.forEachRowGroup { rows, words throws(DatabaseError) in
                 for row in 0 ..< rows.rowCount where words[row >> 6] & (1 << UInt64(row & 63)) != 0 {
-                    try sort.add(rows.firstKey + Int64(row), on: snapshot)
+                    try sort.add(rows.firstKey + Int64(row), on: base)
                 }
                 return true
             }
             let wanted = BoundQuery.enough(for: steps[1...]) ?? .max
             guard steps.count > 1, case .offset(let offset) = steps[1] else {
-                return try apply(steps[1...], to: try sort.finish(wanted, on: snapshot))
+                return try apply(steps[1...], to: try sort.finish(wanted, on: base))
             }
-            return try apply(steps[2...], to: try sort.finish(wanted, skipping: offset, on: snapshot))
+            return try apply(steps[2...], to: try sort.finish(wanted, skipping: offset, on: base))
         }
     }
 
@@ -325,7 +325,7 @@ package final class Executor {
     func scanOnThreads(
         _ plan: Plan, perRow: Double, from piece: Int = 0
     ) throws(DatabaseError) -> ParallelScan? {
-        if measured != nil || (source as? Snapshot)?.exceedsMemory == true { return nil }
+        if measured != nil || source.exceedsMemory { return nil }
         let scan = try ParallelScan(context, query, plan, perRow: perRow, from: piece)
         threadsUsed = scan?.threadCount ?? 1
         return scan

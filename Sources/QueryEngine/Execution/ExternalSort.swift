@@ -40,19 +40,19 @@ struct ExternalSort {
     }
 
     /// The first of an array, at most `limit`.
-    mutating func sorted(_ limit: Int, on snapshot: Snapshot) throws(DatabaseError) -> [Int64] {
+    mutating func sorted(_ limit: Int, on source: RowSource) throws(DatabaseError) -> [Int64] {
         for position in 0 ..< (array?.count ?? 0) {
             if position % RunContext.keysPerRelease == 0 { try context.releaseMemory() }
-            try add(Int64(position), on: snapshot)
+            try add(Int64(position), on: source)
         }
-        return try finish(limit, on: snapshot)
+        return try finish(limit, on: source)
     }
 
     /// The next object by its key, or the one at a position of the array. Places ascend.
-    mutating func add(_ place: Int64, on snapshot: Snapshot) throws(DatabaseError) {
+    mutating func add(_ place: Int64, on source: RowSource) throws(DatabaseError) {
         if count % QueryWatch.keysPerCheck == 0 { try context.watch?.check() }
         count += 1
-        if buffer.isFull { try writeRun(snapshot) }
+        if buffer.isFull { try writeRun(source) }
         buffer.begin(place)
         try addKey(key(place))
         buffer.end()
@@ -63,7 +63,7 @@ struct ExternalSort {
 
     /// The first of them, at most `limit`, without the first `skipped` of these.
     mutating func finish(
-        _ limit: Int, skipping skipped: Int = 0, on snapshot: Snapshot
+        _ limit: Int, skipping skipped: Int = 0, on source: RowSource
     ) throws(DatabaseError) -> [Int64] {
         let end = min(limit, count)
         var result: [Int64] = []
@@ -74,7 +74,7 @@ struct ExternalSort {
             for index in skipped ..< end { result.append(key(buffer.place(index))) }
             return result
         }
-        let file = try writeRun(snapshot)
+        let file = try writeRun(source)
         buffer.giveBackMemory()
         let merge = try RunMerge(runs, file)
         for index in 0 ..< end {
@@ -105,9 +105,9 @@ struct ExternalSort {
     }
 
     @discardableResult
-    private mutating func writeRun(_ snapshot: Snapshot) throws(DatabaseError) -> ScratchFile {
+    private mutating func writeRun(_ source: RowSource) throws(DatabaseError) -> ScratchFile {
         // `??` would lose the type of the error.
-        let file = if let known = self.file { known } else { try snapshot.makeScratchFile() }
+        let file = if let known = self.file { known } else { try source.makeScratchFile() }
         self.file = file
         try buffer.sort { left, right throws(DatabaseError) in try compare(left, right) }
         let writer = RunWriter(file)

@@ -42,42 +42,42 @@ final class SortOrder {
         }
         let kept = limit.map { min($0, keys.count) } ?? keys.count
         if !inMemory, keys.count >= Self.fewestForRuns,
-            let snapshot = context.snapshotBeyondMemory(work: keys.count * Self.bytesPerKey)
+            let source = context.sourceBeyondMemory(work: keys.count * Self.bytesPerKey)
         {
             return try context.keepingNothing { () throws(DatabaseError) in
-                try sortedBeyondMemory(keys, kept, snapshot)
+                try sortedBeyondMemory(keys, kept, source)
             }
         }
         return try sortedInMemory(keys, kept, first)
     }
 
     private func sortedBeyondMemory(
-        _ keys: [Int64], _ kept: Int, _ snapshot: Snapshot
+        _ keys: [Int64], _ kept: Int, _ source: RowSource
     ) throws(DatabaseError) -> [Int64] {
         // Of single numbers the codes say all: they are read once, and by chunks.
         if levels.count == 1, let first = levels.first, first.isWholeInFirstPiece,
-            keys.count * Self.bytesPerKey <= snapshot.memoryBytes / 2
+            keys.count * Self.bytesPerKey <= source.memoryBytes / 2
         {
             return try sortedInMemory(keys, kept, first)
         }
-        var sort = ExternalSort(self, context, keys, memoryBytes: SortOrder.runBytes(snapshot))
-        return try sort.sorted(kept, on: snapshot)
+        var sort = ExternalSort(self, context, keys, memoryBytes: SortOrder.runBytes(source))
+        return try sort.sorted(kept, on: source)
     }
 
     /// What a run takes beside the pages that may stay.
-    private static func runBytes(_ snapshot: Snapshot) -> Int { snapshot.memoryBytes / 4 }
+    private static func runBytes(_ source: RowSource) -> Int { source.memoryBytes / 4 }
 
     /// For objects that are sorted as they are found, without an array of them: nil where the file is not larger than
     /// its memory, where the order leads through links, so that objects of a row group need all of the file, and where
     /// sorting in memory takes little.
-    func sortAsFound(mostCount: Int) -> (sort: ExternalSort, snapshot: Snapshot)? {
-        guard let snapshot = context.snapshotBeyondMemory(work: 0), let first = levels.first,
+    func sortAsFound(mostCount: Int) -> (sort: ExternalSort, source: RowSource)? {
+        guard let source = context.sourceBeyondMemory(work: 0), let first = levels.first,
             levels.allSatisfy({ $0.rows != nil })
         else { return nil }
-        if levels.count == 1, first.isWholeInFirstPiece, mostCount * Self.bytesPerKey <= snapshot.memoryBytes / 2 {
+        if levels.count == 1, first.isWholeInFirstPiece, mostCount * Self.bytesPerKey <= source.memoryBytes / 2 {
             return nil
         }
-        return (ExternalSort(self, context, nil, memoryBytes: SortOrder.runBytes(snapshot)), snapshot)
+        return (ExternalSort(self, context, nil, memoryBytes: SortOrder.runBytes(source)), source)
     }
 
     private func sortedInMemory(_ keys: [Int64], _ kept: Int, _ first: SortLevel) throws(DatabaseError) -> [Int64] {

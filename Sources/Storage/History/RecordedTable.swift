@@ -190,25 +190,41 @@ final class RecordedColumn {
         return folded
     }
 
+    /// Each key once, ascending. There may be many: nothing is allocated for each.
+    private func keysWithoutImages(_ gone: KeyRuns) -> [Int64] {
+        var left = keys
+        if !ascends { left.sort() }
+        var count = 0
+        for index in left.indices where count == 0 || left[count - 1] != left[index] {
+            if !gone.isEmpty, gone.contains(left[index]) { continue }
+            left[count] = left[index]
+            count += 1
+        }
+        left.removeSubrange(count...)
+        return left
+    }
+
     /// Per key its value before all modifications and the one after them; nil where no object is left.
     func changes(without gone: KeyRuns) -> ChangeRecord.Column? {
         // Neighbours with the same key are one entry, so that ascending keys are there once: nothing to fold, to copy.
         if ascends, gone.isEmpty, !keys.isEmpty {
             return ChangeRecord.Column(column: key, keys: keys, images: hasImages ? images : [], starts: before)
         }
+        if !hasImages {
+            let left = keysWithoutImages(gone)
+            return left.isEmpty ? nil : ChangeRecord.Column(column: key, keys: left, images: [], starts: [])
+        }
         let changes = folded(without: gone)
         guard !changes.isEmpty else { return nil }
         var kept: [UInt8] = []
         var starts: [Int] = []
-        if hasImages {
-            kept.reserveCapacity(images.count)
-            starts.reserveCapacity(changes.count)
-            for change in changes {
-                starts.append(kept.count)
-                kept.append(contentsOf: images[before[change.first] ..< after[change.first]])
-                let end = change.last + 1 < before.count ? before[change.last + 1] : images.count
-                kept.append(contentsOf: images[after[change.last] ..< end])
-            }
+        kept.reserveCapacity(images.count)
+        starts.reserveCapacity(changes.count)
+        for change in changes {
+            starts.append(kept.count)
+            kept.append(contentsOf: images[before[change.first] ..< after[change.first]])
+            let end = change.last + 1 < before.count ? before[change.last + 1] : images.count
+            kept.append(contentsOf: images[after[change.last] ..< end])
         }
         return ChangeRecord.Column(column: key, keys: changes.map(\.key), images: kept, starts: starts)
     }

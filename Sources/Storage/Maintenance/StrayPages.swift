@@ -40,7 +40,7 @@ extension Snapshot {
                     stray.append((prefix, 1))
                 }
             }
-            if isMemoryWanted { cursor = try pages.makeCursor(at: cursor, after: releaseMemory) }
+            if isMemoryWanted { cursor = try pages.makeCursor(at: cursor, after: { releaseMemory() }) }
             found = try cursor.next()
         }
         return stray.map { prefix, count in

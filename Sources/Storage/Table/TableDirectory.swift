@@ -25,6 +25,8 @@ final class TableDirectory {
         didSet { rowGroupSize = state.rowGroupSize(ofFile: rowGroupSizeOfFile) }
     }
     private var arena = ChunkArena()
+    /// Of chunks that were forgotten last.
+    private var formerArena: ChunkArena?
 
     @exclusivity(unchecked) private var columns: [ContiguousArray<ColumnChunk?>]
     @exclusivity(unchecked) private var lists: [ContiguousArray<ListChunk?>]
@@ -349,21 +351,26 @@ final class TableDirectory {
         }
     }
 
-    /// Nothing of what was found is used any more.
+    /// Nothing is used any more of what was found before the last time; what was found since has no copy here that
+    /// could go before the next.
     func forgetPlaces() {
         openGroup = nil
         lastList = nil
-        forgetChunks()
+        let latest = arena
+        forgetChunks(butSources: true)
+        formerArena = latest.bytesUsed > 0 ? latest : nil
+        for source in longSources { source?.forgetPlaces() }
     }
 
-    private func forgetChunks() {
+    private func forgetChunks(butSources: Bool = false) {
         for slot in columns.indices {
             if !columns[slot].isEmpty { columns[slot].removeAll() }
             if !lists[slot].isEmpty { lists[slot].removeAll() }
             if !longTexts[slot].isEmpty { longTexts[slot].removeAll() }
-            longSources[slot] = nil
+            if !butSources { longSources[slot] = nil }
         }
         arena = ChunkArena()
+        formerArena = nil
     }
 }
 

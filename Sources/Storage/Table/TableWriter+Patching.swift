@@ -22,18 +22,34 @@ extension TableWriter {
         _ slot: Int, _ place: RowLocation, taking value: ValueView
     ) throws(DatabaseError) -> DirtyColumn? {
         // The open row group is kept in builders, and encoded whole.
-        guard !undo.isActive, place.rowGroup < directory.regularCount, commitVersion % Self.commitsBetweenEncodings != 0
-        else { return nil }
+        guard !undo.isActive, place.rowGroup < directory.regularCount else { return nil }
         if let column = overlay(place.rowGroup)?.columns[slot] {
-            guard case .patched(let patch) = column.storage, takes(patch, slot, place.slot, value) else { return nil }
-            return column
+            switch column.storage {
+            case .patched(let patch): return takes(patch, slot, place.slot, value) ? column : nil
+            case .sealed: return try patchedAgain(column, slot, place, taking: value)
+            case .values, .lists: return nil
+            }
         }
+        guard commitVersion % Self.commitsBetweenEncodings != 0 else { return nil }
         let chunk = try directory.chunk(slot, place.rowGroup)
         guard let patch = ChunkPatch(chunk), takes(patch, slot, place.slot, value) else { return nil }
         let rowGroup = try dirtyRowGroup(place.rowGroup)
         guard rowGroup.rowCount == patch.count else { return nil }
         let column = DirtyColumn(.patched(patch))
         rowGroup.columns[slot] = column
+        opened.notePatched(self, place.rowGroup, slot, column)
+        return column
+    }
+
+    /// One that was encoded for want of memory: a patch of it holds a few values, where a builder would hold all.
+    private func patchedAgain(
+        _ column: DirtyColumn, _ slot: Int, _ place: RowLocation, taking value: ValueView
+    ) throws(DatabaseError) -> DirtyColumn? {
+        let chunk = try column.currentChunk(layout.columns[slot].kind, longValues(slot))
+        guard let patch = ChunkPatch(chunk), takes(patch, slot, place.slot, value),
+            overlay(place.rowGroup)?.rowCount == patch.count
+        else { return nil }
+        column.reopen(.patched(patch))
         return column
     }
 

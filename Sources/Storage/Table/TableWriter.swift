@@ -29,7 +29,7 @@ final class TableWriter {
 
     /// Where full row groups wait for the commit.
     private let spill: SpillFile
-    private let opened: OpenBuilders
+    let opened: OpenBuilders
     private let pendingLongValues: PendingLongValues
     @exclusivity(unchecked) private var longSources: [WrittenLongValues?]
 
@@ -204,6 +204,12 @@ final class TableWriter {
     func seal(_ column: DirtyColumn, _ slot: Int, _ rowGroup: Int) -> Bool {
         guard overlay(rowGroup)?.columns[slot] === column else { return false }
         return column.seal(key: PageKeys.chunk(layout.key, layout.columns[slot].key, rowGroup), into: spill)
+    }
+
+    /// Nothing of what is stored is known by its place any more, so that its memory can be given back.
+    func forgetPlaces() {
+        directory.forgetPlaces()
+        for list in longLists.values { list.reader.forgetPlaces() }
     }
 
     // MARK: Rows

@@ -8,6 +8,7 @@ import MotteValues
 extension WriteTransaction {
     func makeBatch(for version: Version) throws(DatabaseError) -> PageBatch {
         var batch = PageBatch(database.pages.spillPlan)
+        batch.lends(spill)
         if let newCatalog {
             let stamped = newCatalog.stamped(changedIn: version.rawValue)
             batch.put(PageKeys.catalog, stamped.encoded())
@@ -105,10 +106,10 @@ extension WriteTransaction {
             if isGone {
                 batch.delete(PageKeys.chunk(table, stored[slot].key, rowGroup))  // C3
             } else if let column = overlay.columns[slot], column.isChanged {
+                let key = PageKeys.chunk(table, stored[slot].key, rowGroup)
                 if case .sealed(let spilled, _) = column.storage {
-                    batch.put(spilled)
+                    batch.put(key, spilled)
                 } else {
-                    let key = PageKeys.chunk(table, stored[slot].key, rowGroup)
                     let encoder = column.makeEncoder()
                     batch.put(key, valueCount: encoder.size) { place in
                         key.withUnsafeBytes { encoder.write(to: place, key: $0) }

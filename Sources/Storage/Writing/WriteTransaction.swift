@@ -106,7 +106,9 @@ package final class WriteTransaction: RowSource {
     /// `changeCount` was `count`, else they hold.
     @inline(__always)
     func settle(since count: UInt64) {
-        if opened.areMany, changeCount != count { opened.seal() }
+        guard opened.areMany, changeCount != count else { return }
+        opened.seal()
+        spill.letGo()
     }
 
     private static func noLongValues(
@@ -144,7 +146,7 @@ package final class WriteTransaction: RowSource {
         if let writer = writers[key] { return writer }
         let directory: TableDirectory
         var kept: KeptBuilders.OpenGroup?
-        if newCatalog != nil, base.catalog.table(key) == nil || schemaTouched.contains(key) {
+        if isOfItsOwnLayout(key) {
             // A table or column that this write has added: its rows are read through the new layout.
             guard let stored = catalog.table(key) else { throw unknownTable(key) }
             directory = try TableDirectory(
@@ -159,16 +161,35 @@ package final class WriteTransaction: RowSource {
         return writer
     }
 
-    override func indexView(_ key: IndexKey) throws(DatabaseError) -> IndexView {
+    /// Whether the write has added the table or changed its columns.
+    func isOfItsOwnLayout(_ key: TableKey) -> Bool {
+        newCatalog != nil && (base.catalog.table(key) == nil || schemaTouched.contains(key))
+    }
+
+    override func indexView(_ key: IndexKey) throws(DatabaseError) -> IndexView { indexView(key, over: base) }
+
+    func indexView(_ key: IndexKey, over stored: Snapshot) -> IndexView {
         let delta = deltas[key]
-        return IndexView(delta?.isCleared == true ? nil : base.reader(key), delta)
+        return IndexView(delta?.isCleared == true ? nil : stored.reader(key), delta)
     }
 
     override func answers(of index: TableIndex) throws(DatabaseError) -> any IndexAnswering {
+        answers(of: index, over: base)
+    }
+
+    func answers(of index: TableIndex, over stored: Snapshot) -> any IndexAnswering {
         let pending: (any IndexWriting)? = deltas[index.key] ?? pendingIndexes[index.key]?.writer
-        let reader = pending?.isCleared == true ? nil : base.reader(of: index)
+        let reader = pending?.isCleared == true ? nil : stored.reader(of: index)
         return index.kind.answers(of: index, reader, pending: pending)
     }
+
+    package override var isMemoryWanted: Bool { base.isMemoryWanted }
+    package override var memoryClock: MemoryClock? { base.memoryClock }
+    package override var exceedsMemory: Bool { base.exceedsMemory }
+    package override var memoryBytes: Int { base.memoryBytes }
+    package override func makeScratchFile() throws(DatabaseError) -> ScratchFile { try base.makeScratchFile() }
+    package override func copyForScan() -> RowSource { Scan(self) }
+    package override func releaseMemory(butLatest: Bool = false) { releasePages(butLatest: butLatest) }
 
     override func hasPendingChanges(of index: TableIndex) -> Bool {
         pendingIndexes[index.key].map { !$0.writer.isEmpty } ?? false

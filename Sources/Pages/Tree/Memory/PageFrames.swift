@@ -18,13 +18,33 @@ struct PageFrames {
         var end: UInt64
     }
 
-    /// What holds say together, on the safe side.
+    /// What holds say.
     private struct Holders: Equatable {
-        /// Of those that may be lent something now.
-        var openSince = UInt64.max
-        /// Of those that rest.
-        var restingSince = UInt64.max
-        var restingLast: UInt64 = 0
+        private struct Resting: Equatable {
+            var since: UInt64
+            var last: UInt64
+        }
+
+        /// Of those that may be lent something now, together.
+        private(set) var openSince = UInt64.max
+        /// Each by itself: one that has kept nothing for long would stand for all that another was just lent.
+        private var resting: [Resting] = []
+        /// Further ones count as one, on the safe side.
+        private static let most = 32
+
+        mutating func add(_ since: UInt64, _ last: UInt64) {
+            if last == PageHold.open {
+                openSince = min(openSince, since)
+            } else if last > 0, !resting.contains(where: { $0.since <= since && $0.last >= last }) {
+                if resting.count < Holders.most { return resting.append(Resting(since: since, last: last)) }
+                resting[Holders.most - 1].since = min(resting[Holders.most - 1].since, since)
+                resting[Holders.most - 1].last = max(resting[Holders.most - 1].last, last)
+            }
+        }
+
+        func rest(on unit: GivenUp) -> Bool {
+            resting.contains { unit.end >= $0.since && unit.stamp <= $0.last }
+        }
     }
 
     let regions: PageRegions
@@ -44,6 +64,9 @@ struct PageFrames {
     /// Of pages in these.
     private var heldCount: PageCount = 0
     private var seenHolders = Holders()
+    /// They have changed since these were looked at, and how often memory was taken since.
+    private var isLookDue = false
+    private var takesSinceLook = 0
     private var hand = 0
     private var handIndex = 0
     private(set) var holds: [Unmanaged<PageHold>] = []
@@ -51,6 +74,8 @@ struct PageFrames {
     private static let waitingShare = 4
     private static let slackShare = 16
     private static let mostLookedAt = 512
+    /// So many of those that are held are worth looking at again for each time that memory was taken.
+    private static let heldLookedAt = 64
     private static let mostMarks: UInt8 = 2
     /// The stamp of what is built and not written.
     private static let unwritten = UInt32.max
@@ -82,12 +107,7 @@ struct PageFrames {
         for hold in holds {
             hold._withUnsafeGuaranteedRef { hold in
                 let (last, since) = (hold.last, hold.since)
-                if last == PageHold.open {
-                    all.openSince = min(all.openSince, since)
-                } else {
-                    all.restingSince = min(all.restingSince, since)
-                    all.restingLast = max(all.restingLast, last)
-                }
+                all.add(since, last)
             }
         }
         return all
@@ -121,14 +141,20 @@ struct PageFrames {
     private mutating func take(downTo target: PageCount) {
         guard occupied > target, head < waiting.count || !heldByResting.isEmpty else { return }
         let holders = holders()
-        if holders != seenHolders, !heldByResting.isEmpty {
+        if holders != seenHolders {
+            seenHolders = holders
+            isLookDue = true
+        }
+        takesSinceLook += 1
+        if isLookDue, !heldByResting.isEmpty, heldByResting.count <= takesSinceLook * PageFrames.heldLookedAt {
+            isLookDue = false
+            takesSinceLook = 0
             for unit in heldByResting { waitingCount += unit.run.count }
             waiting.replaceSubrange(..<head, with: heldByResting)
             head = 0
             heldByResting = []
             heldCount = 0
         }
-        seenHolders = holders
         var taken: [PageRun] = []
         var looked = 0
         while head < waiting.count, occupied > target, looked < PageFrames.mostLookedAt {
@@ -143,7 +169,7 @@ struct PageFrames {
             looked += 1
             head += 1
             waitingCount -= unit.run.count
-            if unit.end >= holders.restingSince, unit.stamp <= holders.restingLast {
+            if holders.rest(on: unit) {
                 heldByResting.append(unit)
                 heldCount += unit.run.count
                 continue

@@ -19,6 +19,8 @@ package final class PageHold: @unchecked Sendable {  // @unchecked: others read 
     private var depth = 0
     /// Whether the owner says when it is lent nothing.
     private var rests = false
+    /// The clock at the last `renew`; since then the owner has looked up anew whatever it was lent.
+    private var renewed: UInt64
     /// In the image's list.
     var place = 0
 
@@ -28,7 +30,8 @@ package final class PageHold: @unchecked Sendable {  // @unchecked: others read 
         self.image = image
         words = .allocate(capacity: 2)
         words[1] = PageHold.open
-        words[0] = image.clock
+        renewed = image.clock
+        words[0] = renewed
         image.add(self)
     }
 
@@ -42,17 +45,28 @@ package final class PageHold: @unchecked Sendable {  // @unchecked: others read 
 
     /// Pages have been given up since the last `renew`, so that another is worth its price.
     @inline(__always)
-    package var isDue: Bool { image.clock != motte_shim_load64(words) }
+    package var isDue: Bool { image.clock != renewed }
 
     /// The clock itself, as long as there is this or another hold of the file: looking at it costs a load, where asking
     /// a hold counts references.
     package var clock: UnsafePointer<UInt64> { image.clockAddress }
 
     /// Nothing is used any more of what the owner was lent.
-    package func renew() { motte_shim_release64(words, image.clock) }
+    package func renew() {
+        renewed = image.clock
+        motte_shim_release64(words, renewed)
+    }
+
+    /// The owner has forgotten where things are, and nothing is used any more but what it was lent since it last did.
+    package func renewButLatest() {
+        let former = renewed
+        renewed = image.clock
+        motte_shim_release64(words, former)
+    }
 
     /// Keeps what an earlier hold of the same owner keeps, which rests.
     package func keep(_ earlier: PageHold) {
+        renewed = min(renewed, earlier.renewed)
         motte_shim_store64(words, min(since, earlier.since))
         motte_shim_store64(words + 1, max(last, earlier.last))
     }

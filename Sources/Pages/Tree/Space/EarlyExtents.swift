@@ -9,6 +9,8 @@ struct EarlyExtents {
     private var waiting: [PageRun] = []
     private var waitingCount: PageCount = 0
     private var written: [PageRun] = []
+    /// Where values lie that are to come, and those that came.
+    var spills: [SpillFile] = []
     private static let mostWaiting: PageCount = 4096
 
     /// Takes note of an extent that is built.
@@ -25,6 +27,7 @@ struct EarlyExtents {
     private mutating func write(to image: PageImage) throws(DatabaseError) {
         try image.writeExtents(waiting)
         for run in waiting { image.giveBackMemory(of: run) }
+        for spill in spills { spill.letGo() }
         written += waiting
         waiting = []
         waitingCount = 0

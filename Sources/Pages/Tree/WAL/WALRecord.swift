@@ -140,7 +140,11 @@ struct WALRecord {
             base.storeBytes(of: UInt16(keyCount).littleEndian, toByteOffset: offset, as: UInt16.self)
             base.storeBytes(of: UInt16(entry.isDelete ? 1 : 0).littleEndian, toByteOffset: offset + 2, as: UInt16.self)
             base.storeBytes(of: UInt32(entry.valueCount).littleEndian, toByteOffset: offset + 4, as: UInt32.self)
-            (base + offset + entryHeader).copyMemory(from: entry.start, byteCount: count)
+            (base + offset + entryHeader).copyMemory(from: entry.start, byteCount: keyCount)
+            if entry.valueCount > 0 {
+                (base + offset + entryHeader + keyCount).copyMemory(
+                    from: entry.valueStart, byteCount: entry.valueCount)
+            }
             let end = offset + entryHeader + count
             offset += size(keyCount, entry.valueCount)
             (base + end).initializeMemory(as: UInt8.self, repeating: 0, count: offset - end)

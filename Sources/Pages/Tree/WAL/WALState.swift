@@ -126,7 +126,7 @@ struct WALState {
 
     /// What has to go into the tree together with a commit's own entries, which win. The batch points into both, and
     /// copies nothing: it is good for as long as this is kept.
-    func batch(before entries: [PageBatch.Entry]) -> PageBatch {
+    func batch(before later: PageBatch.Changes) -> PageBatch {
         var batch = PageBatch()
         for block in changes.blocks {
             for entry in block where !entry.key.elementsEqual(FileHeader.key) {
@@ -135,7 +135,8 @@ struct WALState {
                     PageBatch.Entry(start, entry.key.count, entry.value.count, isDelete: entry.isDeletion))
             }
         }
-        for entry in entries { batch.add(entry) }
+        for entry in later.entries { batch.add(entry) }
+        for spill in later.spills { batch.lends(spill) }
         return batch
     }
 }

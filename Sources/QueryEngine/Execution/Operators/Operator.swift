@@ -22,7 +22,7 @@ package final class RunContext {
     var keepsNothing = false
     /// Loops over row groups within each other.
     private var depth = 0
-    private var own: Snapshot?
+    private var own: RowSource?
     /// The source's, if memory may be wanted at all, and what it was when that was last looked at.
     private let memoryClock: MemoryClock?
     private var seenMemoryClock: UInt64 = 0
@@ -41,7 +41,7 @@ package final class RunContext {
         self.source = source
         self.watch = watch
         self.lock = lock
-        memoryClock = (source as? Snapshot)?.memoryClock
+        memoryClock = source.memoryClock
     }
 
     /// Whether no other thread reads the same source.
@@ -76,19 +76,19 @@ package final class RunContext {
 
     @inline(never)
     private func releaseWanted() throws(DatabaseError) {
-        guard let memoryClock, let snapshot = own ?? (source as? Snapshot) else { return }
+        guard let memoryClock else { return }
         seenMemoryClock = memoryClock.now
-        if snapshot.isMemoryWanted { try release(snapshot) }
+        if source.isMemoryWanted { try release() }
     }
 
     @inline(never)
-    private func release(_ snapshot: Snapshot) throws(DatabaseError) {
+    private func release() throws(DatabaseError) {
         for reader in readers.values { reader.forgetChunks() }
         if let own {
             own.releaseMemory()
         } else {
             // What a snapshot copies of another one does not change while a query runs, so that no lock is needed.
-            let copy = snapshot.copy()
+            let copy = source.copyForScan()
             own = copy
             source = copy
             for (table, reader) in readers { try reader.read(from: copy.table(table)) }
@@ -97,9 +97,8 @@ package final class RunContext {
 
     /// The version that is read here, if it has more than may stay in memory, or if so many bytes of work are much
     /// beside what may; nil: nothing need be done for want of memory.
-    func snapshotBeyondMemory(work byteCount: Int) -> Snapshot? {
-        guard let snapshot = own ?? (source as? Snapshot) else { return nil }
-        return snapshot.exceedsMemory || byteCount > snapshot.memoryBytes / 2 ? snapshot : nil
+    func sourceBeyondMemory(work byteCount: Int) -> RowSource? {
+        source.exceedsMemory || byteCount > source.memoryBytes / 2 ? source : nil
     }
 
     /// Around what keeps keys and numbers, and nothing that rows lend: memory is released whenever it asks for that.

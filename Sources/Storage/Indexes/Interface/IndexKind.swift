@@ -212,6 +212,9 @@ package protocol IndexWriting: AnyObject {
     /// What was postponed, with all rows as they are now.
     func checkPostponed() throws(DatabaseError)
 
+    /// Nothing of what is stored may be known by its place any more: its memory is given back.
+    func forgetPlaces()
+
     /// Rows, or elements of an object's collection, that came and went. A value that changes goes and comes.
     func add(_ rows: IndexedRows)
     func remove(_ rows: IndexedRows)

@@ -117,12 +117,6 @@ package struct IndexedRows {
 extension TableView {
     /// Calls `body` with all rows of the class, a row group at a time, or with the elements of an object's collection.
     func forEachRows(
-        of index: TableIndex, _ body: (IndexedRows) throws(DatabaseError) -> Void
-    ) throws(DatabaseError) {
-        for rowGroup in 0 ..< rowGroupCount { try forEachRows(of: index, rowGroup, body) }
-    }
-
-    func forEachRows(
         of index: TableIndex, _ rowGroup: Int, _ body: (IndexedRows) throws(DatabaseError) -> Void
     ) throws(DatabaseError) {
         let rows = try self.rowGroup(rowGroup)

@@ -255,23 +255,16 @@ extension WriteTransaction {
         noteChange()
     }
 
-    /// Of a class that this write has not changed the rows are read apart from all others that read, and a row group is
-    /// let go before the next one: whoever has the write open may still use what it was lent before.
+    /// The rows are read apart from all others that read, and a row group is let go before the next one: whoever has the
+    /// write open may still use what it was lent before.
     private func forEachStoredRows(
         of index: TableIndex, _ body: (IndexedRows) throws(DatabaseError) -> Void
     ) throws(DatabaseError) {
-        let view = try table(index.table)
-        guard view.writer?.isWritten == false else { return try view.forEachRows(of: index, body) }
-        let pages = base.pages.sharing()
-        pages.hold?.mayRest()
-        let directory = try TableDirectory(
-            view.layout, pages: pages, rowGroupSize: rowGroupSize, counters: counters)
-        let rows = TableView(directory: directory, writer: nil, source: self)
+        let scan = Scan(self)
+        let rows = try scan.table(index.table)
         for rowGroup in 0 ..< rows.rowGroupCount {
             try rows.forEachRows(of: index, rowGroup, body)
-            guard let hold = pages.hold, hold.isDue else { continue }
-            directory.forgetPlaces()
-            hold.renew()
+            if scan.isMemoryWanted { scan.releaseMemory() }
         }
     }
 

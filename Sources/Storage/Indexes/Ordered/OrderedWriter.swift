@@ -8,7 +8,7 @@ final class OrderedWriter: IndexWriting {
     let columns: [OrderedColumn]
     private let isUnique: Bool
     private let context: IndexWriteContext
-    private let committed: OrderedReader
+    private var committed: OrderedReader
     private(set) var changes: OrderedChanges
     private(set) var isCleared = false
     /// What there was before the index was cleared, with the mark from then.
@@ -25,9 +25,15 @@ final class OrderedWriter: IndexWriting {
         self.context = context
         columns = parameters.columns
         isUnique = parameters.isUnique
-        committed = OrderedReader(index.key, pages: context.pages, cursorLookups: 128)
+        committed = OrderedWriter.reader(index, context)
         changes = OrderedChanges(context.spill)
     }
+
+    private static func reader(_ index: TableIndex, _ context: IndexWriteContext) -> OrderedReader {
+        OrderedReader(index.key, pages: context.pages, cursorLookups: 128)
+    }
+
+    func forgetPlaces() { committed = OrderedWriter.reader(index, context) }
 
     var isEmpty: Bool { !isCleared && changes.isEmpty }
 

@@ -31,6 +31,12 @@ final class LongListReader {
         self.counters = counters
     }
 
+    func forgetPlaces() {
+        lastLeaf = nil
+        lastStart = -1
+        if !longLeaves.isEmpty { longLeaves.removeAll() }
+    }
+
     func key(_ node: UInt32) -> [UInt8] { PageKeys.longList(table, column.key, owner, node) }
 
     func inner(_ id: UInt32, level: Int?) throws(DatabaseError) -> LongListInner {

@@ -81,13 +81,14 @@ final class DirtyColumn {
 
     // MARK: Sealing
 
-    /// Encodes into the spill file; false where there is no builder to encode.
+    /// Encodes into the spill file; false where that was done.
     func seal(key: [UInt8], into spill: SpillFile) -> Bool {
         let encoder: ColumnEncoder
         switch storage {
         case .values(let values): encoder = .values(values.makeEncoder())
         case .lists(let lists): encoder = .lists(lists.makeEncoder())
-        case .patched, .sealed: return false
+        case .patched(let patch): encoder = .patched(patch)
+        case .sealed: return false
         }
         let references = longReferences
         storage = .sealed(key.withUnsafeBytes { Self.encode(encoder, $0, spill) }, references)
@@ -177,7 +178,8 @@ final class DirtyColumn {
         switch storage {
         case .values(let builder): builder.allocatedBytes
         case .lists(let builder): builder.allocatedBytes
-        case .patched, .sealed: 0
+        case .patched(let patch): patch.allocatedBytes
+        case .sealed: 0
         }
     }
 

@@ -27,6 +27,9 @@ final class StoredLongValues: LongTextSource {
     let column: ColumnKey
     var pages: PageSnapshot
     private var arena = ChunkArena()
+    /// Of what was lent before the latest was.
+    private var formerArena: ChunkArena?
+    private(set) var forgottenCount: UInt64 = 0
     var bytesUsed: Int { arena.bytesUsed }
 
     init(_ table: TableKey, _ column: ColumnKey, _ pages: PageSnapshot) {
@@ -38,6 +41,13 @@ final class StoredLongValues: LongTextSource {
     func find(_ reference: LongTextReference) throws(DatabaseError) -> UnsafeRawBufferPointer? {
         guard let found = try pages.get(PageKeys.longValue(table, column, reference)) else { return nil }
         return found.isStable ? found.bytes : arena.copy(found.bytes)
+    }
+
+    /// What was found since the last time stays where it is until the next.
+    func forgetPlaces() {
+        forgottenCount += 1
+        formerArena = arena
+        arena = ChunkArena()
     }
 
     var limit: Int { .max }
@@ -114,6 +124,7 @@ final class WrittenLongValues: LongTextSource {
     }
 
     var limit: Int { pending.limit }
+    var forgottenCount: UInt64 { stored.forgottenCount }
 
     func find(_ reference: LongTextReference) throws(DatabaseError) -> UnsafeRawBufferPointer? {
         if let entry = pending.entry(reference) { return entry.value }
@@ -165,7 +176,9 @@ struct LongValueBalance {
         for (reference, column) in before where after[reference] == nil {
             batch.delete(PageKeys.longValue(table, column, reference))
         }
-        for reference in after.keys { if let entry = pending.entry(reference) { batch.put(entry) } }
+        for (reference, column) in after {
+            if let entry = pending.entry(reference) { batch.put(PageKeys.longValue(table, column, reference), entry) }
+        }
     }
 }
 

@@ -20,6 +20,8 @@ final class OpenBuilders {
     }
 
     private var entries: [Entry] = []
+    /// Patched where they are stored, so that what they are patches of must stay in memory.
+    private var patched: [Entry] = []
     /// About: of the column that was opened last as it was then.
     @exclusivity(unchecked) private(set) var bytes = 0
     @exclusivity(unchecked) private var mostBytes: Int
@@ -41,6 +43,21 @@ final class OpenBuilders {
         entries.append(Entry(writer: writer, rowGroup: rowGroup, slot: slot, column: column, bytes: 0))
         count(entries.count - 1)
         if column.wasOpen { reopenedCount += 1 }
+    }
+
+    /// Of a column that is patched as it is stored.
+    func notePatched(_ writer: TableWriter, _ rowGroup: Int, _ slot: Int, _ column: DirtyColumn) {
+        patched.append(Entry(writer: writer, rowGroup: rowGroup, slot: slot, column: column, bytes: 0))
+    }
+
+    /// Copies of what is patched, so that the memory of pages can be given back. They count as open from here on.
+    func detach() {
+        for entry in patched {
+            guard case .patched(let patch) = entry.column.storage else { continue }
+            patch.detach()
+            if let writer = entry.writer { note(writer, entry.rowGroup, entry.slot, entry.column) }
+        }
+        patched.removeAll()
     }
 
     /// It has grown since, when values came into it.

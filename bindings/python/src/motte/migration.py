@@ -6,6 +6,7 @@ of a pair are the same row. What the function raises leaves the file as it was a
 """
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional, Union
 
@@ -61,19 +62,28 @@ class Migration:
         """Pairs of old and new object, of each that was there before; None where only the other side has the class.
 
         The class goes by its new name. Objects that were deleted on the way are passed over."""
-        found: list[tuple[Optional[tuple[int, int]], Optional[tuple[int, int]]]] = []
+        # An object has the same key on both sides.
+        keys, sides = array("q"), bytearray()
+        tables = [0, 0]
 
-        def visit(old: Any, new: Any) -> None:
-            found.append((None if old == NULL else object_link(old), None if new == NULL else object_link(new)))
+        def visit(*pair: Any) -> None:
+            key = there = 0
+            for side, thing in enumerate(pair):
+                if thing != NULL:
+                    tables[side], key = object_link(thing)
+                    there |= 1 << side
+            keys.append(key)
+            sides.append(there)
         content = _name(model)
         _callbacks.check_calling(lib.motte_migration_enumerate(
             self._handle, content, len(content), lib.motte_python_pair, _callbacks.passed(visit),
             lib.motte_python_free))
         old, new = self.old, self.new
-        for before, after in found:
-            if after is not None and not self._new_realm.row_exists(*after):
+        for key, there in zip(keys, sides):
+            if there & 2 and not self._new_realm.row_exists(tables[1], key):
                 continue
-            yield (None if before is None else old._object(*before), None if after is None else new._object(*after))
+            yield (old._object(tables[0], key) if there & 1 else None,
+                   new._object(tables[1], key) if there & 2 else None)
 
     def rename(self, model: ClassName, old_name: str, new_name: str) -> None:
         """The values of a property go by another name. Rename before you change objects: then nothing is copied."""
