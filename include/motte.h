@@ -582,9 +582,10 @@ motte_status motte_config_set_queue(motte_config *config, motte_queue *queue);
  *    "auto_compact"      bool    commits also move up to 1 MB from the end of the file to free pages before it, as
  *                                motte_realm_compact_online() does, while more than half of the file, and 4 MB, are
  *                                free. Who opens the file first says it for the process. Unless set, they do not
- *    "short_views"       bool    borrowed views (V) of the realm are used until the next call on it only, so that the
- *                                memory behind them can be given back then: for programs that read more of a file than
- *                                "memory" without refreshing. Within a write they live as long as always
+ *    "short_views"       bool    borrowed views (V) of the realm, of what is frozen from it and of the two sides of its
+ *                                migration are used until the end of the next call on it only, which may have them as
+ *                                arguments, so that the memory behind them can be given back then: for programs that
+ *                                read more of a file than "memory" in one version, one write or one migration
  *    "max_file_size"     int     the most bytes the file may grow to; MAP_FULL beyond that. Unless set, 16 TiB
  *    "durability"        string  "full" (default): a commit that returned survives a power cut;
  *                                "relaxed": a power cut may lose the last commits, the file stays whole;

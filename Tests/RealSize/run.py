@@ -171,6 +171,7 @@ class Sizes:
         self.check("salvage", self.salvage)
         self.check("delete all", self.delete_all)
         self.check("change all", self.change_all)
+        self.check("read with little memory", self.read)
         self.check("index building, removing", self.index_building)
         self.check("1.2 million rows at once", self.many_rows)
         self.check("change batches", self.batches)
@@ -400,6 +401,12 @@ class Sizes:
         path = self.fresh()
         self.machine.worker("rewrite", path)
         return self.expect_same(path)
+
+    def read(self) -> str:
+        path = self.fresh()
+        note = self.machine.worker("read", path).strip()
+        need(self.expect_same_values(path, {}) > 0, "it has no properties")
+        return note
 
     def many_rows(self) -> str:
         """More entries than an index keeps at hand in one write."""

@@ -1,11 +1,14 @@
 """What run.py does through the Python package, each in a process of its own."""
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import random
+import resource
 import sys
+from typing import Any
 
 import motte
 
@@ -125,6 +128,54 @@ def rewrite(path: str) -> None:
     db.close()
 
 
+def peak() -> int:
+    """Of memory of the process itself and of files that it has mapped, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def read(path: str) -> None:
+    """All objects with little memory: within a write that changes a few, of something frozen, and in a migration."""
+    is_large = os.path.getsize(path) > 1 << 30
+    memory = 32 << 20 if is_large else 4 << 20
+    name, text = ("Doc", "label") if is_large else ("Flight", "dest_code")
+    db = motte.open(path, memory=memory)
+    model, schema = db.model(name), db.schema
+    found = db.objects(model)
+    count, before = len(found), peak()
+    # Beside the pages: keys of all objects, twice, what is changed, and what a sort has.
+    most = before + 2 * memory + 24 * count + (8 << 20)
+
+    def look(where: str, objects: Any) -> int:
+        total = 0
+        for position in range(0, count, 8):
+            values = objects[position].to_dict().values()
+            total += sum(len(value) for value in values if isinstance(value, (str, bytes)))
+        assert peak() < most, f"{where}: {peak() - before} bytes more than {before}"
+        return total
+
+    total = look("reading", found)
+    with contextlib.suppress(Cancelled), db.write():
+        assert look("in a write", found) == total
+        assert len(found.where(f"{text} CONTAINS 'not there'")) == 0
+        assert len(found.sorted(text)[:3]) == 3
+        for position in range(0, count, 500):
+            setattr(found[position], text, "changed")
+        assert look("in a write that has changed some", found) > 0
+        assert len(found.where(f"{text} == 'changed'")) == len(range(0, count, 500))
+        raise Cancelled
+    assert look("frozen", db.freeze().objects(model)) == total
+    db.close()
+
+    def step(migration: motte.Migration) -> None:
+        for old, new in migration.enumerate(name):
+            if getattr(old, text) != getattr(new, text):
+                raise AssertionError(f"{old} has become {new}")
+    db = motte.open(path, schema=schema, schema_version=1_000, migration=step, memory=memory)
+    assert look("migrated", db.objects(db.model(name))) == total
+    db.close()
+    print(f"{(peak() - before) / 1e6:.0f} MB more than at its beginning")
+
+
 def launch(path: str) -> None:
     asked = []
     db = motte.open(path, compact_on_launch=lambda total, used: asked.append((total, used)) or True)
@@ -188,4 +239,4 @@ def delete_and_cancel(path: str) -> None:
 
 if __name__ == "__main__":
     {"build": build, "thin": thin, "edit": edit, "launch": launch, "copy": copy, "compare": compare, "seed": seed,
-     "delete": delete, "delete-and-cancel": delete_and_cancel, "rewrite": rewrite}[sys.argv[1]](*sys.argv[2:])
+     "delete": delete, "delete-and-cancel": delete_and_cancel, "rewrite": rewrite, "read": read}[sys.argv[1]](*sys.argv[2:])

@@ -130,6 +130,7 @@ public struct RLMIterator<Element: RealmCollectionValue>: IteratorProtocol {
         case .elements(let elements): return elements[index]
         case .live(let live, let session):
             return attempt(or: nil) { () throws(DatabaseError) in
+                live.session.releaseMemory()
                 guard index < (try live.count()) else { return nil }
                 return Element._decode(_Stored(try live.value(at: index), session))
             }
@@ -186,6 +187,7 @@ extension RealmCollection {
             guard index >= 0, index < elements.count else { return _outOfBounds(index, elements.count) }
             return elements[index]
         }
+        handle.live.session.releaseMemory()
         do throws(DatabaseError) {
             let view: ValueView
             do throws(DatabaseError) { view = try handle.live.value(at: index) } catch {

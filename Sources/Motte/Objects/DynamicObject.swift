@@ -41,6 +41,7 @@ public final class DynamicObject: Object {
             if property.type == .link {
                 return try live.object(column).map { session.object($0, as: DynamicObject.self) }
             }
+            live.session.releaseMemory()
             let view = try live.get(column)
             if view.kind == .link { return session.object(view.linkValue, as: DynamicObject.self) }
             return AnyRealmValue.dynamicValue(view, session)

@@ -202,6 +202,8 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     private final func view(
         _ live: LiveObject, _ home: ObjectHome, _ column: UInt32
     ) throws(DatabaseError) -> ValueView {
+        // What is read is copied before the next is.
+        live.session.releaseMemory()
         if _objectReads == nil, home.reads != nil, live.isSettled { _objectReads = home.reads }
         guard let reads = _objectReads else { return try live.get(ColumnKey(column)) }
         return try live.get(ColumnKey(column), noting: reads)
@@ -231,6 +233,7 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
         guard let live, let session else { return }
         attempt { () throws(DatabaseError) in
             _ = try live.session.requireWrite()
+            live.session.releaseMemory()
             let write = { () throws(DatabaseError) in
                 try session.withEncoder { encoder throws(DatabaseError) in
                     value._encode(encoder)
@@ -245,6 +248,7 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     @inline(__always)
     package final func _write(_ column: UInt32, view: ValueView) {
         guard let live else { return }
+        live.session.releaseMemory()
         attempt { () throws(DatabaseError) in try live.set(ColumnKey(column), to: view) }
     }
 
@@ -253,6 +257,7 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
         guard let live, let session else { return }
         attempt { () throws(DatabaseError) in
             _ = try live.session.requireWrite()
+            live.session.releaseMemory()
             try session.whole { () throws(DatabaseError) in
                 try session.link(live, ColumnKey(column), to: target, policy: .error)
             }

@@ -84,6 +84,7 @@ extension Realm {
     /// transaction. `update` says what happens where there is an object with the same primary key. An object of another
     /// realm is misuse: ``create(_:value:update:)`` copies it.
     public func add(_ object: Object, update: UpdatePolicy = .error) {
+        core.session.releaseMemory()
         attempt { () throws(DatabaseError) in
             try core.whole { () throws(DatabaseError) in try core.added(object, update) }
         }
@@ -114,6 +115,7 @@ extension Realm {
     /// object.
     @discardableResult
     public func create<T: Object>(_ type: T.Type, value: Any = [String: Any](), update: UpdatePolicy = .error) -> T {
+        core.session.releaseMemory()
         let made: T?? = attempt { () throws(DatabaseError) in
             try core.requireWrite(to: "create objects")
             try core.checkPolicy(update, type)
@@ -144,6 +146,7 @@ extension Realm {
     /// Deletes an object of this realm. Links to it become nil, lists and sets lose it, maps keep its key with nil;
     /// embedded objects in it are deleted with it. It takes a write transaction.
     public func delete(_ object: ObjectBase) {
+        core.session.releaseMemory()
         attempt { () throws(DatabaseError) in
             guard let live = object.live else {
                 throw DatabaseError(.invalidArgument, "Can only delete an object from the Realm it belongs to.")

@@ -196,7 +196,8 @@ public struct Realm: Equatable {
 
     /// The object with a primary key; nil when there is none. A class without a primary key is misuse.
     public func object<T: Object, KeyType>(ofType type: T.Type, forPrimaryKey key: KeyType) -> T? {
-        attempt(or: nil) { () throws(DatabaseError) in
+        core.session.releaseMemory()
+        return attempt(or: nil) { () throws(DatabaseError) in
             let table = try core.requireBinding(for: type).table
             guard let live = try core.find(table, key) else { return nil }
             return core.object(live, as: type)

@@ -1001,8 +1001,8 @@ static void warnings(void) {
     CHECK(unlink(file) == 0 && rmdir(path) == 0);
 }
 
-/* A file of many times the memory that is given for it. Views stay until the epoch moves, or, where the realm says so,
- * until the next call. */
+/* A file of many times the memory that is given for it, within a write too. Views stay until the epoch moves, or, where
+ * the realm says so, until the end of the next call, which may have them as arguments. */
 static void memory(void) {
     enum {
         COUNT = 3000,
@@ -1040,19 +1040,29 @@ static void memory(void) {
             }
             MUST(motte_realm_commit(realm, 0, NULL));
         }
-        for (int round = 0; round < 2; round++) {
+        for (int round = 0; round < 4; round++) {
             int wrong = 0;
+            if (round == 2) MUST(motte_realm_begin_write(realm, -1));
             for (int i = 0; i < COUNT; i++) {
-                motte_key key = round == 0 ? i : (i * 1009) % COUNT;
+                motte_key key = round % 2 == 0 ? i : (i * 1009) % COUNT;
                 MUST(motte_row_get_many(realm, cls, key, &prop, 1, &held[i]));
                 if (held[i].as.string.size != SIZE || held[i].as.string.data[SIZE - 1] != 'a' + (int)key % 26) wrong++;
             }
             for (int i = 0; i < COUNT && !is_short; i++) {
-                motte_key key = round == 0 ? i : (i * 1009) % COUNT;
+                motte_key key = round % 2 == 0 ? i : (i * 1009) % COUNT;
                 if (held[i].as.string.data[0] != 'a' + (int)key % 26) wrong++;
             }
             CHECK(wrong == 0);
         }
+        for (int i = 0; i < COUNT; i += 37) {
+            motte_key key = (i * 1009) % COUNT;
+            motte_value *other = &held[1], *view = &held[0];
+            MUST(motte_row_get_many(realm, cls, i, &prop, 1, view));
+            MUST(motte_row_set_many(realm, cls, key, &prop, view, 1));
+            MUST(motte_row_get_many(realm, cls, key, &prop, 1, other));
+            CHECK(other->as.string.size == SIZE && other->as.string.data[0] == other->as.string.data[SIZE - 1]);
+        }
+        MUST(motte_realm_cancel(realm));
         motte_realm_close(realm);
         motte_release(realm);
         if (is_short) STATUS(MOTTE_OK, motte_file_delete(config));
