@@ -184,10 +184,10 @@ stage_addresses() {
     scripts/build-addresses.sh | tee "$logs/addresses-output.txt"
     no_warnings "$logs/addresses-output.txt"
     # Random tests are what takes long here; those of pages and of storage are longer in `fuzz`, all in `make soak`.
-    with_addresses 0.3 '^(Values|Pages|Columns|SchemaModel|RealmFile|Exchange|Replication|Conformance)Tests\.'
+    with_addresses 0.2 '^(Values|Pages|Columns|SchemaModel|RealmFile|Exchange|Replication|Conformance)Tests\.'
     # What uses rows has little memory here, and what was given up of it must not be touched any more.
     MOTTE_MEMORY=64K MOTTE_TEST_POISON=1 \
-        with_addresses 0.2 '^(Storage|QueryEngine|LiveObjects|Notifications)Tests\.'
+        with_addresses 0.15 '^(Storage|QueryEngine|LiveObjects|Notifications)Tests\.'
 }
 
 stage_fuzz() {

@@ -130,7 +130,7 @@ import Musl
         withExtendedLifetime(resting) {}
     }
 
-    /// More holds than are told apart: what any of them has stays.
+    /// More holds than are looked at one by one: what any of them has stays.
     @Test func manyWhoRestKeepWhatTheyWereLent() throws {
         let count = 20 * Self.budget / Self.valueBytes
         let scratch = try Scratch()

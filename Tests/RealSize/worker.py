@@ -239,4 +239,5 @@ def delete_and_cancel(path: str) -> None:
 
 if __name__ == "__main__":
     {"build": build, "thin": thin, "edit": edit, "launch": launch, "copy": copy, "compare": compare, "seed": seed,
-     "delete": delete, "delete-and-cancel": delete_and_cancel, "rewrite": rewrite, "read": read}[sys.argv[1]](*sys.argv[2:])
+     "delete": delete, "delete-and-cancel": delete_and_cancel, "rewrite": rewrite,
+     "read": read}[sys.argv[1]](*sys.argv[2:])

@@ -21,7 +21,9 @@ extension TreePages {
         try makeDurable(known.version, evenWhereRelaxed: compaction?.isSettling ?? false)
         let header = try newestHeader(known).advanced(to: version)
         let automatic = compaction == nil && compactsAutomatically ? automaticCompaction.step(known.root) : nil
-        if compaction == nil, automatic == nil, let record = try record(changes.entries, header, changes.byteCount, after: known) {
+        if compaction == nil, automatic == nil,
+            let record = try record(changes.entries, header, changes.byteCount, after: known)
+        {
             try append(record)
             cachedHeader = header
             return

@@ -19,7 +19,7 @@ package final class PageHold: @unchecked Sendable {  // @unchecked: others read 
     private var depth = 0
     /// Whether the owner says when it is lent nothing.
     private var rests = false
-    /// The clock at the last `renew`; since then the owner has looked up anew whatever it was lent.
+    /// The clock at the last `renew`; since then the owner has looked up again whatever it was lent.
     private var renewed: UInt64
     /// In the image's list.
     var place = 0

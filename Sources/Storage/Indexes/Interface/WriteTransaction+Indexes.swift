@@ -255,8 +255,8 @@ extension WriteTransaction {
         noteChange()
     }
 
-    /// The rows are read apart from all others that read, and a row group is let go before the next one: whoever has the
-    /// write open may still use what it was lent before.
+    /// The rows are read apart from all others that read, and a row group is let go before the next one: whoever has
+    /// the write open may still use what it was lent before.
     private func forEachStoredRows(
         of index: TableIndex, _ body: (IndexedRows) throws(DatabaseError) -> Void
     ) throws(DatabaseError) {
