@@ -121,6 +121,8 @@ package final class Session: @unchecked Sendable {
         counters = database.counters
         self.snapshot = snapshot
         memoryClock = snapshot.memoryClock?.word
+        // What is frozen is asked by many threads: it looks after memory from when the first page was given up since.
+        if frozen != nil, let memoryClock { seenMemoryClock = motte_shim_load64(memoryClock) }
         queryThreads = QueryThreads(min(options.queryThreads ?? QueryThreads.standardCount, QueryThreads.mostCount))
         gate = .allocate(capacity: 1)
         gate.initialize(to: ReadGate(owner: owner, forkGeneration: motte_shim_fork_generation()))
