@@ -12,6 +12,7 @@
 #   make release    source archive, library archive, wheel and .deb, each tested (docs/RELEASING.md)
 #   make deb        packages for Debian: libmotte1, libmotte-dev, motte, python3-motte (scripts/debian.sh)
 #   make bench      benchmarks beside SQLite and raw LMDB
+#   make bench-all  all benchmarks beside other engines, ObjectBox too, and memory by budget
 #   make fuzz       the fuzz targets (scripts/fuzz.sh)
 #   make soak       random, crash and damage tests as often as is promised, an hour (scripts/soak.sh lists them)
 #   make clean
@@ -20,7 +21,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 STAGES ?=
 
-.PHONY: all setup build check test tidy lint format pins demo bench fuzz soak docs release deb install clean
+.PHONY: all setup build check test tidy lint format pins demo bench bench-all fuzz soak docs release deb install clean
 
 all: build
 
@@ -55,6 +56,9 @@ demo: build
 
 bench: setup
 	@scripts/bench.sh
+
+bench-all: setup
+	@scripts/bench-all.sh
 
 fuzz: setup
 	@scripts/fuzz.sh

@@ -14,11 +14,13 @@ import argparse
 import collections
 import csv
 import datetime
+import functools
 import hashlib
 import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -53,10 +55,17 @@ class Machine:
         self.folder = folder
         self.peak = 0
         self.counts_all = False
+        #: A budget of memory, and how much memory of its own the system lets a process have.
+        self.limits: Optional[tuple[int, int]] = None
 
     def start(self, *command: object, read: bool = True) -> subprocess.Popen[bytes]:
+        environment, limit = dict(os.environ, LC_ALL="C.UTF-8"), None
+        if self.limits:
+            budget, most = self.limits
+            environment["MOTTE_MEMORY"] = str(budget)
+            limit = functools.partial(resource.setrlimit, resource.RLIMIT_DATA, (most, most))
         return subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE if read else None,
-                                stderr=subprocess.PIPE, env=dict(os.environ, LC_ALL="C.UTF-8"))
+                                stderr=subprocess.PIPE, env=environment, preexec_fn=limit)
 
     def wait(self, process: subprocess.Popen[bytes], expect: int = 0, counts: bool = True) -> str:
         assert process.stderr
@@ -172,6 +181,7 @@ class Sizes:
         self.check("delete all", self.delete_all)
         self.check("change all", self.change_all)
         self.check("read with little memory", self.read)
+        self.check("with a hard limit of memory", self.limited)
         self.check("index building, removing", self.index_building)
         self.check("1.2 million rows at once", self.many_rows)
         self.check("change batches", self.batches)
@@ -407,6 +417,29 @@ class Sizes:
         note = self.machine.worker("read", path).strip()
         need(self.expect_same_values(path, {}) > 0, "it has no properties")
         return note
+
+    def limited(self) -> str:
+        """More than twenty times the budget, in processes that get no more memory of their own from the system."""
+        budget, most = (32 << 20, 192 << 20) if self.is_large else (1 << 20, 64 << 20)
+        need(self.source.stat().st_size > 20 * budget, "the file is too small for that")
+        path, copy, text = self.fresh(), self.folder / "try1.motte", "body" if self.is_large else "dest_code"
+        count = int(self.machine.tool("query", path, self.watched, "TRUEPREDICATE", "--count"))
+        self.machine.limits = budget, most
+        try:
+            need("sound" in self.machine.tool("verify", path), "it is not sound")
+            need(self.dumped(path) == self.dump, "another dump")
+            for query, found in [(f"{text} CONTAINS 'not there'", 0), (f"SORT({text} DESC) OFFSET({count - 9})", 9)]:
+                need(int(self.machine.tool("query", path, self.watched, query, "--count")) == found, f"{query}: others")
+            self.machine.tool("copy", path, copy)
+            self.machine.tool("compact", path)
+            schema, line = self.machine.tool("schema", path), f"\n    {text}: string"
+            (self.folder / "try.txt").write_text(schema.replace(line, f"{line} indexed", 1))
+            self.machine.tool("migrate", copy, self.folder / "try.txt", "--schema-version", "77")
+        finally:
+            self.machine.limits = None
+        self.expect_same_values(copy, {})
+        need("sound" in self.machine.tool("verify", copy), "what was migrated is not sound")
+        return self.expect_same(path)
 
     def many_rows(self) -> str:
         """More entries than an index keeps at hand in one write."""
