@@ -1,5 +1,5 @@
-// A file of 100 GB, most of which was never written: opened, read, checked, appended to and used again where it is free,
-// with a megabyte of memory for its pages.
+// A file of 100 GB, most of which was never written: opened, read, checked, appended to and used again where it is
+// free, with a megabyte of memory for its pages.
 import MotteValues
 import TestSupport
 import Testing
