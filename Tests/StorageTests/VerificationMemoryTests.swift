@@ -1,5 +1,5 @@
-// Verifying a class whose chunks are so small that they lie in nodes of the tree: of these no more is in memory than
-// the budget says.
+// Verifying a class whose chunks are so small that they lie in nodes of the tree, and one with values too long for its
+// chunks: of these no more is in memory than the budget says.
 import MottePages
 import MotteSchemaModel
 import MotteValues
@@ -46,5 +46,32 @@ import Testing
         #expect(try snapshot.verify().isSound)
         let most = try database.pages.statistics().mostMemoryBytes
         #expect(most < 3 * Self.budget, "\(most)")
+    }
+
+    @Test func longValuesAreReadOnceAndLetGo() throws {
+        let folder = TemporaryDirectory()
+        let budget = 256 << 10
+        do {
+            let (database, snapshot) = try open(folder.file("long.motte"), memory: nil)
+            _ = try database.reconcile(try SchemaText.parse("P { text: string, texts: list<string> }"), on: snapshot)
+            let type = try snapshot.schema.type(named: "P")
+            let table = try #require(type.tableKey)
+            let columns = try ["text", "texts"].map { try #require(type.property(named: $0)?.columnKey) }
+            let write = try database.beginWrite(on: snapshot)
+            for row in 0 ..< 200 {
+                let key = try write.create(table, primaryKey: nil)
+                try Value.string(String(repeating: "text \(row)", count: 3_000)).withView {
+                    view throws(DatabaseError) in
+                    try write.set(table, columns[0], key, to: view)
+                    try write.listInsert(table, columns[1], key, at: 0, [view])
+                }
+            }
+            try write.commit()
+        }
+        let (database, snapshot) = try open(folder.file("long.motte"), memory: budget)
+        #expect(try database.pages.statistics().fileBytes > 20 * budget)
+        #expect(try snapshot.verify().isSound)
+        let most = try database.pages.statistics().mostMemoryBytes
+        #expect(most < 4 * budget, "\(most)")
     }
 }

@@ -22,7 +22,7 @@ package final class Session: @unchecked Sendable {
     package let isFrozen: Bool
     /// What it lends is used until the next call only.
     package let viewsAreShort: Bool
-    /// How many calls of the C interface are under way within one of this session that no other is in the middle of.
+    /// Calls of the C interface under way (`motte_shim_calls`) in one of this session that no callback of it makes.
     package let outermostCall: UInt32
     /// Set by the layer above; nil until something is observed.
     package var hook: (any SessionHook)?

@@ -51,7 +51,10 @@ extension VerificationWalk {
         }
         report.chunks += 1
         guard column.collection == .none else {
-            for key in rows.liveKeys { try checkCollection(view, slot, key, &entries) }
+            for key in rows.liveKeys {
+                letGo()
+                try checkCollection(view, slot, key, &entries)
+            }
             return
         }
         let chunk = try view.directory.chunk(slot, rowGroup)
@@ -115,11 +118,17 @@ extension VerificationWalk {
         var known: Set<[UInt8]> = []
         for reference in entries.longValues { known.insert(PageKeys.longValue(view.key, column.key, reference)) }
         let prefix = PageKeys.longValues(view.key, column.key)
-        let cursor = try source.pages.makeCursor()
+        // The values themselves were read with their rows, and their pages are looked at with all others.
+        let source = source
+        var cursor = try source.pages.makeCursor()
+        cursor.skipsValues = true
         var stray = 0
         var found = try prefix.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
         while found, cursor.key.starts(with: prefix) {
             if !known.contains([UInt8](cursor.key)) { stray += 1 }
+            if source.isMemoryWanted {
+                cursor = try source.pages.makeCursor(at: cursor, after: { source.releaseMemory() })
+            }
             found = try cursor.next()
         }
         if stray > 0 { note("\(view.type.name).\(column.name) has \(stray) long values that belong to no object") }

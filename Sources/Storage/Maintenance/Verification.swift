@@ -273,6 +273,7 @@ struct VerificationWalk {
     private mutating func checkReach(_ view: TableView, _ column: StoredColumn) throws(DatabaseError) {
         let name = "\(view.type.name).\(column.name)"
         let cursor = try source.pages.makeCursor()
+        cursor.skipsValues = true
         let end = PageKeys.chunk(view.key, column.key, Int(UInt32.max))
         let first = PageKeys.chunk(view.key, column.key, 0)
         let hasChunk = try end.withBytes { key throws(DatabaseError) in try cursor.seekLast(atMost: key) }

@@ -35,7 +35,9 @@ struct PageFrames {
         mutating func add(_ since: UInt64, _ last: UInt64) {
             if last == PageHold.open {
                 openSince = min(openSince, since)
-            } else if last > 0, !resting.contains(where: { $0.since <= since && $0.last >= last }) {
+            } else if last > 0 {
+                // Of many, the one that stands for several says it of most.
+                if resting.reversed().contains(where: { $0.since <= since && $0.last >= last }) { return }
                 if resting.count < Holders.most { return resting.append(Resting(since: since, last: last)) }
                 resting[Holders.most - 1].since = min(resting[Holders.most - 1].since, since)
                 resting[Holders.most - 1].last = max(resting[Holders.most - 1].last, last)
