@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All that docs/BENCHMARKS.md compares with other engines, one after the other: workloads, small commits that are
-# flushed and not, single objects beside ObjectBox as well, memory by budget. Three quarters of an hour on two cores.
+# flushed and not, single objects beside ObjectBox as well, memory by budget.
 #   scripts/bench-all.sh [--rows 1000000] [--rounds 3]     of the workloads; the others have sizes of their own
 set -euo pipefail
 cd "$(dirname "$0")/.."
