@@ -176,7 +176,7 @@ final class DirtyColumn {
 
     var allocatedBytes: Int {
         switch storage {
-        case .values(let builder): builder.allocatedBytes
+        case .values(let builder): builder.allocatedBytes + (former?.allocatedBytes ?? 0)
         case .lists(let builder): builder.allocatedBytes
         case .patched(let patch): patch.allocatedBytes
         case .sealed: 0

@@ -46,6 +46,8 @@ final class StoredLongValues: LongTextSource {
     /// What was found since the last time stays where it is until the next.
     func forgetPlaces() {
         forgottenCount += 1
+        formerArena = nil
+        guard arena.bytesUsed > 0 else { return }
         formerArena = arena
         arena = ChunkArena()
     }
