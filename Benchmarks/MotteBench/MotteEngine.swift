@@ -86,38 +86,43 @@ final class MotteEngine: Engine {
     }
 
     /// Inserts in batches of 1,024 rows, from one typed array per property, as the C and Python bindings take them.
-    private func insert(_ data: PersonData, _ names: [String], ids: [Int64] = []) throws {
+    /// What the data does not have in that form is made for a batch at a time: W18 counts memory of the engine.
+    private func insert(_ data: PersonData, _ names: [String], ids: [Int64]? = nil) throws {
         let session = try state()
         let keys = try names.map { try column($0) }
-        let flags = UnsafeMutablePointer<ValueView>.allocate(capacity: data.count)
+        let batch = 1_024
+        let flags = UnsafeMutablePointer<ValueView>.allocate(capacity: batch)
         defer { flags.deallocate() }
-        for (row, isActive) in data.active.enumerated() { flags[row] = .bool(isActive) }
-        let times = UnsafeMutablePointer<ValueView>.allocate(capacity: data.count)
+        let times = UnsafeMutablePointer<ValueView>.allocate(capacity: batch)
         defer { times.deallocate() }
-        if names.contains("created") {
-            for (row, seconds) in data.created.enumerated() {
-                times[row] = .timestamp(Timestamp(seconds: seconds, nanoseconds: 0))
-            }
-        }
-        try ids.withUnsafeBufferPointer { ids in
-            try data.ages.withUnsafeBufferPointer { ages in
-                try data.scores.withUnsafeBufferPointer { scores in
-                    for first in stride(from: 0, to: data.count, by: 1_024) {
-                        let sources = try names.map { name throws -> BatchColumn in
-                            switch name {
-                            case "id": return .ints(try start(ids) + first)
-                            case "name": return .texts(data.names.heap, offsets: data.names.offsets + first)
-                            case "age": return .ints(try start(ages) + first)
-                            case "score": return .doubles(try start(scores) + first)
-                            case "active": return .cells(flags + first, stride: 1)
-                            case "city": return .texts(data.cityColumn.heap, offsets: data.cityColumn.offsets + first)
-                            case "created": return .cells(times + first, stride: 1)
-                            default: throw BenchError("no data for \(name)")
+        let numbers = UnsafeMutablePointer<Int64>.allocate(capacity: batch)
+        defer { numbers.deallocate() }
+        try data.ages.withUnsafeBufferPointer { ages in
+            try data.scores.withUnsafeBufferPointer { scores in
+                for first in stride(from: 0, to: data.count, by: batch) {
+                    let rows = first ..< min(first + batch, data.count)
+                    let sources = try names.map { name throws -> BatchColumn in
+                        switch name {
+                        case "id":
+                            for row in rows { numbers[row - first] = ids?[row] ?? Int64(row) }
+                            return .ints(numbers)
+                        case "name": return .texts(data.names.heap, offsets: data.names.offsets + first)
+                        case "age": return .ints(try start(ages) + first)
+                        case "score": return .doubles(try start(scores) + first)
+                        case "active":
+                            for row in rows { flags[row - first] = .bool(data.active[row]) }
+                            return .cells(flags, stride: 1)
+                        case "city": return .texts(data.cityColumn.heap, offsets: data.cityColumn.offsets + first)
+                        case "created":
+                            for row in rows {
+                                let created = Timestamp(seconds: data.created[row], nanoseconds: 0)
+                                times[row - first] = .timestamp(created)
                             }
+                            return .cells(times, stride: 1)
+                        default: throw BenchError("no data for \(name)")
                         }
-                        _ = try session.insertColumns(
-                            table, columns: keys, sources: sources, rowCount: min(1_024, data.count - first))
                     }
+                    _ = try session.insertColumns(table, columns: keys, sources: sources, rowCount: rows.count)
                 }
             }
         }
@@ -176,10 +181,9 @@ final class MotteEngine: Engine {
         let session = try state()
         let friend = try column("best_friend")
         let tags = try column("tags")
-        let ids = (0 ..< Int64(data.count)).map { $0 }
         return try seconds {
             try session.beginWrite()
-            try insert(data, Self.scalars, ids: ids)
+            try insert(data, Self.scalars)
             // Links may point forward, so they are set once all rows are there; keys were handed out from 0.
             for row in 0 ..< data.count where data.bestFriends[row] >= 0 {
                 let link = ValueView.link(ObjectLink(table: table, key: ObjectKey(data.bestFriends[row])))

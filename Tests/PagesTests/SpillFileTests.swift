@@ -86,4 +86,69 @@ import Musl
             #expect(found.map { [UInt8]($0.bytes) } == value)
         }
     }
+
+    // MARK: What of the file is in memory
+
+    /// Values that a write left in the order of its rows, and a commit takes in the order of keys.
+    private func values(_ spill: SpillFile, rows: Int, columns: Int, bytes: Int) -> [(key: [UInt8], SpilledEntry)] {
+        var entries: [(key: [UInt8], SpilledEntry)] = []
+        for row in 0 ..< rows {
+            for column in 0 ..< columns {
+                let key = [UInt8(column), UInt8(row >> 8), UInt8(row & 255)]
+                let value = [UInt8](repeating: UInt8(truncatingIfNeeded: row &+ column), count: bytes)
+                entries.append((key, key.withUnsafeBytes { key in value.withUnsafeBytes { spill.add(key, $0) } }))
+            }
+        }
+        return entries.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    }
+
+    private func residentBytes(_ spill: SpillFile) throws -> Int {
+        try spill.mapped.reduce(0) { try $0 + ResidentMemory.bytes(in: $1) }
+    }
+
+    @Test func whatWasReadIsLetGo() throws {
+        let folder = TemporaryDirectory()
+        let spill = SpillFile(SpillPlan(memoryBytes: 0, folder: folder.path))
+        let entries = values(spill, rows: 500, columns: 4, bytes: 6_000)
+        #expect(try residentBytes(spill) > 0)
+        spill.letGo()
+        #expect(try residentBytes(spill) == 0)
+        var sum = 0
+        for (_, entry) in entries {
+            let place = try #require(entry.value.baseAddress)
+            #expect(spill.noteRead(place))
+            sum += Int(place.load(as: UInt8.self))
+        }
+        #expect(try residentBytes(spill) > spill.fileBytes / 2 && sum > 0)
+        spill.letGoOfRead()
+        #expect(try residentBytes(spill) == 0)
+        var byte: UInt8 = 0
+        #expect(!withUnsafePointer(to: &byte) { spill.noteRead($0) })
+    }
+
+    /// Each column has something in all of the file, so that reading one after another would map it whole.
+    @Test func aCommitHasLittleOfTheFileInMemory() throws {
+        let folder = TemporaryDirectory()
+        let test = try TestStore(.file)
+        let spill = SpillFile(SpillPlan(memoryBytes: 0, folder: folder.path))
+        var batch = PageBatch(SpillPlan(memoryBytes: 0, folder: folder.path))
+        let entries = values(spill, rows: 1_000, columns: 4, bytes: 10_000)
+        for (key, entry) in entries { batch.put(key, entry) }
+        batch.put([200], valueCount: 1 << 20) { $0.initializeMemory(as: UInt8.self, repeating: 7, count: 1 << 20) }
+        batch.lends(spill)
+        let lock = try test.store.lockForWriting(timeoutMilliseconds: 0)
+        defer { lock.release() }
+        try test.store.commit(batch, lock: lock, version: Version(1))
+        #expect(spill.fileBytes > 32 << 20)
+        // What was read since it was let go last, and what the system maps around it.
+        #expect(try residentBytes(spill) < 12 << 20)
+
+        let snapshot = try test.store.snapshot()
+        for (key, entry) in entries {
+            let found = try key.withUnsafeBytes { bytes throws(DatabaseError) in try snapshot.get(bytes) }
+            #expect(found.map { ValueOrdering.compareBytes($0.bytes, entry.value) } == 0)
+        }
+        let last = try [UInt8(200)].withUnsafeBytes { bytes throws(DatabaseError) in try snapshot.get(bytes) }
+        #expect(last.map { $0.bytes.count == 1 << 20 && $0.bytes[1 << 19] == 7 } == true)
+    }
 }

@@ -1,6 +1,6 @@
 // Building an index over a class that is larger than the budget of memory: what is in memory meanwhile is a fraction of
 // the file, every row is in the index, and what the write lent before stays where it is.
-import MottePages
+@testable import MottePages
 import MotteSchemaModel
 import MotteValues
 import TestSupport
@@ -54,5 +54,37 @@ import Testing
             "\(statistics.mostMemoryBytes), of which \(built) are built")
         let report = try snapshot.verify()
         #expect(report.isSound && report.objects == Self.rows)
+    }
+
+    /// Entries that wait in the spill file of a write are read where they lie; what was read is let go.
+    @Test func mergingLetsGoOfWhatItHasRead() throws {
+        let folder = TemporaryDirectory()
+        let spill = SpillFile(SpillPlan(memoryBytes: 0, folder: folder.path))
+        var pending = PendingEntries(isHashed: false, spill: spill, mostNear: 1 << 16)
+        var random = SeededRandom(seed: 7)
+        let count = 1_000_000
+        for key in 0 ..< count { pending.append(IndexEntry(value: UInt64(random.below(1 << 40)), key: UInt64(key))) }
+        #expect(spill.fileBytes > 14 << 20)
+        spill.letGo()
+        var most = 0
+        var merged = 0
+        var isAscending = true
+        try pending.merging { (merge) throws(DatabaseError) in
+            var before = IndexEntry.lowest
+            while merge.first != nil {
+                var window: ContiguousArray<IndexEntry> = []
+                merge.append(1 << 16, to: &window)
+                merged += window.count
+                for entry in window {
+                    if entry < before { isAscending = false }
+                    before = entry
+                }
+                var resident = 0
+                for mapping in spill.mapped { resident += try ResidentMemory.bytes(in: mapping) }
+                most = max(most, resident)
+            }
+        }
+        #expect(merged == count && isAscending)
+        #expect(most > 0 && most < 8 << 20)
     }
 }

@@ -43,6 +43,8 @@ package struct PageBatch: ~Copyable {
     /// A key or a value that no store takes; reported by the commit, so that adding never throws.
     private(set) var refusal: DatabaseError?
     private let spill: SpillFile
+    /// Keys of values in the file, as sorting looks at all keys.
+    private var keys: SpillFile?
     /// Where entries lie.
     private var spills: [SpillFile]
 
@@ -88,9 +90,9 @@ package struct PageBatch: ~Copyable {
     @inline(__always)
     package mutating func put(_ key: [UInt8], valueCount: Int, _ write: (UnsafeMutableRawPointer) -> Void) {
         guard refusal == nil, mayAdd(key.count, valueCount) else { return }
-        let (spilled, place) = key.withUnsafeBytes { spill.reserve(key: $0, valueCount: valueCount) }
+        let (start, place) = key.withUnsafeBytes { reserve($0, valueCount) }
         write(place)
-        append(Entry(spilled.start, key.count, valueCount, isDelete: false))
+        append(Entry(start, key.count, valueCount, isDelete: false, valueStart: UnsafeRawPointer(place)))
     }
 
     package mutating func put(_ key: [UInt8], _ value: [UInt8]) {
@@ -110,8 +112,7 @@ package struct PageBatch: ~Copyable {
     mutating func move(_ key: [UInt8]) {
         key.withUnsafeBytes { key in
             guard refusal == nil, mayAdd(key.count, 0) else { return }
-            var entry = Entry(
-                spill.add(key, UnsafeRawBufferPointer(start: nil, count: 0)).start, key.count, 0, isDelete: false)
+            var entry = Entry(reserve(key, 0).start, key.count, 0, isDelete: false)
             entry.isMove = true
             append(entry)
         }
@@ -127,7 +128,7 @@ package struct PageBatch: ~Copyable {
     /// memory before it is written.
     package mutating func put(_ key: [UInt8], _ spilled: SpilledEntry) {
         guard refusal == nil, mayAdd(key.count, spilled.valueCount) else { return }
-        let start = key.withUnsafeBytes { spill.add($0, UnsafeRawBufferPointer(start: nil, count: 0)).start }
+        let start = key.withUnsafeBytes { reserve($0, 0).start }
         append(Entry(start, key.count, spilled.valueCount, isDelete: false, valueStart: spilled.value.baseAddress))
     }
 
@@ -165,8 +166,27 @@ package struct PageBatch: ~Copyable {
 
     private mutating func add(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isDelete: Bool) {
         guard refusal == nil, mayAdd(key.count, value.count) else { return }
-        let spilled = spill.add(key, value)
-        append(Entry(spilled.start, key.count, value.count, isDelete: isDelete))
+        let (start, place) = reserve(key, value.count)
+        UnsafeMutableRawBufferPointer(start: place, count: value.count).copyMemory(from: value)
+        append(Entry(start, key.count, value.count, isDelete: isDelete, valueStart: UnsafeRawPointer(place)))
+    }
+
+    /// Copies the key and lends room for the value, behind it or in the file.
+    @inline(__always)
+    private mutating func reserve(
+        _ key: UnsafeRawBufferPointer, _ valueCount: Int
+    ) -> (start: UnsafeRawPointer, value: UnsafeMutableRawPointer) {
+        if spill.fileBytes > 0 { return reserveApart(key, valueCount) }
+        let (entry, value) = spill.reserve(key: key, valueCount: valueCount)
+        return (entry.start, value)
+    }
+
+    private mutating func reserveApart(
+        _ key: UnsafeRawBufferPointer, _ valueCount: Int
+    ) -> (start: UnsafeRawPointer, value: UnsafeMutableRawPointer) {
+        let keys = keys ?? SpillFile(.memory)
+        self.keys = keys
+        return (keys.reserve(key: key, valueCount: 0).entry.start, spill.reserve(valueCount))
     }
 
     private mutating func mayAdd(_ keyCount: Int, _ valueCount: Int) -> Bool {

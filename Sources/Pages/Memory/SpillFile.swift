@@ -47,6 +47,10 @@ package struct SpilledEntry {
 package final class SpillFile {
     private enum Origin { case heap, mapping }
     private var segments: [(bytes: UnsafeMutableRawBufferPointer, origin: Origin)] = []
+    /// Mapped segments, by address.
+    private(set) var mapped: [Range<UnsafeRawPointer>] = []
+    /// Those of them that were read in since they were let go, in the order in which they were.
+    private var readIn: [Range<UnsafeRawPointer>] = []
     private var next: UnsafeMutableRawPointer?
     private var room = 0
     private var descriptor: Int32 = -1
@@ -59,6 +63,8 @@ package final class SpillFile {
     private static let firstSegmentBytes = 16 << 10
     private static let mostMappedBytes = 16 << 20
     private static let leastMappedBytes = 2 << 20
+    /// Segments that are let go once more: who took note of a value reads it a little later.
+    private static let fewLastRead = 4
 
     package init(_ plan: SpillPlan = .memory) {
         self.plan = plan
@@ -122,9 +128,37 @@ package final class SpillFile {
 
     /// What lies in the file need not be in memory until it is read again.
     package func letGo() {
-        for segment in segments where segment.origin == .mapping {
-            madvise(segment.bytes.baseAddress, segment.bytes.count, MADV_DONTNEED)
+        for bytes in mapped { SpillFile.letGo(bytes) }
+        readIn.removeAll(keepingCapacity: true)
+    }
+
+    /// Whether it lies in the file: what is about to be read comes into memory then, with what is around it.
+    func noteRead(_ place: UnsafeRawPointer) -> Bool {
+        if let last = readIn.last, last.contains(place) { return true }
+        let next = firstMapping(above: place)
+        guard next > 0, mapped[next - 1].contains(place) else { return false }
+        readIn.append(mapped[next - 1])
+        return true
+    }
+
+    /// Lets go of what notes were taken of, and what was read with it.
+    func letGoOfRead() {
+        for bytes in readIn { SpillFile.letGo(bytes) }
+        readIn.removeFirst(max(0, readIn.count - SpillFile.fewLastRead))
+    }
+
+    private static func letGo(_ bytes: Range<UnsafeRawPointer>) {
+        madvise(UnsafeMutableRawPointer(mutating: bytes.lowerBound), bytes.upperBound - bytes.lowerBound, MADV_DONTNEED)
+    }
+
+    private func firstMapping(above place: UnsafeRawPointer) -> Int {
+        var low = 0
+        var high = mapped.count
+        while low < high {
+            let middle = (low + high) / 2
+            if mapped[middle].lowerBound <= place { low = middle + 1 } else { high = middle }
         }
+        return low
     }
 
     private var usesFile: Bool { plan.folder != nil && heapBytes >= plan.memoryBytes }
@@ -177,6 +211,8 @@ package final class SpillFile {
             madvise(last.bytes.baseAddress, last.bytes.count, MADV_DONTNEED)
         }
         fileBytes += size
+        let start = UnsafeRawPointer(mapped)
+        self.mapped.insert(start ..< start + size, at: firstMapping(above: start))
         install(UnsafeMutableRawBufferPointer(start: mapped, count: size), .mapping)
         return 0
     }

@@ -83,7 +83,7 @@ struct TreeCommit {
     }
 
     mutating func build(_ changes: PageBatch.Changes, _ header: FileHeader) throws(DatabaseError) {
-        writer.early.spills = changes.spills
+        writer.early.expect(changes.spills)
         // The header record belongs to every commit, and before all other keys.
         var batch = PageBatch()
         for key in try findMoves() { batch.move(key) }

@@ -33,7 +33,7 @@ extension TreeWriter {
         allocator.settle(freed.map(\.run))
         freed = []
         takenApart = []
-        early = EarlyExtents()
+        early = EarlyExtents(image)
         hold.renew()
     }
 

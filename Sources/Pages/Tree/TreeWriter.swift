@@ -47,7 +47,7 @@ struct TreeWriter {
     var branchDelta: PageCount = 0
     var leafDelta: PageCount = 0
     var extentDelta: PageCount = 0
-    var early = EarlyExtents()
+    var early: EarlyExtents
     /// What an evacuation has done.
     struct Moves {
         var moved: PageCount = 0
@@ -67,6 +67,7 @@ struct TreeWriter {
     init(_ image: PageImage, _ allocator: PageAllocator, version: Version) {
         self.image = image
         hold = PageHold(image)
+        early = EarlyExtents(image)
         self.allocator = allocator
         self.version = version
         pageBytes = image.pageBytes
@@ -305,6 +306,7 @@ struct TreeWriter {
     ) throws(DatabaseError) {
         entryDelta += 1
         var item = TreeItem(change)
+        early.noteRead(change.valueStart, change.valueCount)
         if change.valueCount > largestInline || item.cost * 2 > capacity {
             item.reference = try writeExtent(change.value, stays: stays)
             extentDelta += item.reference.pageCount(layout)

@@ -6,8 +6,14 @@ import MottePages
 import MotteValues
 
 extension WriteTransaction {
+    /// Of what a write keeps in memory, to what its commit makes.
+    private static let batchShare = 4
+
     func makeBatch(for version: Version) throws(DatabaseError) -> PageBatch {
-        var batch = PageBatch(database.pages.spillPlan)
+        var plan = database.pages.spillPlan
+        // What the write has kept in memory stays there until the commit is over.
+        if spill.fileBytes > 0 { plan.memoryBytes /= WriteTransaction.batchShare }
+        var batch = PageBatch(plan)
         batch.lends(spill)
         if let newCatalog {
             let stamped = newCatalog.stamped(changedIn: version.rawValue)

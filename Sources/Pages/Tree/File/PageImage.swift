@@ -98,8 +98,11 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
         }
     }
 
+    /// Pages that may be in memory.
+    var budget: PageCount { reading.withLock { $0.frames.budget } }
+
     /// Whether a file of so many pages has more than may stay in memory.
-    func exceedsMemory(_ pages: PageCount) -> Bool { reading.withLock { pages > $0.frames.budget } }
+    func exceedsMemory(_ pages: PageCount) -> Bool { pages > budget }
 
     // MARK: Reading.
 

@@ -9,9 +9,43 @@ struct EarlyExtents {
     private var waiting: [PageRun] = []
     private var waitingCount: PageCount = 0
     private var written: [PageRun] = []
-    /// Where values lie that are to come, and those that came.
-    var spills: [SpillFile] = []
+    /// Pages that wait at most.
+    private let limit: PageCount
+    /// Written since the spill files were let go as a whole.
+    private var writtenCount: PageCount = 0
+    /// The files in which values lie that are to come, and those that came.
+    private var spills: [SpillFile] = []
+    /// Bytes of them that reading has brought into memory since they were let go.
+    private var readBytes = 0
     private static let mostWaiting: PageCount = 4096
+    private static let fewestWaiting: PageCount = 256
+    /// Of the budget.
+    private static let waitingShare = 16
+    private static let mostRead = 4 << 20
+    /// What the system maps around a byte that is asked for.
+    private static let leastRead = 64 << 10
+
+    init(_ image: PageImage) {
+        let budget = image.budget
+        limit = min(EarlyExtents.mostWaiting, max(EarlyExtents.fewestWaiting, budget / EarlyExtents.waitingShare))
+    }
+
+    /// Values of a commit lie there.
+    mutating func expect(_ spills: [SpillFile]) {
+        self.spills = spills.filter { $0.fileBytes > 0 }
+        // Sorting has looked at keys.
+        for spill in self.spills { spill.letGo() }
+    }
+
+    /// A value is about to be copied. Keys order them by column, where they were written by row group: each column has
+    /// something in all of the file.
+    mutating func noteRead(_ value: UnsafeRawPointer, _ count: Int) {
+        guard !spills.isEmpty, spills.contains(where: { $0.noteRead(value) }) else { return }
+        readBytes += max(count, EarlyExtents.leastRead)
+        guard readBytes > EarlyExtents.mostRead else { return }
+        for spill in spills { spill.letGoOfRead() }
+        readBytes = 0
+    }
 
     /// Takes note of an extent that is built.
     mutating func add(_ run: PageRun, in image: PageImage) throws(DatabaseError) {
@@ -21,13 +55,17 @@ struct EarlyExtents {
             waiting.append(run)
         }
         waitingCount += run.count
-        if waitingCount > EarlyExtents.mostWaiting { try write(to: image) }
+        if waitingCount > limit { try write(to: image) }
     }
 
     private mutating func write(to image: PageImage) throws(DatabaseError) {
         try image.writeExtents(waiting)
         for run in waiting { image.giveBackMemory(of: run) }
-        for spill in spills { spill.letGo() }
+        writtenCount += waitingCount
+        if writtenCount > EarlyExtents.mostWaiting {
+            for spill in spills { spill.letGo() }
+            writtenCount = 0
+        }
         written += waiting
         waiting = []
         waitingCount = 0

@@ -1,11 +1,20 @@
 /// Sorted runs of index entries as one, handed out in order and in parts.
 ///
 /// Runs of ascending keys lie behind each other: what the lowest run has up to where the next begins is copied at once.
+import MottePages
+
 struct EntryMerge {
     private var runs: [UnsafeBufferPointer<IndexEntry>]
+    /// Where runs may lie, which came into memory as they were read; entries read since it was let go.
+    private let spill: SpillFile?
+    private var readCount = 0
+    private static let fewestRead = 1 << 17
 
     /// The runs outlive this.
-    init(_ runs: [UnsafeBufferPointer<IndexEntry>]) { self.runs = runs.filter { !$0.isEmpty } }
+    init(_ runs: [UnsafeBufferPointer<IndexEntry>], in spill: SpillFile? = nil) {
+        self.runs = runs.filter { !$0.isEmpty }
+        self.spill = spill
+    }
 
     var first: IndexEntry? { runs.lazy.map { $0[0] }.min() }
 
@@ -22,5 +31,9 @@ struct EntryMerge {
             let rest = UnsafeBufferPointer(rebasing: runs[lowest][count...])
             if rest.isEmpty { runs.remove(at: lowest) } else { runs[lowest] = rest }
         }
+        readCount += number
+        guard let spill, readCount >= max(EntryMerge.fewestRead, spill.plan.memoryBytes / 64) else { return }
+        spill.letGo()
+        readCount = 0
     }
 }

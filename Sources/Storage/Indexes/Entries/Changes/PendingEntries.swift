@@ -126,7 +126,7 @@ struct PendingEntries {
         while runs.count >= 2 { mergeLastTwo() }
         let near = runs.first ?? []
         let result: Result<Answer, DatabaseError> = near.withUnsafeBufferPointer { near in
-            var merge = EntryMerge(far + [near])
+            var merge = EntryMerge(far + [near], in: spill)
             do throws(DatabaseError) { return .success(try body(&merge)) } catch { return .failure(error) }
         }
         return try result.get()
