@@ -46,11 +46,16 @@ final class EnginePass {
         if wants("W16", "open") { try measureOpening(engine) }
     }
 
-    /// For a process that does nothing else; bytes.
-    func peakOfLoad(_ engine: any Engine) throws -> Int {
+    /// For a process that does nothing else; bytes: the most there was during the load, and memory of its own that is
+    /// left of it and of the workloads that read.
+    func memory(_ engine: any Engine) throws -> (peakOfLoad: Int, afterReads: Int) {
         let before = ProcessMemory.beginPeak()
+        let ownBefore = ProcessMemory.now.anonymous
         _ = try engine.load(data, in: folder)
-        return max(0, ProcessMemory.peak - before)
+        let peak = ProcessMemory.peak - before
+        try measureReads(engine)
+        _ = ProcessMemory.beginPeak()
+        return (max(0, peak), max(0, ProcessMemory.now.anonymous - ownBefore))
     }
 
     private func insertWithKeys(

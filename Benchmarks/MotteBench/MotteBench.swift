@@ -57,7 +57,7 @@ import Glibc
             }
         }
         do {
-            if isLoadPeak { return try printPeakOfLoad(rows: rows, only ?? "motte") }
+            if isLoadPeak { return try printMemory(rows: rows, only ?? "motte") }
             if let commits { return try FileGrowth.run(commits: commits) }
             if let groups { return try GroupCommits.run(writes: groups) }
             if let pairs {
@@ -102,8 +102,10 @@ import Glibc
                 for (workload, value) in session.figures {
                     results[workload, default: [:]][engine.name, default: []].append(value)
                 }
-                if workloads?.contains("W18") ?? true {
-                    results["W18", default: [:]][engine.name, default: []].append(try peakOfLoad(rows: rows, key))
+                if workloads?.isDisjoint(with: ["W18", "W18q"]) != true {
+                    let (peak, after) = try memory(rows: rows, key)
+                    results["W18", default: [:]][engine.name, default: []].append(peak)
+                    results["W18q", default: [:]][engine.name, default: []].append(after)
                 }
                 for (workload, value) in session.peaks {
                     peaks[workload, default: [:]][engine.name, default: []].append(value)
@@ -124,24 +126,25 @@ import Glibc
     }
 
     /// In MB. Measured in a new process: here engines would find memory that those before them have left.
-    static func peakOfLoad(rows: Int, _ engine: String) throws -> Double {
+    static func memory(rows: Int, _ engine: String) throws -> (peakOfLoad: Double, afterReads: Double) {
         guard let pipe = popen("/proc/\(getpid())/exe --load-peak --rows \(rows) --only \(engine)", "r") else {
             throw BenchError("cannot start a process")
         }
         var line = [CChar](repeating: 0, count: 64)
         let isRead = fgets(&line, Int32(line.count), pipe) != nil
-        guard pclose(pipe) == 0, isRead,
-            let bytes = Int(String(decoding: line.prefix { $0 > 32 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
-        else { throw BenchError("no peak of a load by \(engine)") }
-        return Double(bytes) / 1e6
+        let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let bytes = text.split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
+        guard pclose(pipe) == 0, isRead, bytes.count == 2 else { throw BenchError("no peak of a load by \(engine)") }
+        return (bytes[0] / 1e6, bytes[1] / 1e6)
     }
 
-    static func printPeakOfLoad(rows: Int, _ name: String) throws {
+    static func printMemory(rows: Int, _ name: String) throws {
         guard let make = makers().first(where: { $0.0 == name })?.1 else { throw BenchError("no engine \(name)") }
         let folder = try makeFolder()
         defer { removeFolder(folder) }
         let engine = make()
-        print(try EnginePass(data: PersonData(count: rows), folder: folder, nil).peakOfLoad(engine))
+        let (peak, after) = try EnginePass(data: PersonData(count: rows), folder: folder, nil).memory(engine)
+        print(peak, after)
         engine.close()
     }
 
