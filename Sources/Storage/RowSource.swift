@@ -42,6 +42,11 @@ package class RowSource {
         throw DatabaseError(.internal, "a row source without indexes")
     }
 
+    /// The lowest key with the value.
+    func firstKey(in index: IndexKey, _ value: IndexValue) throws(DatabaseError) -> ObjectKey? {
+        try indexView(index).firstKey(value)
+    }
+
     /// What an index answers as of here.
     func answers(of index: TableIndex) throws(DatabaseError) -> any IndexAnswering {
         throw DatabaseError(.internal, "a row source without indexes")
@@ -177,6 +182,10 @@ package final class Snapshot: RowSource {
 
     override func indexView(_ key: IndexKey) throws(DatabaseError) -> IndexView {
         IndexView(reader(key))
+    }
+
+    override func firstKey(in index: IndexKey, _ value: IndexValue) throws(DatabaseError) -> ObjectKey? {
+        try IndexView.firstKey(value, in: reader(index))
     }
 
     func reader(of index: TableIndex) -> any IndexReading {

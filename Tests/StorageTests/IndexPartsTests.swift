@@ -105,6 +105,40 @@ import Testing
         }
     }
 
+    /// Values that count up are found where they must be; so are those that only look so, with some twice and some not
+    /// there.
+    @Test func valuesThatCountUpAreFound() throws {
+        try PropertyTest.run(rounds: 200) { random, comment in
+            let count = 1 + random.below(60)
+            let first = random.pick([0, 1, random.next() >> 1, UInt64.max - UInt64(count - 1)])
+            var steps = [UInt64](repeating: 1, count: count - 1)
+            for _ in 0 ..< random.below(4) where count > 2 {
+                // As far apart at the ends.
+                let from = random.below(steps.count), to = random.below(steps.count)
+                guard steps[from] > 0 else { continue }
+                steps[from] -= 1
+                steps[to] += 1
+            }
+            var value = first
+            var entries = [IndexEntry(value: first, key: 9)]
+            for (place, step) in steps.enumerated() {
+                value += step
+                entries.append(IndexEntry(value: value, key: UInt64(10 + place)))
+            }
+            let key = IndexSpace.values(IndexKey(1)).pageKey(entries[0])
+            try block(entries, key).withUnsafeBytes { bytes in
+                let block = try key.withUnsafeBytes { try IndexBlock(validating: bytes, pageKey: $0) }
+                for offset in 0 ..< UInt64(count) + 2 {
+                    for asked in [0, 9, 9 + offset, .max].map({ IndexEntry(value: first &+ offset &- 1, key: $0) }) {
+                        let from = entries.firstIndex { !($0 < asked) } ?? count
+                        #expect(block.lowerBound(asked) == from, "\(comment)")
+                        #expect(block.upperBound(asked) == entries.firstIndex { asked < $0 } ?? count, "\(comment)")
+                    }
+                }
+            }
+        }
+    }
+
     @Test func ascendingKeysFillBlocks() throws {
         let store = try IndexTestStore()
         let index = IndexKey(1)

@@ -60,6 +60,9 @@ struct ColumnShape {
     let isOwner: Bool
     /// Whether the values are in an index that the column has by itself.
     let isIndexed: Bool
+    /// Of those of them that objects are looked up in by a value.
+    let index: IndexKey?
+    let isNullable: Bool
     let target: TableKey?
 
     init(_ column: StoredColumn, in catalog: Catalog) {
@@ -70,7 +73,15 @@ struct ColumnShape {
         isPrimaryKey = column.isPrimaryKey
         isOwner = column.isLink && column.target.flatMap { catalog.table($0) }?.isEmbedded ?? false
         isIndexed = column.index != nil || column.linkIndex != nil || !column.elementIndexes.isEmpty
+        index = column.isLink ? nil : column.index
+        isNullable = column.isNullable
         target = column.target
+    }
+
+    /// Whether an object may have it.
+    @inline(__always)
+    func isOfKind(_ value: ValueView) -> Bool {
+        value.isNull ? isNullable : type == .mixed || value.kindNumber == type.rawValue
     }
 
     /// Assigned as it is to a property that holds one value: of its type, within its range, no link, no text to check.

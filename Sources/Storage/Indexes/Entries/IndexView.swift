@@ -36,6 +36,15 @@ package struct IndexView {
         return keys.first.map { ObjectKey($0) }
     }
 
+    /// The same of committed entries alone, for who looks up one object after the other.
+    static func firstKey(_ value: IndexValue, in reader: IndexReader) throws(DatabaseError) -> ObjectKey? {
+        let (lower, upper) = bounds(value)
+        guard let found = try (value.isNull ? reader.nulls : reader.values).first(from: lower), !(upper < found) else {
+            return nil
+        }
+        return objectKey(found)
+    }
+
     package func count(_ value: IndexValue) throws(DatabaseError) -> Int {
         let (lower, upper) = Self.bounds(value)
         return try count(value.isNull, lower, upper)

@@ -26,17 +26,17 @@ extension TableView {
 
     /// The first object whose column equals `value`; nil also for a value of another kind.
     func find(slot: Int, equal value: ValueView) throws(DatabaseError) -> ObjectKey? {
-        let column = layout.columns[slot]
-        guard let index = column.index, !column.isLink, fits(value, column) else { return nil }
+        let shape = layout.shapes[slot]
+        guard let index = shape.index, shape.isOfKind(value) else { return nil }
+        let source = source
         guard !source.isDeferred(index) else { return try scan(slot: slot, for: value) }
         source.counters.add(indexLookups: 1)
-        let view = try source.indexView(index)
-        let wanted = IndexValue(value, of: layout.columns[slot].type)
-        guard let first = try view.firstKey(wanted) else { return nil }
+        let wanted = IndexValue(value, of: shape.type)
+        guard let first = try source.firstKey(in: index, wanted) else { return nil }
         if wanted.isExact { return first }
         if try matches(slot, first.rawValue, value) { return first }
         var keys: [Int64] = []
-        try view.keys(wanted, into: &keys)
+        try source.indexView(index).keys(wanted, into: &keys)
         for key in keys where try matches(slot, key, value) { return ObjectKey(key) }
         return nil
     }
@@ -56,7 +56,7 @@ extension TableView {
         let slot = try layout.slot(column)
         let stored = layout.columns[slot]
         guard let index = stored.index, !stored.isLink, !source.isDeferred(index) else { return nil }
-        guard fits(value, stored) else { return 0 }
+        guard layout.shapes[slot].isOfKind(value) else { return 0 }
         let wanted = IndexValue(value, of: layout.columns[slot].type)
         if wanted.isExact {
             source.counters.add(indexLookups: 1)
@@ -72,7 +72,7 @@ extension TableView {
     {
         let slot = try layout.slot(column)
         let stored = layout.columns[slot]
-        guard let index = stored.index, !stored.isLink, fits(value, stored) else { return }
+        guard let index = stored.index, !stored.isLink, layout.shapes[slot].isOfKind(value) else { return }
         source.counters.add(indexLookups: 1)
         let wanted = IndexValue(value, of: layout.columns[slot].type)
         let start = keys.count
@@ -209,10 +209,6 @@ extension TableView {
                 .unknownProperty, "no link property of \(table.name) has key \(column.rawValue)", className: table.name)
         }
         return index
-    }
-
-    private func fits(_ value: ValueView, _ column: StoredColumn) -> Bool {
-        value.isNull ? column.isNullable : column.type == .mixed || value.kindNumber == column.type.rawValue
     }
 
     private func matches(_ slot: Int, _ key: Int64, _ value: ValueView) throws(DatabaseError) -> Bool {

@@ -32,6 +32,8 @@ struct IndexBlock {
     private let keyWidth: Int
     private let valueMask: UInt64
     private let keyMask: UInt64
+    /// The first value and the last are as far apart as numbers in a row would be: of keys that count up, they mostly are.
+    private let mayCountUp: Bool
 
     static func size(count: Int, valueWidth: Int, keyWidth: Int) -> Int {
         headerSize + count * (valueWidth + keyWidth) + slack
@@ -69,6 +71,8 @@ struct IndexBlock {
         keys = values + count * valueWidth
         valueMask = Self.mask(valueWidth)
         keyMask = Self.mask(keyWidth)
+        let last = Self.word(values, (count - 1) * valueWidth) & valueMask
+        mayCountUp = last &- (Self.word(values, 0) & valueMask) == UInt64(count - 1)
     }
 
     static func checksum(of bytes: UnsafeRawBufferPointer, pageKey: UnsafeRawBufferPointer) -> UInt32 {
@@ -130,6 +134,12 @@ struct IndexBlock {
 
     /// Halves a range whose size does not depend on what is found, so that there is no branch to mispredict.
     private func firstIndex(ofValueFrom wanted: UInt64) -> Int {
+        if mayCountUp {
+            let guess = wanted &- value(0)
+            if guess < UInt64(count), value(Int(guess)) == wanted, guess == 0 || value(Int(guess) - 1) < wanted {
+                return Int(guess)
+            }
+        }
         var start = 0, size = count
         while size > 1 {
             let half = size &>> 1

@@ -16,18 +16,19 @@ final class StoredEntries {
     /// How many lookups through the cursor pay for reading all bounds.
     private static let cursorLookups = 16
 
-    private var lookups = 0
+    // Exclusivity: entries belong to one thread at a time; each lookup looks at these.
+    @exclusivity(unchecked) private var lookups = 0
     private var cursor: PageCursor?
-    private var directory: Directory?
+    @exclusivity(unchecked) private var directory: Directory?
     /// Ordinal of the block in use, when there is a directory.
-    private var position = 0
+    @exclusivity(unchecked) private var position = 0
 
     final class Directory {
-        var values: ContiguousArray<UInt64> = []
-        var keys: ContiguousArray<UInt64> = []
+        @exclusivity(unchecked) var values: ContiguousArray<UInt64> = []
+        @exclusivity(unchecked) var keys: ContiguousArray<UInt64> = []
         var bytes: ContiguousArray<UnsafeRawBufferPointer> = []
         /// nil until checked.
-        var blocks: ContiguousArray<IndexBlock?> = []
+        @exclusivity(unchecked) var blocks: ContiguousArray<IndexBlock?> = []
         let arena = ChunkArena()
 
         /// The last block whose bound is not above `entry`, -1 if there is none.
@@ -60,12 +61,14 @@ final class StoredEntries {
 
     /// The block that holds `entry` if any does; nil for an empty space.
     private func seek(_ entry: IndexEntry) throws(DatabaseError) -> IndexBlock? {
-        lookups += 1
+        lookups &+= 1
         if directory != nil || lookups > Self.cursorLookups {
-            let ordinal = try readDirectory().ordinal(of: entry)
+            let directory = try readDirectory()
+            let ordinal = directory.ordinal(of: entry)
             guard ordinal >= 0 else { return nil }
             position = ordinal
-            return try block(ordinal)
+            if let block = directory.blocks[ordinal] { return block }
+            return try checkedBlock(ordinal)
         }
         let cursor = try openCursor()
         let found = try space.pageKey(entry).withBytes { key throws(DatabaseError) in try cursor.seekLast(atMost: key) }
@@ -100,8 +103,14 @@ final class StoredEntries {
 
     private var blockCount: Int { directory?.values.count ?? 0 }
 
+    @inline(__always)
     private func readDirectory() throws(DatabaseError) -> Directory {
         if let directory { return directory }
+        return try makeDirectory()
+    }
+
+    @inline(never)
+    private func makeDirectory() throws(DatabaseError) -> Directory {
         let made = Directory()
         let cursor = try openCursor()
         var found = try space.pageKey(.lowest).withBytes { key throws(DatabaseError) in try cursor.seek(key) }
