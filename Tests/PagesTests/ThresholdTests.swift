@@ -19,11 +19,12 @@ import Testing
 
     /// Commits, one after the other, over a first one of a hundred small entries; then everything that walks the file.
     private func expectAllThere(
-        _ commits: [[Entry]], _ form: StoreForm, pageBytes: Int = 4_096, _ comment: Comment
+        _ commits: [[Entry]], _ form: StoreForm, pageBytes: Int = 4_096, memory: Int? = nil, _ comment: Comment
     ) throws {
         let scratch = try Scratch()
         var options = PageStoreOptions(path: scratch.path())
         options.pageBytes = pageBytes
+        options.memoryBytes = memory
         options.durability = .none
         options.walPages = form == .withWAL ? 128 : 0
         if form == .sealed { options.encryptionKey = TestStore.key }
@@ -87,15 +88,30 @@ import Testing
     @Test(arguments: [StoreForm.file, .sealed])
     func commitsAroundOneFlush(_ form: StoreForm) throws {
         for pages in form == .file ? Array(248 ... 258) : [251, 256, 257] {
-            try expectAllThere([(0 ..< pages).map { ("p\($0)", value($0, 4_000)) }], form, "\(pages) pages")
+            let values = (0 ..< pages).map { ("p\($0)", value($0, 4_000)) }
+            try expectAllThere([values], form, memory: 256 << 20, "\(pages) pages")
+        }
+        for (memory, most) in [(1 << 20, 256), (32 << 20, 512)] {
+            for pages in [most - 1, most, most + 1, 4 * most + 1] {
+                let values = (0 ..< pages).map { ("p\($0)", value($0, 4_000)) }
+                try expectAllThere([values], form, memory: memory, "\(pages) pages within \(memory) bytes")
+            }
         }
     }
 
-    /// Beyond 4,096 pages values go to the file before the commit is complete.
+    /// Beyond 4,096 pages, or a sixteenth of the budget if that is less, values go to the file before the commit is
+    /// complete.
     @Test(arguments: [StoreForm.file, .sealed])
     func commitsAroundEarlyValues(_ form: StoreForm) throws {
         for pages in form == .file ? [4_095, 4_096, 4_097, 8_193] : [4_096, 4_097] {
-            try expectAllThere([(0 ..< pages).map { ("p\($0)", value($0, 4_000)) }], form, "\(pages) pages")
+            let values = (0 ..< pages).map { ("p\($0)", value($0, 4_000)) }
+            try expectAllThere([values], form, memory: 256 << 20, "\(pages) pages")
+        }
+        for (memory, most) in [(1 << 20, 256), (32 << 20, 512)] {
+            for pages in [most - 1, most, most + 1, 4 * most + 1] {
+                let values = (0 ..< pages).map { ("p\($0)", value($0, 4_000)) }
+                try expectAllThere([values], form, memory: memory, "\(pages) pages within \(memory) bytes")
+            }
         }
     }
 
