@@ -32,7 +32,8 @@ struct IndexBlock {
     private let keyWidth: Int
     private let valueMask: UInt64
     private let keyMask: UInt64
-    /// The first value and the last are as far apart as numbers in a row would be: of keys that count up, they mostly are.
+    /// The first value and the last are as far apart as numbers in a row would be, as they mostly are of keys that count
+    /// up.
     private let mayCountUp: Bool
 
     static func size(count: Int, valueWidth: Int, keyWidth: Int) -> Int {
