@@ -32,8 +32,7 @@ struct IndexBlock {
     private let keyWidth: Int
     private let valueMask: UInt64
     private let keyMask: UInt64
-    /// The first value and the last are as far apart as numbers in a row would be, as they mostly are of keys that count
-    /// up.
+    /// The first value and the last are as far apart as numbers in a row would be. Where keys count up they mostly are.
     private let mayCountUp: Bool
 
     static func size(count: Int, valueWidth: Int, keyWidth: Int) -> Int {
