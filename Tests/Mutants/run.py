@@ -85,7 +85,8 @@ def main() -> None:
         built = subprocess.run(["swift", "build", "--build-tests", "-j", str(os.cpu_count())], cwd=copy,
                                env={**os.environ, **ENVIRONMENT}, stdout=subprocess.PIPE, text=True, errors="replace")
         if built.returncode != 0:
-            sys.exit(f"the mutants do not compile:\n{built.stdout[-6_000:]}")
+            errors = [line for line in built.stdout.splitlines() if "error:" in line]
+            sys.exit("the mutants do not compile:\n" + ("\n".join(sorted(set(errors))) or built.stdout[-6_000:]))
         chosen = [mutant for mutant in mutants if not wanted or mutant["mutant"] in wanted]
         for tests in sorted({mutant["tests"] for mutant in chosen}):
             passed, failed = run(copy, 0, tests)
