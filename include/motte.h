@@ -14,7 +14,7 @@
  *      thread, in any order, at any time, also after its realm was closed. Only MOTTE_OK brings a handle: after any
  *      other status, positive ones included, out_* handles are NULL and there is nothing to release.
  *   4. Text is passed as UTF-8 with a length in bytes; MOTTE_NTS as length means "up to the terminating NUL". Data may
- *      contain NUL bytes. NULL with length 0 stands for an absent text where the comment allows one.
+ *      contain NUL bytes. NULL, with length 0 or MOTTE_NTS, stands for an absent text where the comment allows one.
  *   5. Lifetime of a result, one letter in each comment:
  *        S  static, for ever                      H  as long as the handle it came from
  *        O  owned by the caller                   V  until motte_realm_view_epoch() changes
@@ -32,7 +32,8 @@
  *      replace a callback.
  *   9. Output arrays follow one protocol (array, capacity, out_count): min(capacity, total) elements are written and
  *      out_count is the total; MOTTE_TRUNCATED if they did not all fit. NULL with capacity 0 asks for the total: OK.
- *  10. Structs that may grow begin with struct_size, which the caller sets to sizeof. The others never change.
+ *  10. Structs that may grow begin with struct_size, which the caller sets to sizeof; of a struct that is written to,
+ *      more than this library's size is BAD_STRUCT_SIZE. The others never change.
  *      Flags reject unknown bits with MOTTE_E_UNKNOWN_FLAG. Timeouts are milliseconds; negative waits for ever.
  *  11. In a child of fork() every inherited handle returns MOTTE_E_FORKED; the child opens its own.
  *  12. Nothing here aborts the process or throws. The one exception is failure to allocate memory.
@@ -365,7 +366,7 @@ typedef union motte_payload {
  *           4  aux    u32   timestamp: nanoseconds; link: class of the target; otherwise 0
  *           8  as     u64   boolean 0 or 1, integer, bits of a float (low half) or double, seconds of a timestamp,
  *                           key of a link, address of a string, data, list or map
- *          16         u64   string, data, list, map: size in bytes
+ *          16         u64   string, data, list, map: size in bytes; link: 0, or the database, from motte_object_link()
  *
  * A decimal, UUID or object id is the 16 or 12 bytes from offset 8; the rest is zero. A list or map is a document of
  * bytes that motte_nested_list(), motte_nested_map() or a read made: see "nested".
@@ -445,7 +446,7 @@ typedef struct motte_error_details {
     const char *path;          /* of the file, or NULL */
     const char *class_name;    /* or NULL */
     const char *property_name; /* or NULL */
-    int64_t query_offset;      /* byte offset into the query text, or -1 */
+    int64_t query_offset;      /* byte offset into the query or schema text, or -1 */
     int64_t row_index;         /* element of a batch, or -1 */
     int32_t user_code;         /* what the callback returned, with MOTTE_E_CALLBACK */
     uint32_t reserved;
@@ -473,7 +474,8 @@ motte_status motte_error_capture(motte_error **out_error);
 motte_status motte_error_info(const motte_error *error, motte_error_details *out_details);
 
 /** Inside a callback, before it returns non-zero: the text and pointer that the failing call will report. message may
- *  be absent. free_pointer (or NULL) is called once with user_pointer when nobody can read it any longer.
+ *  be absent. free_pointer (or NULL) is called once with user_pointer when nobody can read it any longer, or before
+ *  this call returns if it fails.
  *  Thread: any. Result: -. */
 motte_status motte_callback_fail(const char *message, size_t message_size, void *user_pointer,
                                  motte_free_fn free_pointer);
@@ -486,7 +488,9 @@ typedef motte_status (*motte_handle_fn)(void *userdata, const void *handle, mott
 
 /** Releases a handle: motte_release(realm). NULL is OK; UNCHANGED if it had been released. BAD_HANDLE for what is no
  *  handle, such as the address of the variable that holds one, motte_release(&realm), which C11 and C++ refuse to
- *  compile. Never waits for other threads.
+ *  compile. Never waits for other threads. The last handle to a realm, released on its thread, cancels an open write:
+ *  other handles, which could not end it, would keep its lock. Released on another thread, it leaves the write open
+ *  until the realm's other handles are released.
  *  Thread: any. Result: -. */
 motte_status motte_release(const void *handle);
 
@@ -506,7 +510,8 @@ motte_status motte_clone(const void *handle, void **out_handle);
  *  Thread: owner. Result: O. Errors: INVALID_ARGUMENT, REENTRANT, OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_freeze(const void *handle, void **out_handle);
 
-/** 1 if both are live handles to the same realm, the same object, or the same collection, else 0.
+/** 1 if both are live handles to the same realm, the same object, or the same collection, else 0: handles of other
+ *  kinds are never equal, not even to their clones.
  *  Thread: any. Result: -. */
 int32_t motte_equal(const void *left, const void *right);
 
@@ -1387,6 +1392,13 @@ motte_status motte_object_delete(motte_object *object);
  *  up again are found at once, so that motte_inline.h takes names wherever a function takes a property of an object.
  *  Thread: owner. Result: -. Errors: UNKNOWN_PROPERTY. */
 motte_status motte_object_prop(const motte_object *object, const char *name, size_t name_size, motte_prop *out_prop);
+
+/** The object as a value: a link that names its database, for as long as the file stays open in this process. Every
+ *  function that takes values for a realm refuses such a link in another database with INVALID_ARGUMENT, where a link
+ *  made of class and key would be another object. Documents of motte_nested_list() and motte_nested_map() keep class
+ *  and key only.
+ *  Thread: owner. Result: -. */
+motte_status motte_object_link(const motte_object *object, motte_value *out_value);
 
 /** Class and key; works for deleted objects too.
  *  Thread: owner. Result: -. Optional: out_class, out_key. */

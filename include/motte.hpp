@@ -103,9 +103,10 @@ template <typename Function> void destroy(void *userdata) noexcept { delete stat
 
 /// The failure that the library makes of a callback keeps what it threw.
 inline motte_status refuse(const char *message) noexcept {
-    auto *exception = new (std::nothrow) std::exception_ptr(std::current_exception());
-    if (motte_callback_fail(message, std::strlen(message), exception, destroy<std::exception_ptr>) < 0) {
-        delete exception;
+    // A message that is not UTF-8 is refused, and the exception with it is freed; it is kept with another message then.
+    for (const char *text : {message, "a callback threw an exception whose message is not UTF-8"}) {
+        auto *exception = new (std::nothrow) std::exception_ptr(std::current_exception());
+        if (motte_callback_fail(text, std::strlen(text), exception, destroy<std::exception_ptr>) >= 0) break;
     }
     return thrown;
 }
@@ -496,14 +497,7 @@ private:
     Handle<motte_object> handle_;
 };
 
-inline Value::Value(const Object &object) : raw_{} {
-    motte_class cls = 0;
-    motte_key key = 0;
-    check(motte_object_row(object.handle(), &cls, &key));
-    raw_.type = MOTTE_TYPE_LINK;
-    raw_.aux = cls;
-    raw_.as.key = key;
-}
+inline Value::Value(const Object &object) : raw_{} { check(motte_object_link(object.handle(), &raw_)); }
 
 // ------------------------------------------------------------------------------------------------ collections
 

@@ -16,6 +16,10 @@ package final class Database: Sendable {
     package let recentChanges = RecentChanges()
     private let versionsAreLimited = Atomic<Bool>(false)
 
+    /// Of all databases that this process opens, each has another number; 0 is none.
+    package let number = Database.numbers.add(1, ordering: .relaxed).newValue
+    private static let numbers = Atomic<UInt64>(0)
+
     private let identity: ObjectIdentifier
 
     private init(_ pages: PageStore, _ identity: ObjectIdentifier, rowGroupSize: Int) {

@@ -621,7 +621,7 @@ class Reader:
         record = self.entries[b"\1"]
         form, crc = struct.unpack_from("<II", record)
         need(crc32c(record[8:]) == crc, "the catalog is damaged")
-        need(form == 3, "a catalog of another format")
+        need(form == 4, "a catalog of another format")
         at = 8 + 8 + 8 + 4 + 4
 
         def take(pattern: str) -> Any:
@@ -646,7 +646,7 @@ class Reader:
                 kind, collection, column_flags, target, _ = take("BBBII")
                 columns.append(Column(column, column_name, kind, collection, column_flags, target))
             for _ in range(take("I")):
-                text(), take("I"), text()
+                text(), take("I"), text(), take("I")
             indexes = []
             for _ in range(take("I")):
                 index, index_kind = take("I"), text()

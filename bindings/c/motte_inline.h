@@ -132,7 +132,7 @@ static inline motte_value motte_nested(motte_type type, const motte_buf *documen
     return value;
 }
 
-/* cls may be 0: the class that the property links to. */
+/* An object of the file that the value is used with. cls may be 0: the class that the property links to. */
 static inline motte_value motte_link(motte_class cls, motte_key key) {
     motte_value value = motte_null();
     value.type = MOTTE_TYPE_LINK;
@@ -141,12 +141,11 @@ static inline motte_value motte_link(motte_class cls, motte_key key) {
     return value;
 }
 
-/* A link to an object, or a null for NULL and for a handle that cannot be used. */
+/* A link to an object as motte_object_link() makes it, or a null for NULL and for a handle that cannot be used. */
 static inline motte_value motte_link_to(const motte_object *object) {
-    motte_class cls = 0;
-    motte_key key = 0;
-    if (!object || motte_object_row(object, &cls, &key) != MOTTE_OK) return motte_null();
-    return motte_link(cls, key);
+    motte_value value = motte_null();
+    if (object) (void)motte_object_link(object, &value);
+    return value;
 }
 
 /* 1 if a text view has exactly these bytes. */
@@ -368,14 +367,11 @@ static inline motte_status motte_list_argument(const motte_value *values, size_t
     return status;
 }
 
-/* Appends an object to a list of links. */
+/* Appends an object to a list of links. INVALID_ARGUMENT: it is an object of another file. */
 static inline motte_status motte_list_append_object(motte_coll *list, const motte_object *object) {
-    motte_class cls = 0;
-    motte_key key = 0;
     motte_value link;
-    motte_status status = motte_object_row(object, &cls, &key);
+    motte_status status = motte_object_link(object, &link);
     if (status != MOTTE_OK) return status;
-    link = motte_link(cls, key);
     return motte_list_append(list, &link, 1);
 }
 

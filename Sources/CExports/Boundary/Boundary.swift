@@ -110,6 +110,6 @@ func fill<T, Source: Collection>(
     if let array {
         for (offset, element) in source.prefix(capacity).enumerated() { (array + offset).initialize(to: element) }
     }
-    // Asking for the size is not a truncation.
-    return source.count > capacity && capacity > 0 ? .truncated : .ok
+    // Asking for the size, with NULL, is not a truncation.
+    return array != nil && source.count > capacity ? .truncated : .ok
 }

@@ -20,7 +20,8 @@ class Box {
         throw DatabaseError(.wrongKind, "\(kind.name) cannot be frozen; realms, objects and collections can")
     }
 
-    func isSame(as other: Box) -> Bool { self === other }
+    /// Whether both stand for the same realm, object or collection; no other kinds are compared.
+    func isSame(as other: Box) -> Bool { false }
 
     var isFrozen: Bool { false }
 

@@ -128,13 +128,19 @@ public func motte_callback_fail(
     _ free_pointer: motte_free_fn?
 ) -> motte_status {
     let state = ThreadState.current
-    let replaced = state.announced
+    // Freed last, because freeing runs code of the caller: what was announced before, or, after a failure, the pointer
+    // that is not kept (convention 7: once, also when the call fails).
+    var unused = state.announced
     let status = boundary { () throws(DatabaseError) in
-        state.announced = (nil, user_pointer, free_pointer)
-        state.announced = (try optionalText(message, message_size), user_pointer, free_pointer)
+        do throws(DatabaseError) {
+            state.announced = (try optionalText(message, message_size), user_pointer, free_pointer)
+        } catch {
+            unused = (nil, user_pointer, free_pointer)
+            throw error
+        }
         return .ok
     }
-    replaced?.free?(replaced?.pointer)
+    unused?.free?(unused?.pointer)
     return status
 }
 
@@ -145,5 +151,4 @@ final class ErrorBox: Box {
         super.init(kind: .error)
     }
     override func clone() throws(DatabaseError) -> Box { ErrorBox(error) }
-    override func isSame(as other: Box) -> Bool { (other as? ErrorBox)?.error === error }
 }

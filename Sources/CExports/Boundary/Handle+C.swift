@@ -65,7 +65,7 @@ public func motte_equal(_ left: UnsafeRawPointer?, _ right: UnsafeRawPointer?) -
     var same = false
     _ = quietBoundary { () throws(DatabaseError) in
         let left = try Handles.whatever(left), right = try Handles.whatever(right)
-        same = left.box.kind == right.box.kind && left.box.isSame(as: right.box)
+        same = left.box.isSame(as: right.box)
         return .ok
     }
     return same ? 1 : 0

@@ -4,15 +4,20 @@ import MotteValues
 /// The first version of each struct is the smallest that is accepted; this bounds nonsense from above.
 private let largestStruct = 4096
 
-/// A struct that goes out: filled up to the caller's size, its unknown tail zeroed. Calls `make` after the check.
+/// A struct that goes out: filled up to the caller's size, which is at most this library's. A larger size is refused,
+/// because nothing tells a newer caller from one who forgot to set `struct_size`, whose stack would be written over.
+/// Calls `make` after the check.
 func fillStruct<T>(
     _ out: UnsafeMutablePointer<T>?, smallest: Int = MemoryLayout<T>.size, _ make: () throws(DatabaseError) -> T
 ) throws(DatabaseError) {
     guard let out else { throw DatabaseError(.nullArgument, "a required output is NULL") }
     let raw = UnsafeMutableRawPointer(out)
     let callerSize = Int(raw.load(as: UInt32.self))
-    guard callerSize >= smallest, callerSize <= largestStruct else {
-        throw DatabaseError(.badStructSize, "struct_size is \(callerSize); set it to sizeof before the call")
+    guard callerSize >= smallest, callerSize <= MemoryLayout<T>.size else {
+        throw DatabaseError(
+            .badStructSize,
+            "struct_size is \(callerSize), and the struct has \(smallest) to \(MemoryLayout<T>.size) bytes in this "
+                + "library; set it to sizeof before the call")
     }
     let header = MemoryLayout<UInt32>.size
     (raw + header).initializeMemory(as: UInt8.self, repeating: 0, count: callerSize - header)

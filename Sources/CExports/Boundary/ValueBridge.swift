@@ -1,11 +1,27 @@
 /// `motte_value` and `ValueView` are the same 24 bytes; what comes in is checked before the engine sees it.
 import CMotte
+import MotteLiveObjects
+import MotteStorage
 import MotteValues
 
 extension ValueView {
     /// A value from a caller: a known type, a proper bool, UTF-8, an instant in range. Unused fields become zero.
     @inline(__always)
     static func checked(_ value: motte_value) throws(DatabaseError) -> ValueView { try ValueView(value).checked() }
+
+    /// The same for a value that is used in a session. A link that motte_object_link() made names its database, and is
+    /// refused in any other, where its key would be another object's.
+    @inline(__always)
+    static func checked(_ value: motte_value, in session: Session) throws(DatabaseError) -> ValueView {
+        let view = ValueView(value)
+        if view.kind == .link, view.high != 0 { try view.checkDatabase(of: session) }
+        return try view.checked()
+    }
+
+    @inline(never)
+    private func checkDatabase(of session: Session) throws(DatabaseError) {
+        guard try session.database.number == high else { throw ofAnotherFile() }
+    }
 
     /// The same bytes, unchecked.
     @inline(__always)
@@ -24,7 +40,7 @@ extension ValueView {
             isAddressable(UnsafeRawPointer(bitPattern: UInt(low)), Int(truncatingIfNeeded: high), stride: 1)
                 && (low != 0 || high == 0)
         case .timestamp: aux < 1_000_000_000
-        case .link: intValue >= 0
+        case .link: intValue >= 0 && high == 0
         // Documents are looked through by `checked()`.
         case .list, .map, nil: false
         }
@@ -114,15 +130,31 @@ func checkedValue(_ pointer: UnsafePointer<motte_value>?) throws(DatabaseError) 
     return try ValueView.checked(pointer.pointee)
 }
 
-/// Checked copies of `count` values; the row of a failure is its position.
-func checkedValues(_ start: UnsafePointer<motte_value>?, _ count: Int) throws(DatabaseError) -> [ValueView] {
+func checkedValue(_ pointer: UnsafePointer<motte_value>?, in session: Session) throws(DatabaseError) -> ValueView {
+    guard let pointer else { throw DatabaseError(.nullArgument, "a value is NULL") }
+    return try ValueView.checked(pointer.pointee, in: session)
+}
+
+/// Checked copies of `count` values; the row of a failure is its position. Without a session, links are those of
+/// whatever database the values are used in.
+func checkedValues(
+    _ start: UnsafePointer<motte_value>?, _ count: Int, in session: Session?
+) throws(DatabaseError) -> [ValueView] {
     let source = try input(start, count)
     var checked: [ValueView] = []
     checked.reserveCapacity(count)
     for (index, value) in source.enumerated() {
-        checked.append(try atRow(index) { () throws(DatabaseError) in try ValueView.checked(value) })
+        checked.append(
+            try atRow(index) { () throws(DatabaseError) in
+                if let session { return try ValueView.checked(value, in: session) }
+                return try ValueView.checked(value)
+            })
     }
     return checked
+}
+
+func ofAnotherFile() -> DatabaseError {
+    DatabaseError(.invalidArgument, "the target is an object of another file; create it in this one first")
 }
 
 /// Runs `body` and gives its error the position in the caller's array.

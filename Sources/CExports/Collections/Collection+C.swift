@@ -102,7 +102,7 @@ public func motte_coll_find(
     boundary { () throws(DatabaseError) in
         let out = try required(out_index, zero: 0)
         let coll = try Handles.collection(coll)
-        var wanted = try checkedValue(value)
+        var wanted = try checkedValue(value, in: coll.box.session)
         if wanted.kind == .link, wanted.aux == 0, let target = coll.box.collection.target {
             wanted.aux = target.rawValue
         }
@@ -243,7 +243,7 @@ public func motte_coll_filter(
 ) -> motte_status {
     derive(naming: coll, out_coll) { (box) throws(DatabaseError) in
         let text = try requiredText(text, text_size, "the query text")
-        let arguments = try queryArguments(args, arg_count)
+        let arguments = try queryArguments(args, arg_count, in: box.session)
         if box.core.publicNames.isEmpty { return try box.collection.filter(text, arguments) }
         let query = try ParsedQuery.parse(text)
         let fitted = try arguments.fitted(to: query)
@@ -335,6 +335,8 @@ func column(of collection: LiveCollection, _ prop: motte_prop) throws(DatabaseEr
     return try id.column(in: target)
 }
 
-func queryArguments(_ args: UnsafePointer<motte_value>?, _ count: Int) throws(DatabaseError) -> Arguments {
-    Arguments(try checkedValues(args, count).map(\.owned))
+func queryArguments(
+    _ args: UnsafePointer<motte_value>?, _ count: Int, in session: Session
+) throws(DatabaseError) -> Arguments {
+    Arguments(try checkedValues(args, count, in: session).map(\.owned))
 }

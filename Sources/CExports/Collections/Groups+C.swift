@@ -25,7 +25,6 @@ final class GroupsBox: RealmMemberBox {
         return GroupsBox(frozen, RealmCore(frozen.session, core.publicNames))
     }
 
-    override func isSame(as other: Box) -> Bool { (other as? GroupsBox)?.groups === groups }
 
     func column(_ index: Int) throws(DatabaseError) -> BoundGrouping.Column {
         let columns = groups.grouping.shownColumns
@@ -53,7 +52,7 @@ public func motte_coll_group(
         let out = try required(out_groups)
         let coll = try Handles.collection(coll)
         let query = try ParsedQuery.parse(try requiredText(text, text_size, "the query text"))
-        let arguments = try queryArguments(args, arg_count).fitted(to: query)
+        let arguments = try queryArguments(args, arg_count, in: coll.box.session).fitted(to: query)
         let core = coll.box.core
         let stored = core.publicNames.query(query, of: coll.box.collection.target, in: try coll.box.session.schema)
         try Handles.make(GroupsBox(try coll.box.collection.grouped(by: stored, arguments), core), out)
@@ -145,7 +144,7 @@ public func motte_groups_find(
     boundary { () throws(DatabaseError) in
         let out = try required(out_row, zero: 0)
         let groups = try Handles.groups(groups)
-        var wanted = try checkedValues(keys, key_count)
+        var wanted = try checkedValues(keys, key_count, in: groups.box.session)
         for index in wanted.indices where wanted[index].kind == .link && wanted[index].aux == 0 {
             // As everywhere, a key of an object alone is of the class that can be there.
             wanted[index].aux = try groups.box.column(index).target?.rawValue ?? 0

@@ -25,7 +25,7 @@ private func changing(
 func elements(
     _ values: UnsafePointer<motte_value>?, _ count: Int, for list: LiveCollection
 ) throws(DatabaseError) -> [ValueView] {
-    var checked = try checkedValues(values, count)
+    var checked = try checkedValues(values, count, in: list.session)
     guard let target = list.target else { return checked }
     for index in checked.indices where checked[index].kind == .link && checked[index].aux == 0 {
         checked[index].aux = target.rawValue
@@ -34,7 +34,7 @@ func elements(
 }
 
 func element(_ value: UnsafePointer<motte_value>?, for list: LiveCollection) throws(DatabaseError) -> ValueView {
-    var checked = try checkedValue(value)
+    var checked = try checkedValue(value, in: list.session)
     if let target = list.target, checked.kind == .link, checked.aux == 0 { checked.aux = target.rawValue }
     return checked
 }
@@ -46,7 +46,7 @@ public func motte_list_set(_ list: OpaquePointer?, _ index: Int, _ value: Unsafe
         try list.set(index, to: try element(value, for: list))
     } nested: { (list) throws(DatabaseError) in
         try checkIndex(index, below: try list.count())
-        try list.set(index, to: try checkedValue(value).owned)
+        try list.set(index, to: try checkedValue(value, in: list.session).owned)
     }
 }
 
@@ -59,7 +59,7 @@ public func motte_list_insert(
         try list.insert(try element(value, for: list), at: index)
     } nested: { (list) throws(DatabaseError) in
         try checkNotHuge(index)
-        try list.insert(try checkedValue(value).owned, at: index)
+        try list.insert(try checkedValue(value, in: list.session).owned, at: index)
     }
 }
 
@@ -70,7 +70,7 @@ public func motte_list_append(
     changing(list) { (list) throws(DatabaseError) in
         try list.append(try elements(values, count, for: list))
     } nested: { (list) throws(DatabaseError) in
-        try insert(try checkedValues(values, count), at: try list.count(), in: list)
+        try insert(try checkedValues(values, count, in: list.session), at: try list.count(), in: list)
     }
 }
 
@@ -129,7 +129,7 @@ public func motte_list_splice(
         guard index <= total, remove_count <= total - index else {
             throw DatabaseError(.outOfBounds, "\(remove_count) elements at \(index) are outside a list of \(total)")
         }
-        let checked = try checkedValues(values, count)
+        let checked = try checkedValues(values, count, in: list.session)
         _ = try list.session.requireWrite()
         // What is put in may be refused, so it goes first.
         try insert(checked, at: index, in: list)

@@ -10,7 +10,7 @@ public func motte_nested_list(
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
         let out = try required(out_document, zero: emptyBuffer)
-        out.pointee = try document(.list(try checkedValues(values, count).map(\.owned)))
+        out.pointee = try document(.list(try checkedValues(values, count, in: nil).map(\.owned)))
         return .ok
     }
 }
@@ -24,7 +24,7 @@ public func motte_nested_map(
         let out = try required(out_document, zero: emptyBuffer)
         let names = try input(keys, count)
         var entries: [MapEntry] = []
-        for (index, view) in try checkedValues(values, count).enumerated() {
+        for (index, view) in try checkedValues(values, count, in: nil).enumerated() {
             let key = try atRow(index) { () throws(DatabaseError) in
                 try requiredText(names[index].data, names[index].size, "a key")
             }

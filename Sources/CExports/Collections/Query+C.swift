@@ -15,7 +15,6 @@ final class QueryBox: RealmMemberBox {
 
     /// Shares its arguments with the original: both handles are the same query.
     override func clone() throws(DatabaseError) -> Box { QueryBox(query, core) }
-    override func isSame(as other: Box) -> Bool { (other as? QueryBox)?.query === query }
 }
 
 extension Handles {
@@ -40,7 +39,7 @@ public func motte_query_parse(
             try ParsedQuery.parse(try requiredText(text, text_size, "the query text")), of: TableKey(cls),
             in: try realm.box.session.schema)
         let query = try PreparedQuery(
-            realm.box.session, TableKey(cls), parsed, try queryArguments(args, arg_count))
+            realm.box.session, TableKey(cls), parsed, try queryArguments(args, arg_count, in: realm.box.session))
         try Handles.make(QueryBox(query, realm.box.core), out)
         return .ok
     }
@@ -52,7 +51,7 @@ public func motte_query_bind(
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
         let query = try Handles.query(query)
-        let value = try checkedValue(value).owned
+        let value = try checkedValue(value, in: query.box.session).owned
         try checkNotHuge(position)
         try query.box.query.bind(position, to: value)
         return .ok

@@ -37,7 +37,6 @@ final class SectionsBox: RealmMemberBox {
         return SectionsBox(frozen, bridge, RealmCore(frozen.session, core.publicNames))
     }
 
-    override func isSame(as other: Box) -> Bool { (other as? SectionsBox)?.sections === sections }
 
     /// A key whose text stays for as long as the handle.
     func lend(_ key: Value) -> motte_value {
@@ -93,7 +92,7 @@ public func motte_sections_by_callback(
             let itsCore = collection.session === core.session ? core : RealmCore(collection.session, core.publicNames)
             try lend(CollectionBox(collection, itsCore)) { (collection) throws(DatabaseError) in
                 try bridge.call { callback($0, collection, index, &key) }
-                owned = try ValueView.checked(key).owned
+                owned = try ValueView.checked(key, in: core.session).owned
             }
             return owned
         }
@@ -144,7 +143,7 @@ public func motte_sections_find(
     boundary { () throws(DatabaseError) in
         let out = try required(out_index, zero: 0)
         let sections = try Handles.sections(sections)
-        guard let index = try sections.box.sections.find(try checkedValue(key).owned) else { return .notFound }
+        guard let index = try sections.box.sections.find(try checkedValue(key, in: sections.box.session).owned) else { return .notFound }
         out.pointee = index
         return .ok
     }
@@ -193,7 +192,7 @@ public func motte_observe_section(
         by: Listener(flags, callback, userdata, free_userdata, out_token)
     ) {
         (sections, paths, deliver) throws(DatabaseError) in
-        try sections.section(for: try checkedValue(key).owned).observe(keyPaths: paths, deliver)
+        try sections.section(for: try checkedValue(key, in: sections.session).owned).observe(keyPaths: paths, deliver)
     }
 }
 

@@ -238,6 +238,11 @@ public func motte_object_set_string(
     _ object: OpaquePointer?, _ prop: motte_prop, _ text: UnsafePointer<CChar>?, _ text_size: Int
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
+        // Only a length of 0 makes NULL an empty text: MOTTE_NTS asks for the end of one, such as getenv() did not find.
+        guard text != nil || text_size == 0 else {
+            throw DatabaseError(
+                .nullArgument, "the text is NULL; store a null with motte_object_set_null(), an empty text with length 0")
+        }
         let bytes = try textBytes(text, text_size) ?? UnsafeRawBufferPointer(start: nil, count: 0)
         try assign(object, prop, .string(bytes), [.string], "a string")
         return .ok

@@ -121,6 +121,7 @@ public func motte_insert_rows(
         copy.reserveCapacity(cells)
         for (index, value) in source.enumerated() {
             var view = ValueView(value)
+            if view.kind == .link { view.high = 0 }
             let target = insert.box.targets[index % insert.box.columns.count]
             if view.kind == .link, view.aux == 0 { view.aux = target }
             copy.append(view)
@@ -131,16 +132,18 @@ public func motte_insert_rows(
     }
 }
 
-/// Checks every value; true if some link lacks its class. Texts are checked for UTF-8 by the store.
+/// Checks every value; true if some link lacks its class or names its database. Texts are checked for UTF-8 by the store.
 private func needsCopy(
     _ values: UnsafeBufferPointer<motte_value>, _ box: InsertBox
 ) throws(DatabaseError) -> Bool {
     var needsCopy = false
     for index in 0 ..< values.count {
         let view = ValueView(values[index])
-        if view.kind == .link, view.aux == 0 { needsCopy = true }
+        if view.kind == .link, view.aux == 0 || view.high != 0 { needsCopy = true }
         if !view.isWellFormed {
-            _ = try atRow(index / max(box.columns.count, 1)) { () throws(DatabaseError) in try view.checked() }
+            _ = try atRow(index / max(box.columns.count, 1)) { () throws(DatabaseError) in
+                try ValueView.checked(values[index], in: box.session)
+            }
         }
     }
     return needsCopy
@@ -163,7 +166,7 @@ public func motte_insert_columns(
         let rows = UnsafeMutablePointer<ValueView>.allocate(capacity: max(cells, 1))
         defer { rows.deallocate() }
         for (position, column) in source.enumerated() {
-            try ColumnReader(column, target: insert.box.targets[position], rowCount: row_count)
+            try ColumnReader(column, target: insert.box.targets[position], rowCount: row_count, insert.box.session)
                 .read(into: rows + position, stride: insert.box.columns.count)
         }
         return try append(insert.box, UnsafePointer(rows), row_count, out_keys)
@@ -179,7 +182,7 @@ private func append(
     var made: [UnsafeMutablePointer<ValueView>] = []
     defer { for cells in made { cells.deallocate() } }
     for (position, column) in columns.enumerated() {
-        let reader = try ColumnReader(column, target: box.targets[position], rowCount: rowCount)
+        let reader = try ColumnReader(column, target: box.targets[position], rowCount: rowCount, box.session)
         if let array = try reader.array(for: box.types[position]) {
             sources.append(array)
             continue
@@ -201,8 +204,11 @@ private struct ColumnReader {
     let target: UInt32
     let rowCount: Int
     let values: UnsafeRawPointer
+    let session: Session
 
-    init(_ column: motte_column, target: UInt32, rowCount: Int) throws(DatabaseError) {
+    init(
+        _ column: motte_column, target: UInt32, rowCount: Int, _ session: Session
+    ) throws(DatabaseError) {
         // Values of a mixed column say their own kind.
         let isMixed = column.type == PropertyType.mixed.rawValue
         guard let kind = isMixed ? ValueKind.null : ValueKind(rawValue: column.type), isMixed || kind != .null,
@@ -220,6 +226,7 @@ private struct ColumnReader {
         else { throw DatabaseError(.invalidArgument, "a row count is larger than memory") }
         self.rowCount = rowCount
         self.values = values
+        self.session = session
     }
 
     /// The array as the store takes it as it is: of the property's own type, without nulls.
@@ -269,7 +276,8 @@ private struct ColumnReader {
         switch kind.form {
         case .null:
             let start = row * MemoryLayout<motte_value>.stride
-            return try ValueView.checked(values.loadUnaligned(fromByteOffset: start, as: motte_value.self))
+            return try ValueView.checked(
+                values.loadUnaligned(fromByteOffset: start, as: motte_value.self), in: session)
         case .bool:
             let byte = values.load(fromByteOffset: row, as: UInt8.self)
             guard byte <= 1 else { throw DatabaseError(.invalidArgument, "\(byte) is no bool; use 0 or 1") }

@@ -101,7 +101,7 @@ func createRow(
     let policy = try UpdatePolicy(createFlags: flags)
     let session = box.session
     let shape = try box.core.shapes.shape(session, cls, props, count)
-    let checked = try shape.checked(values)
+    let checked = try shape.checked(values, in: session)
     if shape.lacksPrimaryKey {
         let name = try session.schema.type(cls).name
         throw DatabaseError(.noPrimaryKey, "a new \(name) needs its primary key", className: name)
@@ -195,6 +195,20 @@ public func motte_object_row(
     }
 }
 
+@_cdecl("motte_object_link") @implementation
+public func motte_object_link(
+    _ object: OpaquePointer?, _ out_value: UnsafeMutablePointer<motte_value>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_value, zero: motte_value())
+        let object = try Handles.object(object)
+        var link = ValueView.link(object.box.object.link)
+        link.high = try object.box.session.database.number
+        out.pointee = link.cValue
+        return .ok
+    }
+}
+
 @_cdecl("motte_object_get") @implementation
 public func motte_object_get(
     _ object: OpaquePointer?, _ prop: motte_prop, _ out_value: UnsafeMutablePointer<motte_value>?
@@ -260,7 +274,7 @@ public func motte_object_set(
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
         let object = try Handles.object(object)
-        var view = try checkedValue(value)
+        var view = try checkedValue(value, in: object.box.session)
         let id = PropertyID(prop)
         let column = try id.column(in: object.box.object.table)
         if view.kind == .link, view.aux == 0 {
@@ -280,7 +294,7 @@ public func motte_object_set_many(
         let object = try Handles.object(object)
         let shape = try object.box.core.shapes.shape(
             object.box.session, object.box.object.table.rawValue, props, count)
-        try object.box.object.setMany(shape.columns, values: try shape.checked(values))
+        try object.box.object.setMany(shape.columns, values: try shape.checked(values, in: object.box.session))
         return .ok
     }
 }
@@ -316,8 +330,7 @@ public func motte_object_set_object(
         if let target {
             let target = try Handles.object(target)
             guard try target.box.session.database === object.box.session.database else {
-                throw DatabaseError(
-                    .invalidArgument, "the target is an object of another file; create it in this one first")
+                throw ofAnotherFile()
             }
             guard try target.box.object.exists() else {
                 throw DatabaseError(.objectDeleted, "the target has been deleted")

@@ -82,7 +82,7 @@ public func motte_row_set_many(
         let realm = try Handles.realm(realm)
         let session = realm.box.session
         let shape = try realm.box.core.shapes.shape(session, cls, props, count)
-        let checked = try shape.checked(values)
+        let checked = try shape.checked(values, in: session)
         _ = try session.requireWrite()
         if count == 0 { try requireRow(session, cls, ObjectKey(key)) }
         try session.setMany(TableKey(cls), ObjectKey(key), columns: shape.columns, values: checked)

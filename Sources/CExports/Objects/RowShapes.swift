@@ -43,10 +43,12 @@ final class RowShape {
     }
 
     /// Checked values for the properties, links completed; until the next call.
-    func checked(_ values: UnsafePointer<motte_value>?) throws(DatabaseError) -> UnsafeBufferPointer<ValueView> {
+    func checked(
+        _ values: UnsafePointer<motte_value>?, in session: Session
+    ) throws(DatabaseError) -> UnsafeBufferPointer<ValueView> {
         let source = try input(values, columns.count)
         for index in 0 ..< source.count {
-            do throws(DatabaseError) { views[index] = try ValueView.checked(source[index]) } catch {
+            do throws(DatabaseError) { views[index] = try ValueView.checked(source[index], in: session) } catch {
                 throw error.at(rowIndex: index)
             }
         }

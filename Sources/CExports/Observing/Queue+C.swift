@@ -13,7 +13,6 @@ final class QueueBox: Box {
 
     override func check() throws(DatabaseError) { _ = try queue.timeoutMilliseconds() }
     override func clone() throws(DatabaseError) -> Box { QueueBox(queue) }
-    override func isSame(as other: Box) -> Bool { (other as? QueueBox)?.queue === queue }
 }
 
 @_cdecl("motte_queue_new") @implementation

@@ -6,6 +6,7 @@ import MotteLiveObjects
 import MotteNotifications
 import MotteSchemaModel
 import MotteValues
+import Synchronization
 
 final class RealmCore: Sendable {
     let session: Session
@@ -17,6 +18,10 @@ final class RealmCore: Sendable {
     let properties: PropertyCache
     /// By which the program calls what is stored under other names.
     let publicNames: PublicNames
+    /// Handles to the realm itself, without those of its objects and the rest.
+    fileprivate let realmHandles = Atomic<Int>(0)
+    /// Whether a write that motte_realm_begin_write() began may be open; callbacks run within writes of the library.
+    let hasBegunWrite = Atomic<Bool>(false)
     /// The queue that wakes for this realm, kept alive with it.
     private let queue: DeliveryQueue?
     /// Run by that queue.
@@ -85,7 +90,23 @@ class RealmMemberBox: Box {
 
 /// A realm handle.
 final class RealmBox: RealmMemberBox {
-    init(_ core: RealmCore) { super.init(kind: .realm, core) }
+    init(_ core: RealmCore) {
+        core.realmHandles.add(1, ordering: .relaxed)
+        super.init(kind: .realm, core)
+    }
+
+    /// Without a handle to the realm nobody can end its write, whose lock would keep all others waiting. Only the owner
+    /// can cancel it: released elsewhere, it lasts until the realm's other handles are gone.
+    deinit {
+        guard core.realmHandles.subtract(1, ordering: .acquiringAndReleasing).newValue == 0,
+            core.hasBegunWrite.exchange(false, ordering: .relaxed), refusal() == nil, session.isInWrite
+        else { return }
+        do throws(DatabaseError) {
+            try session.cancel()
+        } catch {
+            Log.write(error)
+        }
+    }
 
     override func clone() throws(DatabaseError) -> Box { RealmBox(core) }
 

@@ -289,6 +289,7 @@ extension SchemaParser {
                 column += 1
             }
         }
-        return DatabaseError(.schemaInvalid, "schema text, line \(line), column \(column): \(problem)")
+        return DatabaseError(
+            .schemaInvalid, "schema text, line \(line), column \(column): \(problem)", queryOffset: tokenStart)
     }
 }

@@ -53,6 +53,18 @@ package struct StoredInverse: Sendable {
     package var name: String
     package var originTable: TableKey
     package var originProperty: String
+    /// Column keys that the table had given out when the property was declared. Column keys ascend in the order of
+    /// declaration, so this says between which columns the property stands.
+    package var precedingColumns: UInt32
+
+    /// The position among properties that keeps the order of declaration.
+    fileprivate func place(in properties: [Property]) -> Int {
+        let before = properties.lastIndex { $0.columnKey.map { $0.rawValue <= precedingColumns } ?? false } ?? -1
+        var place = before + 1
+        // Behind inverse properties that were declared at the same place before it.
+        while place < properties.count, !properties[place].isStored { place += 1 }
+        return place
+    }
 }
 
 package struct StoredTable: Sendable {
@@ -154,10 +166,11 @@ package final class Catalog: Sendable {
                         target: column.target.flatMap { names[$0] }
                     ).stored(in: column.key, keys: column.keyColumn)
                 }
-                properties += table.inverses.map { inverse in
-                    Property(
+                for inverse in table.inverses {
+                    let property = Property(
                         name: inverse.name, type: .linkingObjects, target: names[inverse.originTable]
                     ).listing(origin: inverse.originProperty)
+                    properties.insert(property, at: inverse.place(in: properties))
                 }
                 return ObjectType(
                     name: table.name, properties: properties, tableKey: table.key, isEmbedded: table.isEmbedded,
@@ -169,7 +182,7 @@ package final class Catalog: Sendable {
 // MARK: - Bytes
 
 extension Catalog {
-    private static let format: UInt32 = 3
+    private static let format: UInt32 = 4
     /// Keys of tables and indexes of a sound file stay far below; the next one always fits.
     static let keyLimit: UInt32 = 1 << 30
 
@@ -215,6 +228,7 @@ extension Catalog {
             body.write(text: inverse.name)
             body.write(inverse.originTable.rawValue)
             body.write(text: inverse.originProperty)
+            body.write(inverse.precedingColumns)
         }
         body.write(UInt32(table.indexes.count))
         for index in table.indexes { index.write(to: &body) }
@@ -291,7 +305,9 @@ extension Catalog {
             let inverseName = try reader.readText()
             let origin: UInt32 = try reader.read()
             inverses.append(
-                StoredInverse(name: inverseName, originTable: TableKey(origin), originProperty: try reader.readText()))
+                StoredInverse(
+                    name: inverseName, originTable: TableKey(origin), originProperty: try reader.readText(),
+                    precedingColumns: try reader.read()))
         }
         let indexCount: UInt32 = try reader.read()
         var indexes: [StoredIndex] = []

@@ -94,7 +94,9 @@ struct CatalogBuilder {
         else {
             if let target, let origin = property.origin {
                 tables[position].inverses.append(
-                    StoredInverse(name: property.name, originTable: target, originProperty: origin))
+                    StoredInverse(
+                        name: property.name, originTable: target, originProperty: origin,
+                        precedingColumns: tables[position].nextColumnKey - 1))
             }
             return
         }

@@ -108,6 +108,42 @@ static void configs(void) {
     motte_release(clone);
 }
 
+/* Lengths and capacities that a program gets wrong. */
+static void lengths(void) {
+    motte_realm *realm = check_realm("lengths", "A { x: int, back: inverse<B.a>, s: string? }  B { a: link<A> }");
+    motte_class cls = motte_class_named(realm, "A"), classes[2];
+    motte_prop props[3];
+    motte_object *object = NULL;
+    motte_str text;
+    motte_schema *schema = NULL;
+    const char *wrong[] = {"A { x: nonsense }", "A { x int }", "A { x: int", "A { `x: int }"};
+    const int64_t offsets[] = {7, 6, 10, 4};
+    size_t i, count = 0;
+    /* Only NULL asks for the total. */
+    STATUS(MOTTE_OK, motte_class_list(realm, NULL, 0, &count));
+    CHECK(count == 2);
+    STATUS(MOTTE_TRUNCATED, motte_class_list(realm, classes, 0, &count));
+    STATUS(MOTTE_TRUNCATED, motte_class_list(realm, classes, 1, &count));
+    STATUS(MOTTE_OK, motte_class_list(realm, classes, 2, &count));
+    /* An inverse property stands where it was declared, also when the file says so. */
+    MUST(motte_prop_list(realm, cls, props, 3, &count));
+    CHECK(count == 3 && props[0] == motte_prop_named(realm, cls, "x") && props[2] == motte_prop_named(realm, cls, "s"));
+    /* The text of an unset variable is no empty text. */
+    MUST(motte_realm_begin_write(realm, -1));
+    MUST(motte_realm_add(realm, "A", MOTTE_FIELDS({"s", motte_string("before")}), &object));
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_object_set_string(object, motte_prop_named(realm, cls, "s"), NULL, MOTTE_NTS));
+    MUST(motte_object_get_string(object, motte_prop_named(realm, cls, "s"), &text));
+    CHECK(motte_str_equal(text, "before"));
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_class_find(realm, NULL, MOTTE_NTS, &cls));
+    MUST(motte_realm_commit(realm, 0, NULL));
+    motte_release(object);
+    motte_release(realm);
+    for (i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_parse(wrong[i], MOTTE_NTS, &schema));
+        CHECK(check_error().query_offset == offsets[i]);
+    }
+}
+
 static void schemas(void) {
     motte_schema *built, *parsed, *stored;
     motte_prop_spec spec;
@@ -1080,6 +1116,7 @@ static void memory(void) {
 int main(void) {
     library();
     configs();
+    lengths();
     schemas();
     fields();
     rows();

@@ -297,15 +297,23 @@ static void freeing(void) {
     motte_release(frozen);
     STATUS(MOTTE_E_NULL_ARGUMENT, motte_handle_dump(NULL, &l, freed));
     CHECK(l.freed == 5);
+    /* An announcement too: once, whether it is refused, replaced or taken back. */
+    STATUS(MOTTE_E_INVALID_UTF8, motte_callback_fail("caf\xe9", 4, &l, freed));
+    CHECK(l.freed == 6);
+    STATUS(MOTTE_OK, motte_callback_fail("coffee", MOTTE_NTS, &l, freed));
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_callback_fail(NULL, 5, &l, freed));
+    CHECK(l.freed == 7);
+    STATUS(MOTTE_OK, motte_callback_fail(NULL, 0, NULL, NULL));
+    CHECK(l.freed == 8);
 
     /* After close the userdata goes with the token. */
     MUST(motte_object_at(w.realm, w.item, key, &object));
     MUST(motte_observe_object(object, 0, receive, &l, freed, &token));
     STATUS(MOTTE_OK, motte_realm_close(w.realm));
     motte_release(token);
-    CHECK(l.freed == 6 && l.calls == 0);
+    CHECK(l.freed == 9 && l.calls == 0);
     motte_release(token);
-    CHECK(l.freed == 6);
+    CHECK(l.freed == 9);
     motte_release(object);
     close_world(&w);
 }

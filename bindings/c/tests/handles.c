@@ -141,19 +141,104 @@ static void errors(void) {
     CHECK(details.code == MOTTE_E_NULL_ARGUMENT && details.query_offset == -1 && details.row_index == -1);
     CHECK(details.message != NULL && details.path == NULL && details.category == MOTTE_CATEGORY_MISUSE);
     MUST(motte_error_capture(&kept));
-    /* A newer caller's larger struct: what is unknown here is zero. */
+    /* A size that was not set, or a newer caller's: nothing is written. */
     {
         struct {
             motte_error_details known;
-            uint64_t unknown;
+            uint64_t behind;
         } larger;
-        memset(&larger, 0xAB, sizeof larger);
-        larger.known.struct_size = sizeof larger;
-        STATUS(MOTTE_OK, motte_error_info(kept, &larger.known));
-        CHECK(larger.known.code == MOTTE_E_NULL_ARGUMENT && larger.unknown == 0);
-        CHECK(larger.known.struct_size == sizeof larger);
+        uint32_t wrong[] = {0, 4, sizeof details - 1, sizeof details + 1, sizeof larger, 4096, UINT32_MAX};
+        size_t i;
+        for (i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+            memset(&larger, 0xAB, sizeof larger);
+            larger.known.struct_size = wrong[i];
+            STATUS(MOTTE_E_BAD_STRUCT_SIZE, motte_error_info(kept, &larger.known));
+            CHECK(larger.behind == UINT64_C(0xABABABABABABABAB) && (uint32_t)larger.known.code == 0xABABABAB);
+        }
     }
     motte_release(kept);
+}
+
+/* Handles of kinds other than realm, object and collection are never equal. */
+static void equality(void) {
+    motte_realm *realm = check_realm("equality", "A { x: int }");
+    motte_schema *one_schema = NULL;
+    motte_config *config = NULL;
+    motte_query *query = NULL;
+    motte_queue *queue = NULL;
+    motte_error *error = NULL;
+    motte_object *object = NULL;
+    motte_coll *all = NULL;
+    const void *handles[8];
+    size_t i;
+    MUST(motte_realm_schema(realm, &one_schema));
+    MUST(motte_config_new(&config));
+    MUST(motte_queue_new(0, &queue));
+    MUST(motte_query_parse(realm, motte_class_named(realm, "A"), "x == 1", MOTTE_NTS, NULL, 0, &query));
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_schema_validate(NULL));
+    MUST(motte_error_capture(&error));
+    MUST(motte_realm_query(realm, "A", "x == 1", NULL, 0, &all));
+    MUST(motte_realm_begin_write(realm, -1));
+    MUST(motte_realm_add(realm, "A", NULL, 0, &object));
+    MUST(motte_realm_commit(realm, 0, NULL));
+    handles[0] = realm, handles[1] = object, handles[2] = all, handles[3] = one_schema;
+    handles[4] = config, handles[5] = query, handles[6] = queue, handles[7] = error;
+    for (i = 0; i < 8; i++) {
+        void *clone = NULL;
+        MUST(motte_clone(handles[i], &clone));
+        CHECK(motte_equal(handles[i], clone) == (i < 3));
+        CHECK(motte_equal(handles[i], handles[(i + 1) % 8]) == 0);
+        motte_release(clone);
+    }
+    MUST(motte_release_many(handles, 8));
+}
+
+/* The last handle to a realm ends its write, so that nobody waits for a lock that nothing can release. */
+static void *write_elsewhere(void *identifier) {
+    motte_realm *realm = check_realm(identifier, "A { x: int }");
+    motte_status status = motte_realm_begin_write(realm, 200);
+    if (status == MOTTE_OK) MUST(motte_realm_cancel(realm));
+    motte_release(realm);
+    return (void *)(intptr_t)status;
+}
+
+static void *release_here(void *handle) {
+    motte_release(handle);
+    return NULL;
+}
+
+static motte_status written_elsewhere(const char *identifier) {
+    pthread_t thread;
+    void *status = NULL;
+    if (pthread_create(&thread, NULL, write_elsewhere, (void *)(uintptr_t)identifier)) return MOTTE_E_INTERNAL;
+    pthread_join(thread, &status);
+    return (motte_status)(intptr_t)status;
+}
+
+static void releasing_in_writes(void) {
+    motte_realm *realm = check_realm("write", "A { x: int }");
+    void *clone = NULL;
+    motte_object *object = NULL;
+    pthread_t thread;
+    MUST(motte_realm_begin_write(realm, -1));
+    MUST(motte_realm_add(realm, "A", NULL, 0, &object));
+    MUST(motte_clone(realm, &clone));
+    motte_release(realm);
+    /* The clone can still end it. */
+    STATUS(MOTTE_E_TIMEOUT, written_elsewhere("write"));
+    motte_release(clone);
+    STATUS(MOTTE_OK, written_elsewhere("write"));
+    STATUS(MOTTE_E_OBJECT_DELETED, motte_handle_check(object));
+    motte_release(object);
+    /* Released on another thread, it is open until the other handles are gone. */
+    realm = check_realm("write", "A { x: int }");
+    MUST(motte_realm_begin_write(realm, -1));
+    MUST(motte_realm_add(realm, "A", NULL, 0, &object));
+    CHECK(pthread_create(&thread, NULL, release_here, realm) == 0);
+    pthread_join(thread, NULL);
+    STATUS(MOTTE_E_TIMEOUT, written_elsewhere("write"));
+    motte_release(object);
+    STATUS(MOTTE_OK, written_elsewhere("write"));
 }
 
 /* ---------------------------------------------------------------------------------------------------- threads */
@@ -265,6 +350,8 @@ int main(void) {
     exhaustion();
     dumping();
     errors();
+    equality();
+    releasing_in_writes();
     threads();
     frozen_threads();
     costs();
