@@ -25,7 +25,9 @@
  *                of a frozen realm may be used from every thread
  *   7. A callback comes as (function, userdata, free). userdata is the callback's first argument. free(userdata) is
  *      called exactly once, also when registration fails, never while the callback runs. A callback returns 0, or
- *      a code of its own to stop: the call that ran it then fails with MOTTE_E_CALLBACK. No callback is ever required.
+ *      a code of its own to stop: the call that ran it then fails with MOTTE_E_CALLBACK. Of a callback that observes
+ *      only motte_realm_refresh() and motte_queue_dispatch() fail so; elsewhere its failure is a message of level
+ *      MOTTE_LOG_ERROR. No callback is ever required.
  *   8. Callbacks run only inside motte_queue_dispatch(), motte_realm_refresh(), motte_realm_commit() and
  *      motte_realm_commit_skipping(), a motte_realm_begin_write() that advances, motte_realm_open(), the functions that
  *      take a callback themselves and, for free functions, motte_release(), motte_token_stop() and functions that
@@ -909,15 +911,17 @@ motte_status motte_realm_info(const motte_realm *realm, motte_realm_details *out
  *  timeout waits for ever. If the write it would wait for belongs to another realm of the same thread, it returns at
  *  once: REENTRANT without a timeout, else TIMEOUT. FILE_MOVED: the file or its sidecar was deleted, renamed or
  *  replaced while it was open; close it everywhere, then open what is there. Callbacks that run meanwhile may change
- *  objects; commit, cancel and close are REENTRANT in them. After any error, CALLBACK too, no write is open, and
- *  changes that callbacks made in it are undone.
+ *  objects; commit, cancel and close are REENTRANT in them. CALLBACK: one of them failed, and something was changed in
+ *  the write; one that fails without that keeps no write from beginning. After any error no write is open, and changes
+ *  that callbacks made in it are undone.
  *  Thread: owner. Result: -. Errors: TIMEOUT, ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT, SCHEMA_CHANGED,
  *  LOCK_FAILED, FILE_MOVED, CALLBACK, BUSY. */
 motte_status motte_realm_begin_write(motte_realm *realm, int64_t timeout_ms);
 
 /** Makes the changes durable and visible to others, and notifies this realm's own tokens. `flags` is 0. After a
- *  failure of the disk the write is still open: retry or cancel. CALLBACK: committed, but a callback failed; all others
- *  have run. Where it was that of motte_realm_on_commit(), nothing is committed, and no write is open.
+ *  failure of the disk the write is still open: retry or cancel. CALLBACK: that of motte_realm_on_commit() refused;
+ *  nothing is committed, and no write is open. A token's callback that fails takes nothing from a commit, which is
+ *  durable before it runs.
  *  Thread: owner. Result: -. Optional: out_version. Errors: NOT_IN_WRITE, DISK_FULL, MAP_FULL, CALLBACK, REENTRANT. */
 motte_status motte_realm_commit(motte_realm *realm, uint32_t flags, uint64_t *out_version);
 
@@ -958,7 +962,7 @@ int32_t motte_realm_in_write(const motte_realm *realm);
 
 /** Advances to the newest version and delivers changes; tells whether there was one.
  *  Thread: owner. Result: -. Optional: out_advanced. Errors: ALREADY_IN_WRITE, FROZEN, REENTRANT, SCHEMA_CHANGED,
- *  CALLBACK; OVERFLOW of observed groups. */
+ *  CALLBACK. */
 motte_status motte_realm_refresh(motte_realm *realm, bool *out_advanced);
 
 /** Waits until somebody else has committed a newer version than the one shown; PENDING after the timeout.
@@ -1281,8 +1285,7 @@ motte_status motte_changes_batch_info(const uint8_t *bytes, size_t size, motte_c
  *  motte_realm_begin_write() does. UNCHANGED if the file has these changes already. OUT_OF_SEQUENCE if it does not
  *  begin where the last one of its origin ended, HISTORY_FORKED if its origin has gone another way than the one that
  *  was applied, or this file was changed otherwise, or has other values than a difference begins with, SCHEMA_MISMATCH
- *  if its origin's schema is another one. After an error nothing has been changed, but for CALLBACK of an observer,
- *  which comes after the commit.
+ *  if its origin's schema is another one. After an error nothing has been changed.
  *  Thread: owner. Result: -. Errors: OUT_OF_SEQUENCE, HISTORY_FORKED, SCHEMA_MISMATCH, INVALID_ARGUMENT, CORRUPTED,
  *  UNSUPPORTED_FORMAT, TIMEOUT, ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT, DISK_FULL, MAP_FULL, CALLBACK. */
 motte_status motte_changes_batch_apply(motte_realm *realm, const uint8_t *bytes, size_t size, int64_t timeout_ms);
@@ -1683,7 +1686,9 @@ motte_status motte_coll_to_results(const motte_coll *coll, motte_coll **out_coll
 
 /** Live results narrowed by query text with arguments $0, $1, ... The text may end in SORT, DISTINCT and LIMIT.
  *  A list for IN and BETWEEN is a MOTTE_TYPE_LIST of motte_nested_list(), a shape for GEOWITHIN its text, such as
- *  geoCircle([2.35, 48.85], 0.01). args are copied; more of them than the text uses are QUERY_ARGUMENT.
+ *  geoCircle([2.35, 48.85], 0.01). Arguments with names, such as $low, come as one MOTTE_TYPE_MAP of
+ *  motte_nested_map() behind the numbered ones, with the names as keys. args are copied; more of them than the text
+ *  uses are QUERY_ARGUMENT.
  *  Thread: owner. Result: O. Errors: QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT, UNKNOWN_PROPERTY, UNSUPPORTED,
  *  OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_coll_filter(const motte_coll *coll, const char *text, size_t text_size, const motte_value *args,
@@ -1868,7 +1873,7 @@ motte_status motte_nested_read(const motte_value *nested, size_t first, size_t c
  * A query is compiled once and run often, each time against the version its realm shows then. Binding another argument
  * does not change results that were made before. */
 
-/** Compiles query text for a class. The error detail has the byte offset and a caret. args are copied.
+/** Compiles query text for a class. The error detail has the byte offset and a caret. args as in motte_coll_filter().
  *  Thread: owner. Result: O. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT,
  *  UNSUPPORTED, OUT_OF_HANDLES. */
 motte_status motte_query_parse(const motte_realm *realm, motte_class cls, const char *text, size_t text_size,
@@ -1877,6 +1882,10 @@ motte_status motte_query_parse(const motte_realm *realm, motte_class cls, const 
 /** Changes argument $position.
  *  Thread: owner. Result: -. Errors: OUT_OF_BOUNDS, QUERY_ARGUMENT. */
 motte_status motte_query_bind(motte_query *query, size_t position, const motte_value *value);
+
+/** The same for the argument of a name, without its "$".
+ *  Thread: owner. Result: -. Errors: QUERY_ARGUMENT. */
+motte_status motte_query_bind_named(motte_query *query, const char *name, size_t name_size, const motte_value *value);
 
 /** Number of arguments: the highest $position + 1.
  *  Thread: owner. Result: -. */
@@ -2454,7 +2463,11 @@ motte_status motte_groups_arrow(const motte_groups *groups, const motte_arrow_op
  *
  * A token is notified of changes between the versions its realm shows. With a callback, change sets are passed to it in
  * the calls that convention 8 lists. Without (NULL), they wait for motte_token_next(). Beginning to observe inside a
- * write is ALREADY_IN_WRITE, of frozen things FROZEN. */
+ * write is ALREADY_IN_WRITE, of frozen things FROZEN.
+ *
+ * What keeps a token's changes from being found out, as a section function that fails or a sum that overflows, is that
+ * token's alone: it gets a change set with MOTTE_CHANGES_FAILED, once for the same failure, and motte_token_next()
+ * returns the failure. What it gets next starts over. */
 
 /* The change set is valid during the call; a clone (motte_clone()) stays valid. */
 typedef motte_status (*motte_changes_fn)(void *userdata, const motte_changes *changes);
@@ -2479,8 +2492,7 @@ motte_status motte_observe_coll(const motte_coll *coll, uint32_t flags, motte_ch
  *  distinguished by their keys: a group whose keys stay and whose aggregates are other ones is modified, and one that
  *  changes its place in a SORT is deleted and inserted, or modified where the others move around it. Places are those
  *  among the groups before and after. A commit that changes no property that the groups and their query read notifies
- *  of nothing. Groups that cannot be made, as of a sum that overflows, are an error of the call that delivers. `flags`
- *  is 0.
+ *  of nothing. `flags` is 0.
  *  Thread: owner. Result: O. Errors: ALREADY_IN_WRITE, FROZEN, OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_observe_groups(const motte_groups *groups, uint32_t flags, motte_changes_fn callback, void *userdata,
                                   motte_free_fn free_userdata, motte_token **out_token);
@@ -2524,7 +2536,7 @@ motte_status motte_observe_section(const motte_sections *sections, const motte_v
                                    motte_free_fn free_userdata, motte_token **out_token);
 
 /** The next change set of a token without callback, or PENDING, or END after the last one of a stopped token or of a
- *  source that is gone.
+ *  source that is gone; or the error that has kept the token's changes from being found out.
  *  Thread: owner. Result: O. Errors: OUT_OF_HANDLES. */
 motte_status motte_token_next(motte_token *token, motte_changes **out_changes);
 
@@ -2542,7 +2554,8 @@ motte_status motte_token_stop(motte_token *token);
 enum {
     MOTTE_CHANGES_INITIAL = 0x1, /* nothing changed yet: the state that observation starts from */
     MOTTE_CHANGES_DELETED = 0x2, /* the object, or the owner of the collection, was deleted; nothing follows */
-    MOTTE_CHANGES_SCHEMA = 0x4   /* of a realm: classes, properties or indexes came or went */
+    MOTTE_CHANGES_SCHEMA = 0x4,  /* of a realm: classes, properties or indexes came or went */
+    MOTTE_CHANGES_FAILED = 0x8   /* what changed could not be found out: see motte_changes_failure() */
 };
 
 typedef uint32_t motte_changes_kind;
@@ -2569,6 +2582,11 @@ typedef struct motte_changes_details {
 /** The counts of a change set.
  *  Thread: any. Result: -. */
 motte_status motte_changes_info(const motte_changes *changes, motte_changes_details *out_details);
+
+/** OK, or the error that has kept what changed from being found out, of which motte_last_error() tells as if this call
+ *  had failed. The change set says nothing else.
+ *  Thread: any. Result: -. */
+motte_status motte_changes_failure(const motte_changes *changes);
 
 /** Old positions of deleted elements.
  *  Thread: any. Result: -. Optional: out_indexes. */

@@ -19,7 +19,7 @@
 //   threads    As in motte.h: realms and what comes from them belong to the thread that opened them; frozen things, and
 //              motte::Reference, go to any.
 //   callbacks  Lambdas. An exception that leaves one is carried through the library and thrown again by the call that
-//              ran it: refresh(), write(), dispatch().
+//              ran it: refresh(), dispatch(). A commit does not fail for it.
 #ifndef MOTTE_HPP
 #define MOTTE_HPP
 
@@ -349,6 +349,10 @@ public:
     bool isDeleted() const { return (details().flags & MOTTE_CHANGES_DELETED) != 0; }
     bool isSchema() const { return (details().flags & MOTTE_CHANGES_SCHEMA) != 0; }
 
+    /// What changed could not be found out; check() throws why. The change set says nothing else.
+    bool isFailed() const { return (details().flags & MOTTE_CHANGES_FAILED) != 0; }
+    void check() const { motte::check(motte_changes_failure(get())); }
+
     std::vector<std::size_t> deletions() const {
         return detail::all<std::size_t>([&](auto... rest) { return motte_changes_deletions(get(), rest...); });
     }
@@ -379,7 +383,7 @@ public:
     motte_changes_details details() const {
         motte_changes_details details{};
         details.struct_size = sizeof details;
-        check(motte_changes_info(get(), &details));
+        motte::check(motte_changes_info(get(), &details));
         return details;
     }
     const motte_changes *get() const noexcept { return handle_.get(); }

@@ -119,22 +119,6 @@ import Testing
         }
     }
 
-    @Test func intsCompareExactlyWithFractions() throws {
-        let values = (-4 ... 4).map { Value.int($0) } + [.int(.max), .int(.min), .null]
-        for constant in [-0.5, 0.0, 2.5, 1e300, -1e300, .infinity, .nan, 0x1p63] {
-            try Self.makeChunk(.int, values) { chunk in
-                for op in ComparisonOperator.allCases {
-                    var words: [UInt64] = [~0]
-                    ComparisonKernels.selectInts(chunk, op, constant, into: &words)
-                    for (row, value) in values.enumerated() {
-                        let isSelected = words[0] & (1 << UInt64(row)) != 0
-                        #expect(isSelected == Self.naive(value, op, .double(constant)), "\(value) \(op) \(constant)")
-                    }
-                }
-            }
-        }
-    }
-
     @Test func textMatchesWithAndWithoutCase() {
         func match(_ mode: TextMatcher.Mode, _ text: String, _ pattern: String, _ ignoresCase: Bool) -> Bool {
             let matcher = pattern.withUTF8Bytes { TextMatcher(mode, $0, ignoresCase ? .ignoresCase : []) }

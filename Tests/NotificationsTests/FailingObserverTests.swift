@@ -126,14 +126,14 @@ private func refusal() -> DatabaseError { DatabaseError(.callback, "this one fai
         #expect(try token.pull()?.isInitial == true && tags?.pull()?.isInitial == true)
         fails = true
         for step in 1 ... 3 {
-            #expect(throws: DatabaseError.self) {
-                try session.inWrite {
-                    try session.add("Person", ["id": .int(Int64(10 + step))])
-                    try list?.append(.string("x"))
-                }
+            // A commit that is durable succeeds.
+            try session.inWrite {
+                try session.add("Person", ["id": .int(Int64(10 + step))])
+                try list?.append(.string("x"))
             }
-            #expect(!session.isInWrite)
             #expect(try tags?.pull()?.insertions == [step - 1])
+            // The one that failed hears of it, once.
+            #expect(errorCode { _ = try token.next() } == (step == 1 ? .callback : nil))
             #expect(try token.pull() == nil)
         }
         fails = false
@@ -141,6 +141,69 @@ private func refusal() -> DatabaseError { DatabaseError(.callback, "this one fai
         #expect(try token.pull()?.isInitial == true)
         try session.inWrite { try session.add("Person", ["id": .int(20)]) }
         #expect(try token.pull()?.sectioned?.changes.insertions.count == 1)
+    }
+
+    @Test func aCallbackGetsWhatKeptItsChangesFromBeingFound() throws {
+        let session = try TestStore(schema: kennelSchema).open()
+        try session.inWrite { try session.add("Person", ["id": .int(1), "age": .int(1)]) }
+        var seen: [String] = []
+        let groups = try session.objects("Person").groups("GROUP() SUM(age)")
+        let token = try groups.observe { changes throws(DatabaseError) in
+            seen.append(changes.failure.map { "\($0.code)" } ?? changes.short)
+        }
+        try session.refresh()
+        try session.inWrite { try session.add("Person", ["id": .int(2), "age": .int(.max)]) }
+        try session.inWrite { try session.add("Person", ["id": .int(3), "age": .int(5)]) }
+        try session.refresh()
+        let people = try session.objects("Person")
+        try session.inWrite { for index in 1 ... 2 { try people.object(at: index)?.set("age", to: .int(1)) } }
+        #expect(seen == ["initial", "overflow", "initial"])
+        try session.inWrite { try people.object(at: 2)?.set("age", to: .int(2)) }
+        #expect(seen.last == "~[0]~[0]")
+        withExtendedLifetime(token) {}
+    }
+
+    @Test func aCallbackThatFailsKeepsNoWriteFromBeginning() throws {
+        let store = TestStore(.file, schema: kennelSchema)
+        let session = try store.open()
+        let other = try store.open()
+        var failures: [ErrorCode] = []
+        session.onObserverFailure = { failures.append($0.code) }
+        let token = try session.objects("Person").observe { changes throws(DatabaseError) in
+            if !changes.isInitial { throw refusal() }
+        }
+        try session.refresh()
+        try other.inWrite { try other.add("Person", ["id": .int(1)]) }
+        try session.inWrite { try session.add("Person", ["id": .int(2)]) }
+        #expect(failures == [.callback, .callback])
+        #expect(try session.objects("Person").count() == 2)
+        try other.refresh()
+        try other.inWrite { try other.add("Person", ["id": .int(3)]) }
+        // A call that is there to notify has nothing else to say.
+        #expect(errorCode { try session.refresh() } == .callback)
+        withExtendedLifetime(token) {}
+    }
+
+    @Test func callbacksThatAlwaysWriteEnd() throws {
+        let session = try TestStore(schema: kennelSchema).open()
+        var failures: [String] = []
+        session.onObserverFailure = { failures.append($0.message) }
+        var calls: Int64 = 0
+        let token = try session.objects("Person").observe { changes throws(DatabaseError) in
+            guard !changes.isInitial else { return }
+            calls += 1
+            try session.beginWrite()
+            do { try session.add("Person", ["id": .int(100 + calls)]) } catch { throw refusal() }
+            try session.commit()
+        }
+        try session.refresh()
+        try session.inWrite { try session.add("Person", ["id": .int(1)]) }
+        #expect(calls == SessionObservers.mostRounds)
+        #expect(failures.count == 1 && failures[0].contains("still write after 100 rounds"))
+        #expect(errorCode { try session.refresh() } == .callback)
+        token.stop()
+        try session.inWrite { try session.add("Person", ["id": .int(2)]) }
+        #expect(failures.count == 1)
     }
 
     @Test func aWriteThatACallbackHasRefusedIsNotOpen() throws {

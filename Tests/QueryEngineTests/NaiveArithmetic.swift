@@ -25,14 +25,17 @@ extension NaiveEvaluator {
     private func computed(_ operand: Predicate.Operand, _ name: String, _ key: Int64) -> Value {
         switch operand {
         case .path(let path):
-            let value = reach(name, key, path.names[...]).values.first ?? .null
-            return value.kind.isNumeric || value.kind == .timestamp ? value : .null
+            return reach(name, key, path.names[...]).values.first ?? .null
         case .arithmetic(let arithmetic):
-            return Self.apply(
-                computed(arithmetic.left, name, key), arithmetic.operator, computed(arithmetic.right, name, key))
+            // What is no number and no time is not computed with.
+            let (left, right) = (computed(arithmetic.left, name, key), computed(arithmetic.right, name, key))
+            guard Self.isComputed(left), Self.isComputed(right) else { return .null }
+            return Self.apply(left, arithmetic.operator, right)
         default: return single(operand)
         }
     }
+
+    private static func isComputed(_ value: Value) -> Bool { value.kind.isNumeric || value.kind == .timestamp }
 
     static func apply(_ left: Value, _ sign: Predicate.ArithmeticOperator, _ right: Value) -> Value {
         switch (left, right) {
@@ -58,12 +61,12 @@ extension NaiveEvaluator {
                 }
             return Int64(exactly: result).map(Value.int) ?? .null
         case (.decimal, _), (_, .decimal):
-            let (one, other) = (decimal(left), decimal(right))
+            let (one, other) = (asDecimal(left) ?? .nan, asDecimal(right) ?? .nan)
             switch sign {
-            case .add: return .decimal(one.adding(other))
-            case .subtract: return .decimal(one.subtracting(other))
-            case .multiply: return .decimal(one.multiplying(by: other))
-            case .divide: return .decimal(one.dividing(by: other))
+            case .add: return .decimal((one + other).decimal)
+            case .subtract: return .decimal((one - other).decimal)
+            case .multiply: return .decimal((one * other).decimal)
+            case .divide: return .decimal((one / other).decimal)
             }
         default:
             let (one, other) = (number(left), number(right))
@@ -73,14 +76,6 @@ extension NaiveEvaluator {
             case .multiply: return .double(one * other)
             case .divide: return .double(one / other)
             }
-        }
-    }
-
-    private static func decimal(_ value: Value) -> Decimal128 {
-        switch value {
-        case .decimal(let value): value
-        case .int(let value): Decimal128(value)
-        default: Decimal128(number(value))
         }
     }
 

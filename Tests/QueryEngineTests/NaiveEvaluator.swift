@@ -1,4 +1,5 @@
-/// Query semantics, object by object and value by value, written for reading and not for speed.
+/// Query semantics, object by object and value by value, written from docs/query-language.md for reading and not for speed.
+/// It computes exactly (`ExactNumbers`) and asks the engine nothing: what both round alike no test would find.
 import MotteColumns
 import MotteQueryEngine
 import MotteSchemaModel
@@ -75,8 +76,9 @@ struct NaiveEvaluator {
                 else { continue }
                 let me = Value.link(ObjectLink(table: table, key: ObjectKey(other)))
                 switch cell {
-                case .value(let value): if value == wanted { linking.append(me) }
-                case .list(let values): for value in values where value == wanted { linking.append(me) }
+                case .value(let value): if DocumentedOrder.areEqual(value, wanted) { linking.append(me) }
+                case .list(let values):
+                    for value in values where DocumentedOrder.areEqual(value, wanted) { linking.append(me) }
                 case .map: break
                 }
             }
@@ -252,39 +254,54 @@ struct NaiveEvaluator {
     static func aggregate(
         _ function: Predicate.CollectionOperator, _ all: [Value], _ type: PropertyType
     ) -> Value {
-        if function == .count { return .int(Int64(all.count)) }
         // Of mixed values only the numbers take part.
         let values = all.filter { !$0.isNull && (type != .mixed || $0.kind.isNumeric) }
-        let isDecimal = type == .decimal || type == .mixed
         switch function {
         case .count: return .int(Int64(all.count))
-        case .min: return values.min() ?? .null
-        case .max: return values.max() ?? .null
-        case .sum, .avg:
-            var whole: Int128 = 0
-            var floating = 0.0
-            var isFloating = false
-            var decimal = Decimal128.zero
-            for value in values {
-                switch value {
-                case .int(let value): whole += Int128(value)
-                case .decimal(let value): decimal = decimal.adding(value)
-                default:
-                    isFloating = true
-                    floating += number(value)
+        case .min: return values.min { DocumentedOrder.compare($0, $1) < 0 } ?? .null
+        case .max: return values.max { DocumentedOrder.compare($0, $1) < 0 } ?? .null
+        case .sum:
+            if type == .int {
+                let sum = values.reduce(Int128(0)) { sum, value in
+                    if case .int(let int) = value { sum + Int128(int) } else { sum }
                 }
+                return Int64(exactly: sum).map(Value.int) ?? .decimal(Exact(sum).decimal)
             }
-            if isDecimal {
-                let ints = Decimal128(parsing: "\(whole)") ?? .nan
-                let total = decimal.adding(ints).adding(Decimal128(floating))
-                if function == .sum { return .decimal(total) }
-                return values.isEmpty ? .null : .decimal(total.dividing(by: Decimal128(Int64(values.count))))
-            }
-            if function == .sum {
-                return isFloating ? .double(floating) : Int64(exactly: whole).map(Value.int) ?? .double(Double(whole))
-            }
-            return values.isEmpty ? .null : .double((isFloating ? floating : Double(whole)) / Double(values.count))
+            return type.isFloating ? .double(doubleSum(values)) : .decimal(exactSum(values).decimal)
+        case .avg:
+            if values.isEmpty { return .null }
+            if type.isFloating { return .double(doubleSum(values) / Double(values.count)) }
+            let average = exactSum(values) / Exact(Int128(values.count))
+            return type == .int ? .double(average.double) : .decimal(average.decimal)
         }
+    }
+
+    /// Floating numbers are added one after another.
+    private static func doubleSum(_ values: [Value]) -> Double { values.reduce(0) { $0 + number($1) } }
+
+    /// Of ints, and of decimals and what stands beside them.
+    private static func exactSum(_ values: [Value]) -> Exact {
+        values.reduce(Exact.zero) { $0 + (asDecimal($1) ?? .zero) }
+    }
+
+    /// Beside a decimal a double is the shortest decimal that reads as the same double. nil for what is no number.
+    static func asDecimal(_ value: Value) -> Exact? {
+        switch value {
+        case .float(let value): .asDecimal(Double(value))
+        case .double(let value): .asDecimal(value)
+        default: Exact(value)
+        }
+    }
+
+    /// `magnitude`: the sum of the magnitudes of what was added up; 0 where nothing is rounded.
+    static func isClose(_ found: Value, _ wanted: Value, _ magnitude: Double) -> Bool {
+        if found.kind == wanted.kind, DocumentedOrder.areEqual(found, wanted) { return true }
+        guard let one = Exact(found), let two = Exact(wanted) else { return false }
+        // Whether a sum is beyond all doubles depends on the order of addition as well.
+        if magnitude > 1e150 || !magnitude.isFinite { return true }
+        guard one.isFinite, two.isFinite else { return false }
+        let digits = found.kind == .decimal && wanted.kind == .decimal ? "1e-30" : "1e-12"
+        return Exact.compare((one - two).magnitude, Exact(magnitude) * Exact(decimal: digits)) <= 0
     }
 
     static func number(_ value: Value) -> Double {
@@ -337,22 +354,16 @@ struct NaiveEvaluator {
     static func holds(
         _ sign: Predicate.Operator, _ value: Value, _ constant: Value, _ type: PropertyType?, _ options: TextOptions
     ) -> Bool {
-        let isText = type == .string || type == .data
         if constant.isNull {
             switch sign {
-            case .equal, .like, .matches, .lessOrEqual: return value.isNull
+            case .equal, .like, .matches, .lessOrEqual, .greaterOrEqual: return value.isNull
             case .notEqual: return !value.isNull
-            case .greater: return isText && !value.isNull
-            case .greaterOrEqual: return isText || value.isNull
             default: return false
             }
         }
         if value.isNull { return sign == .notEqual }
-        var constant = constant
-        if type == .float { constant = .float(Float(number(constant))) }
-        if type == .double { constant = .double(number(constant)) }
-        if type == .decimal, constant.kind != .decimal {
-            constant = .decimal(Decimal128(parsing: "\(number(constant))") ?? .nan)
+        if type == .decimal, let left = Exact(value), let right = asDecimal(constant) {
+            return compares(sign, Exact.compare(left, right), isNaN: left.isNaN || right.isNaN)
         }
         switch sign {
         case .beginsWith, .endsWith, .contains, .like: return textHolds(sign, value, constant, options)
@@ -368,7 +379,6 @@ struct NaiveEvaluator {
     }
 
     static func pairHolds(_ sign: Predicate.Operator, _ left: Value, _ right: Value) -> Bool {
-        let isNaN = isNaN(left) || isNaN(right)
         if left.isNull || right.isNull {
             let bothNull = left.isNull && right.isNull
             switch sign {
@@ -377,26 +387,21 @@ struct NaiveEvaluator {
             default: return false
             }
         }
-        let areFamily = left.withView { left in
-            right.withView { ValueOrdering.family(left) == ValueOrdering.family($0) }
-        }
-        if !areFamily { return sign == .notEqual }
-        switch sign {
-        case .equal: return left == right
-        case .notEqual: return left != right
-        case .less: return !isNaN && left < right
-        case .lessOrEqual: return !isNaN && left <= right
-        case .greater: return !isNaN && left > right
-        case .greaterOrEqual: return !isNaN && left >= right
-        default: return false
-        }
+        // Between different kinds only `!=` holds.
+        if DocumentedOrder.kind(left) != DocumentedOrder.kind(right) { return sign == .notEqual }
+        let isNaN = Exact(left)?.isNaN ?? false || Exact(right)?.isNaN ?? false
+        return compares(sign, DocumentedOrder.compare(left, right), isNaN: isNaN)
     }
 
-    private static func isNaN(_ value: Value) -> Bool {
-        switch value {
-        case .double(let value): value.isNaN
-        case .float(let value): value.isNaN
-        case .decimal(let value): value.isNaN
+    /// NaN equals NaN, and is neither above nor below anything.
+    private static func compares(_ sign: Predicate.Operator, _ order: Int, isNaN: Bool) -> Bool {
+        switch sign {
+        case .equal: order == 0
+        case .notEqual: order != 0
+        case .less: !isNaN && order < 0
+        case .lessOrEqual: !isNaN && order <= 0
+        case .greater: !isNaN && order > 0
+        case .greaterOrEqual: !isNaN && order >= 0
         default: false
         }
     }
@@ -461,7 +466,7 @@ struct NaiveEvaluator {
                     }
                     guard leadsSomewhere else { return false }
                     let values = paths.map { reach(name, key, $0.names[...]).values.first ?? .null }
-                    if kept.contains(values) { return false }
+                    if kept.contains(where: { zip($0, values).allSatisfy(DocumentedOrder.areEqual) }) { return false }
                     kept.append(values)
                     return true
                 }
@@ -484,9 +489,7 @@ struct NaiveEvaluator {
         let (leftRank, leftValue) = ranked(left, name, key.path)
         let (rightRank, rightValue) = ranked(right, name, key.path)
         let order =
-            leftRank != rightRank
-            ? leftRank - rightRank
-            : leftValue < rightValue ? -1 : leftValue == rightValue ? 0 : 1
+            leftRank != rightRank ? leftRank - rightRank : DocumentedOrder.compare(leftValue, rightValue)
         return key.isAscending ? order : -order
     }
 
@@ -497,4 +500,8 @@ struct NaiveEvaluator {
         let value = reach(name, key, path.names[...]).values.first ?? .null
         return (value.isNull ? 0 : 1, value)
     }
+}
+
+private extension PropertyType {
+    var isFloating: Bool { self == .float || self == .double }
 }

@@ -27,11 +27,14 @@ import Testing
 
     static let failures: [(String, [Value], String, Int)] = [
         ("a == 1 AND b == $age", [], "no value was given for $age", 16),
-        ("a == $age", [.map([MapEntry(key: "other", value: .int(1))])], "no value was given for $age", 5),
+        ("a == $age", [.map([MapEntry(key: "other", value: .int(1))])], "no value was given for $age; the query has no argument $other", 5),
+        ("a == $age", [.map([])], "no value was given for $age", 5),
         (
             "a == $age", [.map([MapEntry(key: "age", value: .int(1)), MapEntry(key: "other", value: .int(1))])],
             "no argument $other", -1
         ),
+        ("a == 1", [.map([MapEntry(key: "other", value: .int(1))])], "no argument $other", -1),
+        ("a == $0", [.int(1), .map([MapEntry(key: "other", value: .int(1))])], "no argument $other", -1),
         ("a == $age", [.int(3)], "come as one map", -1), ("a == 1", [.int(3)], "asks for 0 arguments", -1),
         ("a == $age AND b == $0", [.int(1), .map([]), .int(1)], "asks for 2 arguments", -1),
     ]

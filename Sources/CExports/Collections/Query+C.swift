@@ -58,6 +58,18 @@ public func motte_query_bind(
     }
 }
 
+@_cdecl("motte_query_bind_named") @implementation
+public func motte_query_bind_named(
+    _ query: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ name_size: Int, _ value: UnsafePointer<motte_value>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let query = try Handles.query(query)
+        let value = try checkedValue(value).owned
+        try query.box.query.bind(try requiredText(name, name_size, "the name of the argument"), to: value)
+        return .ok
+    }
+}
+
 @_cdecl("motte_query_arg_count") @implementation
 public func motte_query_arg_count(_ query: OpaquePointer?, _ out_count: UnsafeMutablePointer<Int>?) -> motte_status {
     boundary { () throws(DatabaseError) in

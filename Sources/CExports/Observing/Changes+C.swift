@@ -142,12 +142,21 @@ public func motte_changes_info(
                 struct_size: 0, kind: changes.kind.rawValue,
                 flags: (changes.isInitial ? UInt32(MOTTE_CHANGES_INITIAL) : 0)
                     | (changes.isSourceDeleted ? UInt32(MOTTE_CHANGES_DELETED) : 0)
-                    | (changes.hasNewSchema ? UInt32(MOTTE_CHANGES_SCHEMA) : 0),
+                    | (changes.hasNewSchema ? UInt32(MOTTE_CHANGES_SCHEMA) : 0)
+                    | (changes.failure != nil ? UInt32(MOTTE_CHANGES_FAILED) : 0),
                 reserved: 0, from_version: changes.fromVersion.rawValue, to_version: changes.toVersion.rawValue,
                 deletion_count: UInt64(box.deletions.count), insertion_count: UInt64(box.insertions.count),
                 modification_count: UInt64(box.modificationsOld.count),
                 prop_count: UInt64(changes.properties.count))
         }
+        return .ok
+    }
+}
+
+@_cdecl("motte_changes_failure") @implementation
+public func motte_changes_failure(_ changes: OpaquePointer?) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        if let failure = try Handles.changes(changes).box.changes.failure { throw failure }
         return .ok
     }
 }

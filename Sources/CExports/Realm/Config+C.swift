@@ -89,7 +89,7 @@ final class ConfigBox: Box {
         options.compactsAutomatically = compactsAutomatically
         options.viewsAreShort = viewsAreShort
         options.rowGroupSize = rowGroupSize
-        steps.apply(to: &options)
+        steps.apply(to: &options, publicNames)
         return options
     }
 

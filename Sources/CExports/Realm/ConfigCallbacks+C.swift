@@ -20,7 +20,7 @@ struct OpeningSteps {
     var propertyRenames: [(className: String, from: String, to: String)] = []
     var deletedClasses: [String] = []
 
-    func apply(to options: inout SessionOptions) {
+    func apply(to options: inout SessionOptions, _ names: PublicNames) {
         if let compact {
             options.compactOnLaunch = { (total, used) throws(DatabaseError) in
                 var wanted: Int32 = 0
@@ -32,14 +32,14 @@ struct OpeningSteps {
         }
         if let firstOpen {
             options.firstOpen = { (session) throws(DatabaseError) in
-                try lend(RealmBox(RealmCore(session))) { (realm) throws(DatabaseError) in
+                try lend(RealmBox(RealmCore(session, names))) { (realm) throws(DatabaseError) in
                     try firstOpen.bridge.call { firstOpen.function($0, realm) }
                 }
             }
         }
         if let migrate {
             options.migration.step = { (migration) throws(DatabaseError) in
-                try MigrationBox(migration).run { (migration, old, new) throws(DatabaseError) in
+                try MigrationBox(migration, names).run { (migration, old, new) throws(DatabaseError) in
                     try migrate.bridge.call { migrate.function($0, migration, old, new) }
                 }
             }

@@ -10,16 +10,17 @@ final class MigrationBox: Box {
     fileprivate let old: RealmCore
     fileprivate let new: RealmCore
 
-    init(_ migration: Migration) {
+    /// The names are those of the new schema.
+    init(_ migration: Migration, _ names: PublicNames) {
         self.migration = migration
         old = RealmCore(migration.old)
-        new = RealmCore(migration.new)
+        new = RealmCore(migration.new, names)
         super.init(kind: .migration)
     }
 
     override func check() throws(DatabaseError) { try new.session.check() }
 
-    override func clone() throws(DatabaseError) -> Box { MigrationBox(migration) }
+    override func clone() throws(DatabaseError) -> Box { MigrationBox(migration, new.publicNames) }
 
     /// Hands out the three handles for the length of a callback.
     func run(

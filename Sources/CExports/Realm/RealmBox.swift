@@ -33,6 +33,7 @@ final class RealmCore: Sendable {
         properties = PropertyCache(publicNames)
         queue = nil
         writes = nil
+        logObservers()
     }
 
     /// With a queue that is notified of its changes.
@@ -42,6 +43,13 @@ final class RealmCore: Sendable {
         properties = PropertyCache(publicNames)
         self.queue = queue
         writes = try queue.bind(session)
+        logObservers()
+    }
+
+    /// In calls that do not fail for them.
+    private func logObservers() {
+        guard !session.isFrozen else { return }
+        session.onObserverFailure = { error in Log.write(.error, "observe", Wording.ofC(error.message)) }
     }
 }
 

@@ -78,28 +78,6 @@ package enum ComparisonKernels {
         selectInts(chunk, op, key, into: words)
     }
 
-    /// An int column against a floating constant, compared exactly.
-    package static func selectInts(
-        _ chunk: ColumnChunk, _ op: ComparisonOperator, _ constant: Double, into words: SelectionWords
-    ) {
-        if let exact = Int64(exactly: constant) { return selectInts(chunk, op, exact, into: words) }
-        // No int equals it; the ints below it end at the next lower one.
-        let below: Int64? =
-            constant.isNaN || constant < -0x1p63
-            ? nil
-            : constant >= 0x1p63 ? .max : Int64(constant.rounded(.down))
-        switch op {
-        case .equal: Selection.clear(words, rows: chunk.count)
-        case .notEqual: Selection.fill(words, rows: chunk.count)
-        case .less, .lessOrEqual:
-            if let below { selectPacked(chunk, .lessOrEqual, below, words) } else { decide(false, chunk.count, words) }
-        case .greater, .greaterOrEqual:
-            let isAbove = !constant.isNaN
-            if let below { selectPacked(chunk, .greater, below, words) } else { decide(isAbove, chunk.count, words) }
-        }
-        settleNulls(chunk, op, words)
-    }
-
     /// lower <= value <= upper.
     package static func selectInts(
         _ chunk: ColumnChunk, between lower: Int64, and upper: Int64, into words: SelectionWords
@@ -159,11 +137,6 @@ package enum ComparisonKernels {
         case 4: RangeScan.longs(values, rows, UInt32(truncatingIfNeeded: low), UInt32(truncatingIfNeeded: span), words)
         default: RangeScan.quads(values, rows, low, span, words)
         }
-    }
-
-    /// Every row or none.
-    static func decide(_ isSelected: Bool, _ rows: Int, _ words: SelectionWords) {
-        if isSelected { Selection.fill(words, rows: rows) } else { Selection.clear(words, rows: rows) }
     }
 
     // MARK: Floating numbers

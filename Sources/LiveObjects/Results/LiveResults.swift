@@ -247,16 +247,9 @@ package final class LiveResults: LiveCollection {
     /// Results that are one query are totalled where they are found, without making their keys.
     override func vectorized(_ operation: AggregateOperation, _ column: ColumnKey) throws(DatabaseError) -> Value? {
         guard case .table(let table) = source, stages.count <= 1 else { return nil }
-        let function: Predicate.CollectionOperator =
-            switch operation {
-            case .count: .count
-            case .min: .min
-            case .max: .max
-            case .sum: .sum
-            case .average: .avg
-            }
         let query = stages.first?.bound ?? .all(table)
-        return try Executor(query, try session.querySource(), session.queryWatch()).aggregate(function, column)
+        return try Executor(query, try session.querySource(), session.queryWatch())
+            .aggregate(operation.function, column)
     }
 
     override func forEachRun(

@@ -84,6 +84,14 @@ package final class PreparedQuery {
         arguments = changed
     }
 
+    /// The argument `$name`.
+    package func bind(_ name: String, to value: Value) throws(DatabaseError) {
+        guard let number = parsed.number(ofArgument: name) else {
+            throw DatabaseError(.queryArgument, "the query has no argument $\(name)")
+        }
+        try bind(number, to: value)
+    }
+
     /// Canonical text with arguments filled in.
     package func describe() throws(DatabaseError) -> String {
         try session.check()

@@ -64,9 +64,8 @@ extension Session {
     }
 
     /// Makes what was committed since `beginGroup` durable and tells the observers. Throws when that failed: what is
-    /// above the version that is shown then is not there. Answers what a callback threw.
-    @discardableResult
-    package func endGroup() throws(DatabaseError) -> DatabaseError? {
+    /// above the version that is shown then is not there.
+    package func endGroup() throws(DatabaseError) {
         try checkIsLive("end a group of writes")
         guard let group else {
             throw DatabaseError(.notInWrite, "this session collects no group of writes", path: path)
@@ -93,12 +92,7 @@ extension Session {
         flushedVersion = group.pages.flushed
         // Observers may write.
         group.pages.release()
-        do throws(DatabaseError) {
-            try tell(of: group)
-            return nil
-        } catch {
-            return error
-        }
+        tell(of: group)
     }
 
     /// The session is being closed by a member: what was committed before is kept.
@@ -139,29 +133,22 @@ extension Session {
 
     /// Shows each version in turn while its observers are notified. Stops when a callback has advanced the session:
     /// they were notified of the rest with that.
-    private func tell(of group: SessionGroup) throws(DatabaseError) {
+    private func tell(of group: SessionGroup) {
         guard let hook, let final = snapshot else {
             previous = nil
             return
         }
         let before = previous
-        var failure: DatabaseError?
         var last = before?.version == group.base.version ? before : nil
         for member in group.members.dropLast() {
             guard let shown = member.shown else { continue }
             show(shown, after: last)
             last = shown.copy()
-            do throws(DatabaseError) { try hook.deliver(self, at: .commit) } catch { failure = error }
-            guard snapshot === shown, write == nil, shown.version == member.version else {
-                if let failure { throw failure }
-                return
-            }
+            deliver(hook, at: .commit)
+            guard snapshot === shown, write == nil, shown.version == member.version else { return }
         }
         show(final, after: group.members.isEmpty ? before : last)
-        do throws(DatabaseError) {
-            try hook.deliver(self, at: group.members.isEmpty ? .refresh : .commit)
-        } catch { failure = error }
-        if let failure { throw failure }
+        deliver(hook, at: group.members.isEmpty ? .refresh : .commit)
     }
 
     private func show(_ other: Snapshot, after last: Snapshot?) {

@@ -33,7 +33,7 @@ extension Session {
         try refresh()
         var result: Result?
         try movingToNewest { snapshot throws(DatabaseError) in result = try change(snapshot) }
-        try hook?.deliver(self, at: .refresh)
+        deliver(hook, at: .refresh)
         guard let result else { throw DatabaseError(.internal, "a change of the schema ended without an answer") }
         return result
     }

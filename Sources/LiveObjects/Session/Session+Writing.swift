@@ -4,7 +4,7 @@ import MotteValues
 
 extension Session {
     /// Waits for the write lock (negative: for ever), advances to the newest version, delivers what is pending.
-    /// Where a callback fails no write is open: what it, or another, has changed in it is undone.
+    /// Where a callback fails that has changed something in it, no write is open: all of that is undone.
     package func beginWrite(
         timeoutMilliseconds: Int64 = -1, asFollower: Bool = false
     ) throws(DatabaseError) {
@@ -68,8 +68,8 @@ extension Session {
     }
 
     /// Makes the changes durable and delivers them here. After a failure of the disk the write is still open; whoever
-    /// is asked before the commit and refuses cancels it. Any other error of a callback comes after the commit. In a
-    /// group both happen when the group ends.
+    /// is asked before the commit and refuses cancels it. Callbacks of observers that fail come after the commit, which
+    /// has succeeded. In a group all of that happens when the group ends.
     @discardableResult
     package func commit() throws(DatabaseError) -> Version {
         let transaction = try requireWrite()
@@ -91,8 +91,13 @@ extension Session {
         }
         writeOutcome?.commit(version)
         endWrite()
-        try hook?.deliver(self, at: .commit)
+        deliver(hook, at: .commit)
         return version
+    }
+
+    /// After something that is done, and does not fail for what observers do about it.
+    func deliver(_ hook: (any SessionHook)?, at point: DeliveryPoint) {
+        do throws(DatabaseError) { try hook?.deliver(self, at: point) } catch { onObserverFailure?(error) }
     }
 
     package func cancel() throws(DatabaseError) {

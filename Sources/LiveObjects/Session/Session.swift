@@ -88,6 +88,9 @@ package final class Session: @unchecked Sendable {
     /// Its write belongs to a migration, which alone ends it.
     private var isMigrating = false
 
+    /// Gets what callbacks of observers throw in calls that do not fail for it: commits, and begins of writes.
+    package var onObserverFailure: ((DatabaseError) -> Void)?
+
     /// What was shown before the present move, while an observer has not yet been notified of it.
     package internal(set) var previous: Snapshot?
     /// As whom it has the write lock.
@@ -107,7 +110,7 @@ package final class Session: @unchecked Sendable {
 
     private init(
         _ options: SessionOptions, _ database: Database, _ snapshot: Snapshot, owner: UInt64, frozen: FrozenSources?,
-        confinement: SessionConfinement = .thread, within calls: UInt32 = 0
+        confinement: SessionConfinement = .thread, within calls: UInt32 = 0, control: QueryControl? = nil
     ) {
         self.confinement = confinement
         // Also of a migration's sides, which a caller's closure may keep: it would keep itself.
@@ -116,7 +119,7 @@ package final class Session: @unchecked Sendable {
         self.options = options
         viewsAreShort = options.viewsAreShort
         outermostCall = calls + 1
-        queryControl = QueryControl(timeoutMilliseconds: options.queryTimeoutMilliseconds)
+        queryControl = control ?? QueryControl(timeoutMilliseconds: options.queryTimeoutMilliseconds)
         openDatabase = database
         counters = database.counters
         self.snapshot = snapshot
@@ -229,7 +232,7 @@ package final class Session: @unchecked Sendable {
             snapshot = nil
             throw error
         }
-        try hook?.deliver(self, at: .refresh)
+        deliver(hook, at: .refresh)
     }
 
     func checkIsNotMigrating(_ action: String) throws(DatabaseError) {
@@ -511,7 +514,8 @@ package final class Session: @unchecked Sendable {
     }
 
     /// A frozen session of no other one, for looking at a version that somebody has got hold of.
-    package static func frozen(_ snapshot: Snapshot, of database: Database) -> Session {
-        Session(SessionOptions(.memory("")), database, snapshot, owner: 0, frozen: FrozenSources(snapshot))
+    package static func frozen(_ snapshot: Snapshot, of database: Database, _ control: QueryControl) -> Session {
+        Session(
+            SessionOptions(.memory("")), database, snapshot, owner: 0, frozen: FrozenSources(snapshot), control: control)
     }
 }

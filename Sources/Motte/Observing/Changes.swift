@@ -9,10 +9,11 @@ public enum RealmCollectionChange<CollectionType> {
     case initial(CollectionType)
     /// The collection after a change, with what changed since the callback before.
     case update(CollectionType, deletions: [Int], insertions: [Int], modifications: [Int])
-    /// Kept for programs that switch over it; nothing fails any more.
+    /// What changed could not be found out. The next callback starts over with the collection as it is.
     case error(Swift.Error)
 
     static func from(_ changes: ChangeSet, of collection: CollectionType) -> RealmCollectionChange {
+        if let failure = changes.failure { return .error(Realm.Error(failure)) }
         if changes.isInitial { return .initial(collection) }
         return .update(
             collection, deletions: changes.deletions, insertions: changes.insertions,
@@ -27,10 +28,11 @@ public enum RealmMapChange<Collection: RealmKeyedCollection> {
     /// The map after a change, with the keys that came, went or got another value since the callback before.
     case update(
         Collection, deletions: [Collection.Key], insertions: [Collection.Key], modifications: [Collection.Key])
-    /// Kept for programs that switch over it; nothing fails any more.
+    /// What changed could not be found out. The next callback starts over with the map as it is.
     case error(Swift.Error)
 
     static func from(_ changes: ChangeSet, of collection: Collection) -> RealmMapChange {
+        if let failure = changes.failure { return .error(Realm.Error(failure)) }
         if changes.isInitial { return .initial(collection) }
         return .update(
             collection, deletions: changes.keyDeletions.map { Collection.Key(_mapKeyText: $0) },
@@ -41,7 +43,7 @@ public enum RealmMapChange<Collection: RealmKeyedCollection> {
 
 /// The change set of an object or a projection. Nothing follows `deleted`.
 public enum ObjectChange<T> {
-    /// Kept for programs that switch over it; nothing fails any more.
+    /// What changed could not be found out. The next callback has all properties.
     case error(_ error: NSError)
     /// Properties were set, or what the observed key paths lead to changed. The object shows the new values.
     case change(_ object: T, _ properties: [PropertyChange])

@@ -331,6 +331,7 @@ extension ObjectBase {
         return session.token { () throws(DatabaseError) in
             try live.observe(keyPaths: keyPaths.map { $0.map { StoredNames.path($0, of: declaredType) } }) {
                 (changes) throws(DatabaseError) in
+                if let failure = changes.failure { return block(.error(Realm.Error(failure) as NSError)) }
                 if changes.isSourceDeleted { return block(.deleted) }
                 guard !changes.isInitial else { return }
                 let object = self as? T ?? session.object(live, as: T.self)

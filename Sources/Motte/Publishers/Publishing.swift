@@ -132,7 +132,9 @@ extension ObjectChange {
     fileprivate func pass(value receive: (Any) -> Void, _ finish: () -> Void) {
         switch self {
         case .change(let object, _): receive(object)
-        case .deleted, .error: finish()
+        case .deleted: finish()
+        // What follows starts over.
+        case .error: break
         }
     }
 }

@@ -398,7 +398,7 @@ extension RealmSession {
         isCommitting = true
         defer { isCommitting = false }
         do throws(DatabaseError) {
-            if let failure = try session.endGroup() { misuse(Realm.Error(failure, path: session.path)) }
+            try session.endGroup()
             return nil
         } catch {
             return Realm.Error(error, path: session.path)

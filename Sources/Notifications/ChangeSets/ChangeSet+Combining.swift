@@ -7,6 +7,12 @@ extension ChangeSet {
     /// Costs follow the changes, not the collection. An element that came and went is not mentioned; one that came and
     /// changed is an insertion; one that changed and went is a deletion.
     package func followed(by next: ChangeSet) -> ChangeSet {
+        // A failure takes the place of what was before it, and what starts over that of the failure.
+        if failure != nil || next.failure != nil {
+            var last = next
+            last.fromVersion = fromVersion
+            return last
+        }
         var sum = ChangeSet(kind, from: fromVersion, to: next.toVersion)
         sum.isSourceDeleted = next.isSourceDeleted
         // Nothing was known before the initial one, so what follows is part of it; one that comes later starts over.
@@ -69,7 +75,8 @@ extension ChangeSet {
         var rest = ChangeSet(kind, from: fromVersion, to: next.toVersion)
         rest.isInitial = isInitial
         rest.hasNewSchema = hasNewSchema
-        if isInitial { return rest }
+        rest.failure = failure
+        if isInitial || failure != nil { return rest }
         // Sections before and after do not say what they were in between: these are reported together.
         if sectioned != nil { return followed(by: next) }
         let before = PositionMap(self)

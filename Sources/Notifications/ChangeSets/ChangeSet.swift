@@ -60,6 +60,10 @@ package struct ChangeSet: Sendable {
     package var keyInsertions: [String] = []
     package var keyModifications: [String] = []
 
+    /// What kept the observer from finding out what changed: the change set says nothing else. What comes after it starts
+    /// over.
+    package var failure: DatabaseError?
+
     /// Of sections: all there is to tell but for the initial state.
     package var sectioned: SectionedChanges?
 
@@ -71,7 +75,7 @@ package struct ChangeSet: Sendable {
 
     /// Whether there is anything to report of a collection or an object.
     package var isEmpty: Bool {
-        !isInitial && !isSourceDeleted && deletions.isEmpty && insertions.isEmpty && modificationsOld.isEmpty
+        !isInitial && !isSourceDeleted && failure == nil && deletions.isEmpty && insertions.isEmpty && modificationsOld.isEmpty
             && properties.isEmpty && (sectioned?.changes.isEmpty ?? true)
     }
 }
@@ -80,6 +84,7 @@ extension ChangeSet: CustomStringConvertible {
     package var description: String {
         var parts = ["\(fromVersion.rawValue)->\(toVersion.rawValue)"]
         if isInitial { parts.append("initial") }
+        if let failure { parts.append("failed: \(failure.message)") }
         if isSourceDeleted { parts.append("deleted") }
         if !deletions.isEmpty { parts.append("-\(deletions)") }
         if !insertions.isEmpty { parts.append("+\(insertions)") }

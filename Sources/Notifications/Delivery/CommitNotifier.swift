@@ -2,7 +2,7 @@
 /// (`MovePreparation`), and tells the queues whose sessions are behind.
 ///
 /// It runs from the first followed session (`FollowedSession`) to the last: `remove` of the last one ends it and waits
-/// until it is gone, at most for the one thing that it is computing. It holds no lock while it sleeps or computes,
+/// until it is gone: what it computes is ended like an interrupted query. It holds no lock while it sleeps or computes,
 /// and of the sessions it touches only what these hand out.
 #if canImport(Glibc)
 import Glibc
@@ -10,6 +10,7 @@ import Glibc
 import Musl
 #endif
 import CMotteShim
+import MotteQueryEngine
 import MotteStorage
 import MotteValues
 import Synchronization
@@ -27,6 +28,8 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
     private final class Run: Sendable {
         let database: Database
         let ending = Cancellation()
+        /// Of what is computed.
+        let control = QueryControl()
         let hasEnded = Atomic<Bool>(false)
         let forkGeneration = motte_shim_fork_generation()
         let sessions: @Sendable () -> [FollowedSession]
@@ -90,6 +93,8 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
         }
         guard let ended else { return }
         ended.run.ending.cancel()
+        ended.run.control.end()
+        ended.run.control.interrupt()
         // In a forked child there is no such thread.
         guard ended.run.forkGeneration == motte_shim_fork_generation() else { return }
         // One wake can come just before the thread goes to sleep, hence several. The signal is there for as long as the
@@ -105,7 +110,7 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
         guard let argument else { return }
         let run = Unmanaged<Run>.fromOpaque(argument).takeRetainedValue()
         defer { run.hasEnded.store(true, ordering: .releasing) }
-        let preparation = MovePreparation(run.database, ending: run.ending)
+        let preparation = MovePreparation(run.database, ending: run.ending, run.control)
         // nil until the file could be read.
         var seen: Version?
         var isBehind = false

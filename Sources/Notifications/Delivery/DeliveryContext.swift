@@ -30,12 +30,15 @@ final class DeliveryContext {
     static let linkDepth = 4
 
     let patching: ResultsPatching
+    /// What ends the queries: those of a session run to their end.
+    let watch: QueryWatch?
 
     /// Of a session that has moved.
     init(
         _ session: Session, from: Version, isOwnCommit: Bool, _ patching: ResultsPatching
     ) throws(DatabaseError) {
         self.patching = patching
+        watch = nil
         self.from = from
         self.isOwnCommit = isOwnCommit
         database = try session.database
@@ -46,8 +49,9 @@ final class DeliveryContext {
     }
 
     /// Of no session.
-    init(_ database: Database, from previous: Snapshot, to committed: Snapshot) {
+    init(_ database: Database, from previous: Snapshot, to committed: Snapshot, _ watch: QueryWatch) {
         patching = .byCost
+        self.watch = watch
         isOwnCommit = false
         self.database = database
         self.committed = committed
@@ -70,7 +74,7 @@ final class DeliveryContext {
     /// What the queries of all observers read through: columns are looked up once for all of them.
     func run() -> RunContext {
         if let cachedRun { return cachedRun }
-        let made = RunContext(source)
+        let made = RunContext(source, watch)
         cachedRun = made
         return made
     }
@@ -78,7 +82,7 @@ final class DeliveryContext {
     /// The same in the version before; nil where that is not there any more.
     func previousRun() -> RunContext? {
         if let cachedPreviousRun { return cachedPreviousRun }
-        cachedPreviousRun = previous.map { RunContext($0) }
+        cachedPreviousRun = previous.map { RunContext($0, watch) }
         return cachedPreviousRun
     }
 

@@ -87,13 +87,13 @@ package final class DeliveryQueue: @unchecked Sendable {
     /// How long a loop may sleep: -1 without limit, 0 when there is work now.
     package func timeoutMilliseconds() throws(DatabaseError) -> Int64 {
         try check()
-        return isSet.load(ordering: .acquiring) ? 0 : pauseOfWrites
+        return isSet.load(ordering: .acquiring) ? 0 : pause
     }
 
-    /// Until a write that waits for its turn should be tried, -1 if there is none.
-    private var pauseOfWrites: Int64 {
+    /// Until a write that waits for its turn, or a refresh that has failed, should be tried, -1 if there is none.
+    private var pause: Int64 {
         bindings.reduce(-1) { least, binding in
-            let pause = binding.isEnded ? -1 : binding.writes.pause
+            let pause = binding.pause
             return least < 0 ? pause : pause < 0 ? least : min(least, pause)
         }
     }
@@ -105,8 +105,8 @@ package final class DeliveryQueue: @unchecked Sendable {
         guard descriptor >= 0 else {
             throw DatabaseError(.unsupported, "this queue wakes its host itself and cannot be waited for")
         }
-        // A write that waits for its turn is work, as soon as it is worth an attempt.
-        let pause = pauseOfWrites
+        // What waits for its turn is work, as soon as it is worth an attempt.
+        let pause = pause
         let isPause = pause >= 0 && (timeoutMilliseconds < 0 || pause <= timeoutMilliseconds)
         let outcome = motte_shim_event_wait(descriptor, isPause ? pause : timeoutMilliseconds)
         if outcome == 0, isPause { return true }

@@ -12,6 +12,7 @@
 ///  - Small changes of what is quickly computed are left to the sessions: they would not wait for less.
 import CMotteShim
 import MotteLiveObjects
+import MotteQueryEngine
 import MotteStorage
 import MotteValues
 
@@ -48,6 +49,7 @@ final class WatchedSession: Sendable {
 final class MovePreparation {
     private let database: Database
     private let ending: Cancellation
+    private let control: QueryControl
     /// How far the queries of each session that has not advanced since were computed.
     private var reached: [ObjectIdentifier: (from: Version, to: Version)] = [:]
 
@@ -56,9 +58,10 @@ final class MovePreparation {
     /// Without a commit, until sessions that were left behind are prepared for the newest version.
     static let calmMilliseconds: Int64 = 10
 
-    init(_ database: Database, ending: Cancellation) {
+    init(_ database: Database, ending: Cancellation, _ control: QueryControl) {
         self.database = database
         self.ending = ending
+        self.control = control
     }
 
     /// Notifies the queues of a version, each when its session's queries are computed. True when some were notified
@@ -91,7 +94,7 @@ final class MovePreparation {
 
     private func prepare(_ late: [(followed: FollowedSession, session: WatchedSession)], _ version: Version) {
         // Without one, sessions find out by themselves, and what keeps them from it.
-        let newest = (try? database.snapshot()).map { Session.frozen($0, of: database) }
+        let newest = (try? database.snapshot()).map { Session.frozen($0, of: database, control) }
         // Frozen: closing it has nothing to fail at.
         defer { _ = try? newest?.close() }
         var contexts: [Version: DeliveryContext] = [:]
@@ -117,7 +120,7 @@ final class MovePreparation {
         else {
             return nil
         }
-        return DeliveryContext(database, from: shown, to: to)
+        return DeliveryContext(database, from: shown, to: to, QueryWatch(control))
     }
 
     private func moveOn(

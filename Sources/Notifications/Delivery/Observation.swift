@@ -27,6 +27,8 @@ package final class Observation: @unchecked Sendable {
     private var isFinished = false
     /// Finding out what changed has failed, so that the observer does not remember a version any more.
     private(set) var isBehind = false
+    /// What the observer was last notified of in place of changes; nil since it succeeded.
+    private var lastFailure: (code: ErrorCode, message: String)?
 
     // @unchecked: only touched holding the lock around it, and called on the session's thread.
     private struct CallbackBox: @unchecked Sendable {
@@ -58,7 +60,8 @@ package final class Observation: @unchecked Sendable {
         return true
     }
 
-    /// The next change set of a token without callback. Outside of a write it also brings a pending initial one.
+    /// The next change set of a token without callback; throws what kept it from being found out. Outside of a write it
+    /// also brings a pending initial one.
     package func next() throws(DatabaseError) -> Next {
         let session = observer.session
         if session.isClosed { return .end }
@@ -69,10 +72,13 @@ package final class Observation: @unchecked Sendable {
         }
         if isStopped { return .end }
         if awaitsInitial, !session.isInWrite, !session.isInGroup {
-            try prepareInitial()
+            prepareInitial()
             try SessionObservers.known(session)?.showNotifier(isInWrite: false)
         }
-        if let changes = take() { return .changes(changes) }
+        if let changes = take() {
+            if let failure = changes.failure { throw failure }
+            return .changes(changes)
+        }
         return isFinished ? .end : .pending
     }
 
@@ -82,26 +88,32 @@ package final class Observation: @unchecked Sendable {
     var waitsForCallback: Bool { hasCallback && waiting != nil && !isStopped }
     var hasWaiting: Bool { waiting != nil }
 
-    func prepareInitial() throws(DatabaseError) {
-        guard awaitsInitial else { return }
-        add(try observer.initialState())
-        awaitsInitial = false
+    func prepareInitial() {
+        guard awaitsInitial, !isStopped else { return }
+        do throws(DatabaseError) {
+            add(try observer.initialState())
+            awaitsInitial = false
+            lastFailure = nil
+        } catch {
+            add(failure: error)
+        }
     }
 
     /// Computes what the session's last move means for the observer. If it is skipped, its owner knows of the changes
     /// already: they are not notified, and those that still wait are notified as if they had come after them.
     ///
-    /// After a failure the observer starts over at the next delivery that is not in a write: its own work alone was
-    /// lost, and nobody else's.
-    func prepare(_ context: DeliveryContext, isSkipped: Bool, isInWrite: Bool) throws(DatabaseError) {
+    /// A failure is the observer's own: it is notified of it in place of changes, and nobody else is. It starts over at
+    /// the next delivery that is not in a write.
+    func prepare(_ context: DeliveryContext, isSkipped: Bool, isInWrite: Bool) {
         guard !isFinished, !isStopped, !isBehind || !isInWrite else { return }
         let found: ChangeSet?
         do throws(DatabaseError) {
             found = isBehind ? try observer.resume(context) : try observer.move(context)
             isBehind = false
+            lastFailure = nil
         } catch {
             isBehind = true
-            throw error
+            return add(failure: error)
         }
         guard let changes = found else { return }
         guard isSkipped, !changes.isInitial else { return add(changes) }
@@ -112,6 +124,15 @@ package final class Observation: @unchecked Sendable {
     private func add(_ changes: ChangeSet) {
         waiting = waiting.map { $0.followed(by: changes) } ?? changes
         if changes.isSourceDeleted { isFinished = true }
+    }
+
+    /// The same failure, found again by looking again, is no news.
+    private func add(failure: DatabaseError) {
+        if let last = lastFailure, last.code == failure.code, last.message == failure.message { return }
+        lastFailure = (failure.code, failure.message)
+        var changes = ChangeSet(observer.kind, from: observer.version, to: observer.version)
+        changes.failure = failure
+        add(changes)
     }
 
     private func take() -> ChangeSet? {

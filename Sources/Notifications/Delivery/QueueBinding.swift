@@ -1,5 +1,6 @@
 /// One session on one queue: it is notified of new versions once its change sets are computed, and its writes wait
 /// there for their turn.
+import CMotteShim
 import MotteLiveObjects
 import MotteValues
 
@@ -7,6 +8,10 @@ final class QueueBinding: FollowedSession, @unchecked Sendable {  // @unchecked:
     let queue: Unowned
     private weak var observers: SessionObservers?
     let writes: QueuedWrites
+    /// How often refreshing has failed in a row, and when it is worth another attempt.
+    private var failures = 0
+    private var retryTime: Int64 = 0
+    private static let firstPause: Int64 = 20_000_000, longestPause: Int64 = 2_000_000_000
 
     /// The queue outlives its bindings or ends them.
     struct Unowned {
@@ -37,7 +42,30 @@ final class QueueBinding: FollowedSession, @unchecked Sendable {  // @unchecked:
         if observers.hasWaitingCallbacks || observers.awaitsInitial || writes.pause == 0 { return true }
         // The queue asks again at the next signal, and dispatching says why.
         guard let shown = try? session.version, let latest = try? session.latestVersion else { return false }
-        return latest > shown
+        return latest > shown && (failures == 0 || pause == 0)
+    }
+
+    /// In milliseconds, until a write that waits for its turn or a refresh that has failed is worth an attempt; -1 if
+    /// there is none.
+    var pause: Int64 {
+        guard !isEnded else { return -1 }
+        let ofWrites = writes.pause
+        guard failures > 0 else { return ofWrites }
+        let ofRefresh = max(0, (retryTime &- motte_shim_monotonic_ns()) / 1_000_000)
+        return ofWrites < 0 ? ofRefresh : min(ofWrites, ofRefresh)
+    }
+
+    /// One that keeps failing is not tried again and again without a pause.
+    private func refresh(_ session: Session) throws(DatabaseError) {
+        do throws(DatabaseError) {
+            _ = try session.refresh(at: .dispatch)
+            failures = 0
+        } catch {
+            let pause = min(Self.longestPause, Self.firstPause << Int64(min(failures, 10)))
+            failures += 1
+            retryTime = motte_shim_monotonic_ns() &+ pause
+            throw error
+        }
     }
 
     func dispatch(atMost limit: Int) throws(DatabaseError) -> Int {
@@ -47,7 +75,7 @@ final class QueueBinding: FollowedSession, @unchecked Sendable {  // @unchecked:
         }
         // What fails for one observer keeps neither the others nor the writes from running.
         var failure: DatabaseError?
-        do throws(DatabaseError) { _ = try session.refresh(at: .dispatch) } catch { failure = error }
+        do throws(DatabaseError) { try refresh(session) } catch { failure = error }
         var ran = 0
         do throws(DatabaseError) { ran = try observers.run(atMost: limit) } catch { failure = error }
         if !isEnded, !session.isClosed, !session.isInWrite {

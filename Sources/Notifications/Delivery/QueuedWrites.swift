@@ -132,12 +132,7 @@ package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queu
         }
         var lost: DatabaseError?
         if session.isInGroup {
-            do throws(DatabaseError) {
-                let afterCommit = try session.endGroup()
-                failure = failure ?? afterCommit
-            } catch {
-                lost = error
-            }
+            do throws(DatabaseError) { try session.endGroup() } catch { lost = error }
         } else {
             // The session was closed by one of them, which flushed those before it.
             lost = DatabaseError(.inputOutput, "the session was closed and what it had written could not be flushed")

@@ -4,10 +4,13 @@
 ///  2. What changed is computed for every token, in the order of registration, before any callback runs: callbacks may
 ///     write, and what they write must not be taken for part of the move.
 ///  3. Callbacks run, each at most once, in the same order. A token registered by a callback is not called in this
-///     round. A callback that writes leads to another round after this one, not to a nested one.
-///  4. What fails for one observer, finding out what changed or its callback, takes nothing from the others: they are
-///     notified as ever, and the last error is thrown when all of that is done. An observer that could not find out
-///     what changed starts over at the next delivery.
+///     round. A callback that writes leads to another round after this one, not to a nested one, and to at most
+///     `mostRounds` of them.
+///  4. What fails for one observer takes nothing from the others, which are notified as ever. Who could not find out what
+///     changed is notified of that (`ChangeSet.failure`) and starts over at the next delivery. What a callback throws is
+///     thrown when all have run by the calls that are there to notify, refresh and dispatch. A commit is durable and does
+///     not fail for it, and neither does the begin of a write, unless the callback has left half a change in it: the
+///     failure goes to `Session.onObserverFailure`.
 ///
 /// The initial state is not delivered by begin-write: it would be out of date at once. It comes with the next commit.
 import CMotteShim
@@ -117,19 +120,23 @@ package final class SessionObservers: SessionHook {
     // MARK: Delivering
 
     package func deliver(_ session: Session, at point: DeliveryPoint) throws(DatabaseError) {
-        var failure = try prepare(at: point)
+        guard !preparing else {
+            throw DatabaseError(.reentrant, "a section's key is being computed; do not write or refresh in there")
+        }
+        var failure: DatabaseError?
+        do throws(DatabaseError) { try prepare(at: point) } catch { failure = error }
         // A queue counts deliveries and runs them itself.
         if point != .dispatch, !delivering {
             do throws(DatabaseError) { _ = try run(atMost: .max) } catch { failure = error }
         }
-        if let failure { throw failure }
+        guard let failure else { return }
+        // A write that nothing was changed in begins as if nobody had failed.
+        guard point == .beginWrite, session.write?.hasChanges == false else { throw failure }
+        session.onObserverFailure?(failure)
     }
 
-    /// Answers what failed for single observers; throws where nothing was prepared for any of them.
-    private func prepare(at point: DeliveryPoint) throws(DatabaseError) -> DatabaseError? {
-        guard !preparing else {
-            throw DatabaseError(.reentrant, "a section's key is being computed; do not write or refresh in there")
-        }
+    /// Throws where nothing was prepared for any observer: the next delivery goes from the same version.
+    private func prepare(at point: DeliveryPoint) throws(DatabaseError) {
         preparing = true
         defer { preparing = false }
         let start = motte_shim_monotonic_ns()
@@ -137,7 +144,6 @@ package final class SessionObservers: SessionHook {
             session, from: preparedVersion, isOwnCommit: point == .commit, patching)
         let version = context.to
         preparedVersion = version
-        var failure: DatabaseError?
         defer { session.forgetPrevious() }
         // A callback that writes does not skip them again.
         var skipped = skipped
@@ -145,14 +151,11 @@ package final class SessionObservers: SessionHook {
         if point == .commit, let later = skippedLater.removeValue(forKey: version.rawValue) { skipped = later }
         for entry in entries {
             guard let token = entry.token, !token.isStopped else { continue }
-            do throws(DatabaseError) {
-                if !token.awaitsInitial {
-                    try token.prepare(
-                        context, isSkipped: skipped.contains { $0 === token }, isInWrite: point == .beginWrite)
-                } else if point != .beginWrite {
-                    try token.prepareInitial()
-                }
-            } catch { failure = error }
+            if !token.awaitsInitial {
+                token.prepare(context, isSkipped: skipped.contains { $0 === token }, isInWrite: point == .beginWrite)
+            } else if point != .beginWrite {
+                token.prepareInitial()
+            }
         }
         keepsHistory?.move(to: version)
         if followed == nil, point == .refresh, context.moved, context.patching == .byCost,
@@ -162,8 +165,10 @@ package final class SessionObservers: SessionHook {
             followed = try? FollowedSession(session)
         }
         try showNotifier(isInWrite: point == .beginWrite)
-        return failure
     }
+
+    /// More rounds than callbacks that write for a good reason lead to.
+    package static let mostRounds = 100
 
     package func waitUntilPrepared(_ version: Version) { followed?.waitUntilNotified(version) }
 
@@ -182,7 +187,7 @@ package final class SessionObservers: SessionHook {
     }
 
     /// Runs the callbacks that wait, at most that many; answers how many ran. The last error of one of them is thrown
-    /// when all have run.
+    /// when all have run. What callbacks wrote in the last of too many rounds is left for the next delivery.
     func run(atMost limit: Int) throws(DatabaseError) -> Int {
         guard !delivering else { return 0 }
         delivering = true
@@ -190,7 +195,16 @@ package final class SessionObservers: SessionHook {
         var ran = 0
         var failure: DatabaseError?
         var round = waitingTokens()
+        var rounds = 0
         while !round.isEmpty {
+            guard rounds < Self.mostRounds else {
+                failure = DatabaseError(
+                    .callback,
+                    "observers' callbacks still write after \(Self.mostRounds) rounds of notifying each other; let a "
+                        + "callback write only where there is something to change")
+                break
+            }
+            rounds += 1
             for token in round where ran < limit && token.waitsForCallback {
                 ran += 1
                 do throws(DatabaseError) { try token.deliver() } catch { failure = error }

@@ -46,7 +46,8 @@ package struct KeyPathFilter: Sendable {
             paths.append(try resolver.resolve(from: tables))
         }
         self.paths = paths
-        identity = tables.map { "\($0.rawValue)" }.joined(separator: ",") + ":" + texts.sorted().joined(separator: ",")
+        // No name has a newline in it.
+        identity = (tables.map { "\($0.rawValue)" } + [""] + texts.sorted()).joined(separator: "\n")
     }
 
     /// More names in a row than any schema needs.

@@ -15,6 +15,8 @@ final class ObjectObserver: Observer {
         try super.init(object.session, filter)
     }
 
+    override var kind: ChangeSet.Kind { .object }
+
     override var thing: ObservedThing? {
         get throws(DatabaseError) { ObservedThing(kind: .object(object.table, object.key)) }
     }
@@ -101,6 +103,8 @@ final class VersionObserver: Observer {
         shown = try session.source().catalog
         try super.init(session)
     }
+
+    override var kind: ChangeSet.Kind { .session }
 
     override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
         version = context.to

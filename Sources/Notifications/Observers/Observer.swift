@@ -21,6 +21,9 @@ class Observer {
         version = try session.version
     }
 
+    /// Of its change sets.
+    var kind: ChangeSet.Kind { .collection }
+
     /// Whether the first delivery tells the state that observation starts from.
     var tellsInitialState: Bool { false }
 

@@ -53,10 +53,10 @@ final class ObservedQuery: Sendable {
     private func candidateLimit(_ keys: KeyBlocks) -> Int { max(1_000, keys.count / 4) }
 
     /// Without the limit of a patched step.
-    func evaluate(_ rows: RowSource) throws(DatabaseError) -> [Int64] {
+    func evaluate(_ rows: RowSource, _ watch: QueryWatch? = nil) throws(DatabaseError) -> [Int64] {
         guard let stage else { return try rows.table(target).liveKeys() }
-        var keys = try stage.run(rows)
-        for next in sharedSteps.dropFirst() { keys = try next.apply(to: keys, rows) }
+        var keys = try stage.run(rows, watch)
+        for next in sharedSteps.dropFirst() { keys = try next.apply(to: keys, rows, watch) }
         return keys
     }
 
@@ -160,7 +160,7 @@ final class ObservedQuery: Sendable {
         }
         if movable.count > candidateLimit(.ordered(old)) {
             context.database.counters.add(fullReruns: 1)
-            return bulk.comparing(try evaluate(context.source))
+            return bulk.comparing(try evaluate(context.source, context.watch))
         }
         let executor = stage.executor(sharing: context.run())
         let incoming = try executor.ordered(try matching(movable, executor, context))
@@ -215,7 +215,7 @@ final class ObservedQuery: Sendable {
     ) throws(DatabaseError) -> ResultsPatch {
         context.database.counters.add(fullReruns: 1)
         let old = keys.all
-        let new = try evaluate(context.source)
+        let new = try evaluate(context.source, context.watch)
         let isModified = { (key: Int64) in RowChanges.contains(modified, key) }
         if isPatchable, stage?.isSorted != true {
             return ResultsPatch(

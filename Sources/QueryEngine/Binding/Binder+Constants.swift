@@ -56,7 +56,6 @@ extension Binder {
             type = "a link to \(target)"
             if case .link(let link) = value { what += " to " + (resolver.schema[link.table]?.name ?? "no known class") }
         }
-        if path.type == .int, value.kind == .double || value.kind == .decimal { what += " with a fraction" }
         return failure("\(path.name) is \(type), but \(what)", at: operand.position, code)
     }
 
@@ -96,7 +95,7 @@ extension Binder {
     private func test(
         _ path: BoundPath, _ op: ComparisonOperator, _ value: Value, _ operand: Predicate.Operand
     ) throws(DatabaseError) -> ColumnTest {
-        if value.isNull { return .comparingNull(op, path.type) }
+        if value.isNull { return .comparingNull(op) }
         if case .link(let link) = value, path.type == .link, link.table != path.targetTable {
             throw mismatch(path, value, operand)
         }
@@ -108,7 +107,7 @@ extension Binder {
         _ path: BoundPath, _ op: ComparisonOperator, _ value: Value, _ operand: Predicate.Operand,
         _ options: TextOptions
     ) throws(DatabaseError) -> ColumnTest {
-        if value.isNull { return .comparingNull(op, path.type) }
+        if value.isNull { return .comparingNull(op) }
         guard case .string(let text) = value else { throw mismatch(path, value, operand) }
         let matcher = text.withUTF8Bytes { TextMatcher(.equal, $0, options) }
         let test = path.type == .mixed ? ColumnTest.matchAmongMixed(matcher, .string) : .match(matcher)

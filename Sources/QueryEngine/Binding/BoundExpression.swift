@@ -27,12 +27,12 @@ package indirect enum BoundExpression: Sendable {
         }
     }
 
-    /// Of one row, whose values at the ends of paths `read` knows. What is no number or time has no value here.
+    /// Of one row, whose values at the ends of paths `read` knows.
     func value(_ read: (BoundPath) -> ValueView) -> Quantity {
         switch self {
         case .constant(let value): value
-        case .path(let path, _): Quantity(view: read(path)) ?? .null
-        case .length(let path, let functions): functions.apply(read(path)) { Quantity(view: $0) } ?? .null
+        case .path(let path, _): Quantity(view: read(path))
+        case .length(let path, let functions): functions.apply(read(path)) { Quantity(view: $0) }
         case .arithmetic(let left, let sign, let right, _): Quantity.compute(left.value(read), sign, right.value(read))
         }
     }

@@ -1,5 +1,6 @@
 /// What is asked of the values of one column (or of one list's elements), with its constants converted to the column's
-/// type. Comparing with null follows the query language: see `comparingNull`.
+/// type where that changes nothing: numbers of different types compare exactly. For comparing with null see
+/// `comparingNull`.
 import MotteColumns
 import MotteSchemaModel
 import MotteValues
@@ -12,8 +13,6 @@ package indirect enum ColumnTest: Sendable {
     case null
     case bool(ComparisonOperator, Bool)
     case int(ComparisonOperator, Int64)
-    /// An int column and a number outside 64 bits.
-    case intExactly(ComparisonOperator, Double)
     case intRange(Int64, Int64)
     /// Ascending, more than a few.
     case intSet([Int64])
@@ -43,8 +42,8 @@ package indirect enum ColumnTest: Sendable {
         switch self {
         case .always, .null: true
         case .never, .present, .intRange, .intSet, .textSet, .match, .valueSet, .matchAmongMixed: false
-        case .bool(let op, _), .int(let op, _), .intExactly(let op, _), .double(let op, _), .timestamp(let op, _),
-            .link(let op, _), .text(let op, _), .value(let op, _):
+        case .bool(let op, _), .int(let op, _), .double(let op, _), .timestamp(let op, _), .link(let op, _),
+            .text(let op, _), .value(let op, _):
             op == .notEqual
         case .applied(_, let test): test.holdsForNull
         case .not(let test): !test.holdsForNull
@@ -53,17 +52,12 @@ package indirect enum ColumnTest: Sendable {
         }
     }
 
-    /// `column op null`. Only nulls are equal to null. For texts null is below everything; other values are not
-    /// ordered against it, so `<=` and `>=` hold for nulls alone.
-    static func comparingNull(_ op: ComparisonOperator, _ type: PropertyType) -> ColumnTest {
-        let isText = type == .string || type == .data
-        return switch op {
-        case .equal: .null
+    /// `column op null`: only nulls are equal to null, and nothing is below or above it.
+    static func comparingNull(_ op: ComparisonOperator) -> ColumnTest {
+        switch op {
+        case .equal, .lessOrEqual, .greaterOrEqual: .null
         case .notEqual: .present
-        case .less: .never
-        case .greater: isText ? .present : .never
-        case .lessOrEqual: .null
-        case .greaterOrEqual: isText ? .always : .null
+        case .less, .greater: .never
         }
     }
 
@@ -72,15 +66,10 @@ package indirect enum ColumnTest: Sendable {
         switch (type, value) {
         case (.bool, _): return ConstantFit.bool(value).map { .bool(op, $0) }
         case (.int, .int(let value)): return .int(op, value)
-        case (.int, .float), (.int, .double):
-            guard let number = ConstantFit.double(value) else { return nil }
-            if let exact = Int64(exactly: number) { return .int(op, exact) }
-            return abs(number) >= 0x1p63 || number.isNaN ? .intExactly(op, number) : nil
-        case (.int, .decimal(let number)):
-            if let exact = number.int64Value { return .int(op, exact) }
-            // Ints have no fraction, but beyond them all numbers are alike.
-            return number.isNaN || abs(number.doubleValue) >= 0x1p63 ? .intExactly(op, number.doubleValue) : nil
-        case (.decimal, .decimal), (.float, .decimal), (.double, .decimal): return .value(op, value)
+        case (.int, .float(let value)): return ints(op, Double(value))
+        case (.int, .double(let value)): return ints(op, value)
+        case (.int, .decimal(let value)): return ints(op, value)
+        case (.decimal, .decimal): return .value(op, value)
         case (.decimal, .int(let value)): return .value(op, .decimal(Decimal128(value)))
         case (.decimal, _): return ConstantFit.double(value).map { .value(op, .decimal(Decimal128($0))) }
         // Their order is that of their bytes.
@@ -88,13 +77,59 @@ package indirect enum ColumnTest: Sendable {
             guard type.valueKind == value.kind else { return nil }
             return .text(op, value.withView { $0.withOwnBytes { Array($0) } })
         case (.mixed, _): return .value(op, value)
-        case (.float, _): return ConstantFit.double(value).map { .double(op, Double(Float($0))) }
-        case (.double, _): return ConstantFit.double(value).map { .double(op, $0) }
+        case (.float, .int(let value)), (.double, .int(let value)):
+            return doubles(op, nearest: Double(value), order: ValueOrdering.compare(value, Double(value)))
+        case (.float, .decimal(let value)), (.double, .decimal(let value)):
+            let nearest = value.doubleValue
+            return doubles(op, nearest: nearest, order: Decimal128.compare(value, nearest))
+        case (.float, _), (.double, _): return ConstantFit.double(value).map { .double(op, $0) }
         case (.string, .string(let value)): return .text(op, Array(value.utf8))
         case (.data, .data(let value)): return .text(op, value)
         case (.timestamp, .timestamp(let value)): return .timestamp(op, value)
         case (.link, .link(let value)) where op == .equal || op == .notEqual: return .link(op, value.key.rawValue)
         default: return nil
+        }
+    }
+
+    /// An int column and a double.
+    private static func ints(_ op: ComparisonOperator, _ number: Double) -> ColumnTest {
+        if let exact = Int64(exactly: number) { return .int(op, exact) }
+        let isInside = number >= -0x1p63 && number < 0x1p63
+        return ints(
+            op, isNaN: number.isNaN, isAbove: number > 0, below: isInside ? Int64(number.rounded(.down)) : nil)
+    }
+
+    /// An int column and a decimal.
+    private static func ints(_ op: ComparisonOperator, _ number: Decimal128) -> ColumnTest {
+        if let exact = number.int64Value { return .int(op, exact) }
+        return ints(op, isNaN: number.isNaN, isAbove: !number.isNegative, below: number.int64Below)
+    }
+
+    /// Beside a number that no int is: only those below it and above it differ. `below` is the next lower int, nil where
+    /// the number is outside of 64 bits.
+    private static func ints(
+        _ op: ComparisonOperator, isNaN: Bool, isAbove: Bool, below: Int64?
+    ) -> ColumnTest {
+        switch op {
+        case .equal: return .never
+        case .notEqual: return .always
+        case .less, .lessOrEqual:
+            if let below { return .int(.lessOrEqual, below) }
+            return isAbove && !isNaN ? .present : .never
+        case .greater, .greaterOrEqual:
+            if let below { return below == .max ? .never : .int(.greaterOrEqual, below + 1) }
+            return isAbove || isNaN ? .never : .present
+        }
+    }
+
+    /// A float or double column and a number whose nearest double is known. `order`: of the number beside that double.
+    private static func doubles(_ op: ComparisonOperator, nearest: Double, order: Int) -> ColumnTest {
+        if order == 0 { return .double(op, nearest) }
+        switch op {
+        case .equal: return .never
+        case .notEqual: return .always
+        case .less, .lessOrEqual: return .double(.lessOrEqual, order > 0 ? nearest : nearest.nextDown)
+        case .greater, .greaterOrEqual: return .double(.greaterOrEqual, order < 0 ? nearest : nearest.nextUp)
         }
     }
 
@@ -106,6 +141,7 @@ package indirect enum ColumnTest: Sendable {
         var values: [Value] = []
         for test in tests {
             switch test {
+            case .never: continue
             case .value(.equal, let value): values.append(value)
             case .int(.equal, let value), .link(.equal, let value): ints.append(value)
             case .text(.equal, let value): texts.append(value)

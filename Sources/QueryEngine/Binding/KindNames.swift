@@ -41,7 +41,7 @@ extension Binder {
         _ path: BoundPath, _ value: Value, _ operand: Predicate.Operand
     ) throws(DatabaseError) -> [ColumnTest] {
         // Behind a null link there is no value, and no kind either.
-        if value.isNull { return [.comparingNull(.equal, .string)] }
+        if value.isNull { return [.comparingNull(.equal)] }
         return try kinds(path, value, operand).compactMap { .comparing(.equal, .string($0.name), .string) }
     }
 

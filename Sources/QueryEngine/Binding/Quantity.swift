@@ -8,6 +8,7 @@
 ///
 /// Null with anything is null. What an int cannot hold, a division of ints by zero and a time beyond all times have no
 /// value, which is null, too. Mixed values are as what they hold; between what does not go together there is no value.
+/// A mixed value that is no number and no time is not null for that: compared as a whole it differs from null.
 import MotteSchemaModel
 import MotteValues
 
@@ -52,15 +53,17 @@ package enum Quantity: Sendable {
     case double(Double)
     case decimal(Decimal128)
     case time(Timestamp)
+    /// A text, a list or anything else that is not computed with.
+    case other
 
     /// nil for what is no number, time or null.
     package init?(_ value: Value) {
-        guard let quantity = value.withView({ Quantity(view: $0) }) else { return nil }
-        self = quantity
+        self = value.withView { Quantity(view: $0) }
+        if case .other = self { return nil }
     }
 
     @inline(__always)
-    init?(view: ValueView) {
+    init(view: ValueView) {
         switch view.kindNumber {
         case ValueKind.null.rawValue: self = .null
         case ValueKind.int.rawValue: self = .int(view.intValue)
@@ -68,7 +71,7 @@ package enum Quantity: Sendable {
         case ValueKind.double.rawValue: self = .double(view.doubleValue)
         case ValueKind.decimal.rawValue: self = .decimal(view.decimalValue)
         case ValueKind.timestamp.rawValue: self = .time(view.timestampValue)
-        default: return nil
+        default: self = .other
         }
     }
 
@@ -79,12 +82,13 @@ package enum Quantity: Sendable {
         case .double: .double
         case .decimal: .decimal
         case .time: .time
+        case .other: .mixed
         }
     }
 
     package var value: Value {
         switch self {
-        case .null: .null
+        case .null, .other: .null
         case .int(let value): .int(value)
         case .double(let value): .double(value)
         case .decimal(let value): .decimal(value)
@@ -92,8 +96,10 @@ package enum Quantity: Sendable {
         }
     }
 
+    /// For comparing. What is not computed with stands for itself as something that no number and no time equals.
     var view: ValueView {
         switch self {
+        case .other: .bool(true)
         case .null: .null
         case .int(let value): .int(value)
         case .double(let value): .double(value)
@@ -122,7 +128,7 @@ package enum Quantity: Sendable {
         case (.int(let one), .decimal(let other)): return .decimal(compute(Decimal128(one), sign, other))
         case (.decimal(let one), .double(let other)): return .decimal(compute(one, sign, Decimal128(other)))
         case (.double(let one), .decimal(let other)): return .decimal(compute(Decimal128(one), sign, other))
-        case (.null, _), (_, .null): return .null
+        case (.null, _), (_, .null), (.other, _), (_, .other): return .null
         }
     }
 

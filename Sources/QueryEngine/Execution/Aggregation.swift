@@ -1,4 +1,4 @@
-/// Minimum, maximum, sum, average and count of one property. Nulls do not take part.
+/// Minimum, maximum, sum, average and count of one property of the rows that are selected, chunk by chunk.
 import MotteColumns
 import MotteSchemaModel
 import MotteStorage
@@ -101,7 +101,7 @@ final class Aggregation {
         }
     }
 
-    /// Of values without a loop of their own; of mixed ones only the numbers count.
+    /// Of values without a loop of their own.
     private func addOneByOne(_ chunk: ColumnChunk, _ rows: Int, _ selection: UnsafePointer<UInt64>?) {
         for row in 0 ..< rows {
             if let selection, selection[row >> 6] & (1 << UInt64(row & 63)) == 0 { continue }
@@ -125,12 +125,12 @@ final class Aggregation {
                 }
             }
         }
-        return try accumulator.result(function, type, name)
+        return try accumulator.result(function, name)
     }
 
     func result() throws(DatabaseError) -> Value {
-        if type == .decimal || type == .mixed, function != .count { return try singles.result(function, type, name) }
-        var accumulator = Accumulator()
+        if type == .decimal || type == .mixed, function != .count { return try singles.result(function, name) }
+        var accumulator = Accumulator(type)
         accumulator.count = count + ints.count + doubles.count
         accumulator.intSum = ints.sum
         accumulator.doubleSum = doubles.sum
@@ -144,91 +144,6 @@ final class Aggregation {
         if let lowest = times.lowest, let highest = times.highest {
             (accumulator.lowest, accumulator.highest) = (.timestamp(lowest), .timestamp(highest))
         }
-        return try accumulator.result(function, type, name)
-    }
-}
-
-/// The same, value by value.
-struct Accumulator {
-    var count = 0
-    var intSum: Int128 = 0
-    var doubleSum = 0.0
-    var decimalSum = Decimal128.zero
-    var lowest = ValueView.null
-    var highest = ValueView.null
-    /// Of mixed values the others do not take part.
-    var numbersOnly = false
-
-    init(_ type: PropertyType? = nil) { numbersOnly = type == .mixed }
-
-    mutating func add(_ view: ValueView) {
-        if numbersOnly, view.kind?.isNumeric != true { return }
-        switch view.kind {
-        case .null, nil: return
-        case .int: intSum += Int128(view.intValue)
-        case .float: doubleSum += Double(view.floatValue)
-        case .double: doubleSum += view.doubleValue
-        case .decimal: decimalSum = decimalSum.adding(view.decimalValue)
-        default: break
-        }
-        count += 1
-        if lowest.isNull || ValueOrdering.compare(view, lowest) < 0 { lowest = view }
-        if highest.isNull || ValueOrdering.compare(view, highest) > 0 { highest = view }
-    }
-
-    /// Only for numbers and timestamps, or for counts.
-    func result(
-        _ function: Predicate.CollectionOperator, _ type: PropertyType, _ name: String
-    ) throws(DatabaseError) -> Value {
-        switch function {
-        case .count: return .int(Int64(count))
-        case .min: return narrowed(lowest, type)
-        case .max: return narrowed(highest, type)
-        case .avg where type == .decimal || type == .mixed:
-            return count == 0 ? .null : .decimal(decimalTotal.dividing(by: Decimal128(Int64(count))))
-        case .sum where type == .decimal || type == .mixed: return .decimal(decimalTotal)
-        case .avg: return count == 0 ? .null : .double(average(type))
-        case .sum:
-            guard type == .int else { return .double(doubleSum) }
-            guard let sum = Int64(exactly: intSum) else {
-                throw DatabaseError(
-                    .overflow, "the sum of \(name) does not fit in 64 bits; use the average, or fewer objects")
-            }
-            return .int(sum)
-        }
-    }
-
-    /// For comparing: sums beyond 64 bits as doubles.
-    func view(_ function: Predicate.CollectionOperator, _ type: PropertyType) -> ValueView {
-        switch function {
-        case .count: return .int(Int64(count))
-        case .min: return lowest
-        case .max: return highest
-        case .avg where type == .decimal || type == .mixed:
-            return count == 0 ? .null : .decimal(decimalTotal.dividing(by: Decimal128(Int64(count))))
-        case .sum where type == .decimal || type == .mixed: return .decimal(decimalTotal)
-        case .avg: return count == 0 ? .null : .double(average(type))
-        case .sum:
-            guard type == .int else { return .double(doubleSum) }
-            return Int64(exactly: intSum).map(ValueView.int) ?? .double(Double(intSum))
-        }
-    }
-
-    /// Of numbers of all kinds.
-    private var decimalTotal: Decimal128 {
-        var total = decimalSum
-        if intSum != 0 {
-            total = total.adding(Int64(exactly: intSum).map { Decimal128($0) } ?? Decimal128(Double(intSum)))
-        }
-        return doubleSum == 0 ? total : total.adding(Decimal128(doubleSum))
-    }
-
-    private func average(_ type: PropertyType) -> Double {
-        (type == .int ? Double(intSum) : doubleSum) / Double(count)
-    }
-
-    private func narrowed(_ view: ValueView, _ type: PropertyType) -> Value {
-        if type == .float, view.kind == .double { return .float(Float(view.doubleValue)) }
-        return view.owned
+        return try accumulator.result(function, name)
     }
 }

@@ -60,11 +60,9 @@ final class InverseTotals {
 
     /// As an accumulator of the same values would say.
     func view(_ function: Predicate.CollectionOperator, _ target: Int) -> ValueView {
-        if function == .sum {
-            if !isInt { return .double(doubles[target]) }
-            return Int64(exactly: ints[target]).map(ValueView.int) ?? .double(Double(ints[target]))
-        }
-        if counts[target] == 0 { return .null }
-        return .double((isInt ? Double(ints[target]) : doubles[target]) / Double(counts[target]))
+        if function == .sum { return isInt ? Accumulator.sum(ints[target]) : .double(doubles[target]) }
+        let count = Int64(counts[target])
+        if count == 0 { return .null }
+        return .double(isInt ? Accumulator.average(ints[target], count) : doubles[target] / Double(count))
     }
 }

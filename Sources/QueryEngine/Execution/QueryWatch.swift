@@ -18,7 +18,7 @@ package final class QueryControl: Sendable {
     /// From any thread, and from handlers of signals.
     package func interrupt() { _ = interruptions.add(1, ordering: .relaxed) }
 
-    /// Nothing is asked of the session any more.
+    /// Nothing is asked of the session any more; what begins all the same ends at its first look.
     package func end() { ended.store(true, ordering: .relaxed) }
     package var isEnded: Bool { ended.load(ordering: .relaxed) }
 
@@ -58,7 +58,8 @@ package final class QueryWatch {
         progressNanoseconds = nanoseconds
         self.control = control
         self.progress = progress
-        countAtBegin = control.count
+        // After an end no count is the one at the beginning.
+        countAtBegin = control.isEnded ? .max : control.count
         let timeout = timeoutMilliseconds ?? control.timeoutMilliseconds
         self.timeoutMilliseconds = timeout
         let now = timeout >= 0 || progress != nil ? CoarseClock.nanoseconds : 0

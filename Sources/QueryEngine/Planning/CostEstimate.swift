@@ -40,7 +40,7 @@ enum CostEstimate {
         case .always, .never, .present, .null: 0.1
         case .bool: 0.08
         case .int(.equal, _), .link: 0.15
-        case .int, .intExactly: 0.22
+        case .int: 0.22
         case .intRange: 0.24
         case .double: 0.8
         case .timestamp: 0.3

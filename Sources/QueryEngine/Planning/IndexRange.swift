@@ -32,8 +32,7 @@ struct IndexRange {
         case (.double(let op, let value), .float), (.double(let op, let value), .double):
             return number(op, value, isExact: true)
         // What lies between two neighbouring doubles shares their bits.
-        case (.value(let op, .decimal(let value)), .decimal), (.value(let op, .decimal(let value)), .float),
-            (.value(let op, .decimal(let value)), .double):
+        case (.value(let op, .decimal(let value)), .decimal):
             return number(op, value.doubleValue, isExact: false)
         case (.timestamp(let op, let value), .timestamp): return time(op, value)
         case (.text(let op, let bytes), .string): return text(op, bytes)

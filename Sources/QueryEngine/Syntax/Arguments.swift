@@ -41,6 +41,13 @@ package struct Arguments: Sendable {
     package func fitted(to query: ParsedQuery) throws(DatabaseError) -> Arguments {
         let names = query.namedArguments
         let numbered = query.argumentCount - names.count
+        var unknown: String?
+        if values.count == numbered + 1, case .value(.map(let given)) = values[numbered] {
+            unknown = given.first { query.number(ofArgument: $0.key) == nil }.map {
+                "the query has no argument $\($0.key), for which a value was given"
+            }
+        }
+        if names.isEmpty, let unknown { throw DatabaseError(.queryArgument, unknown) }
         guard !names.isEmpty, values.count <= numbered + 1 else {
             try checkNoSurplus(query.argumentCount)
             return self
@@ -61,13 +68,12 @@ package struct Arguments: Sendable {
         for name in names {
             guard let entry = entries.first(where: { $0.key.utf8.elementsEqual(name.text.utf8) }) else {
                 throw query.source.error(
-                    .queryArgument, "no value was given for $\(name.text)", at: name.position)
+                    .queryArgument, "no value was given for $\(name.text)" + (unknown.map { "; " + $0 } ?? ""),
+                    at: name.position)
             }
             all.values.append(.value(entry.value))
         }
-        for entry in entries where !names.contains(where: { $0.text.utf8.elementsEqual(entry.key.utf8) }) {
-            throw DatabaseError(.queryArgument, "the query has no argument $\(entry.key), for which a value was given")
-        }
+        if let unknown { throw DatabaseError(.queryArgument, unknown) }
         return all
     }
 
@@ -116,6 +122,15 @@ package struct Arguments: Sendable {
     private static func count(in path: Predicate.Path) -> Int {
         path.subscripts.reduce(0) { most, place in
             if case .argument(let number, _) = place { max(most, number + 1) } else { most }
+        }
+    }
+}
+
+extension ParsedQuery {
+    /// The number of the argument `$name`; nil if there is none of that name.
+    package func number(ofArgument name: String) -> Int? {
+        namedArguments.firstIndex { $0.text.utf8.elementsEqual(name.utf8) }.map {
+            argumentCount - namedArguments.count + $0
         }
     }
 }

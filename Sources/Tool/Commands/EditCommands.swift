@@ -68,9 +68,9 @@ struct UpdateCommand: ParsableCommand {
             let session = try openFile(file, opening, readOnly: false)
             let type = try objectType(className, in: session)
             try Edit.run(session, dryRun: dryRun) { () throws(DatabaseError) in
-                let (query, values) = try parameters.apply(to: text ?? "", arguments, in: session)
+                let values = try parameters.arguments(arguments, in: session)
                 let table = try session.tableKey(className)
-                let results = try session.query(table, query, values).results()
+                let results = try session.query(table, text ?? "", values).results()
                 return "\(try Edit.update(session, type, results, set.map(Edit.pair))) updated"
             }
         }
@@ -102,9 +102,9 @@ struct DeleteCommand: ParsableCommand {
             let session = try openFile(file, opening, readOnly: false)
             _ = try objectType(className, in: session)
             try Edit.run(session, dryRun: dryRun) { () throws(DatabaseError) in
-                let (query, values) = try parameters.apply(to: text ?? "", arguments, in: session)
+                let values = try parameters.arguments(arguments, in: session)
                 let table = try session.tableKey(className)
-                return "\(try session.query(table, query, values).results().deleteObjects()) deleted"
+                return "\(try session.query(table, text ?? "", values).results().deleteObjects()) deleted"
             }
         }
     }

@@ -103,8 +103,7 @@ struct ExportCommand: ParsableCommand {
         _ type: ObjectType, _ session: Session, _ sink: inout ByteSink
     ) throws(DatabaseError) {
         guard let table = type.tableKey else { return }
-        let (text, values) = try parameters.apply(to: query ?? "", in: session)
-        let results = try session.query(table, text, values).results()
+        let results = try session.query(table, query ?? "", parameters.arguments(in: session)).results()
         let schema = try session.schema
         var paths: [ColumnPath]?
         if let columns {

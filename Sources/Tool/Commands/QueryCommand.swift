@@ -48,12 +48,12 @@ struct QueryCommand: ParsableCommand {
             let session = try openReadable(file, reading)
             let type = try objectType(className, in: session)
             guard let table = type.tableKey else { return }
-            let (query, values) = try parameters.apply(to: text, arguments, in: session)
-            if try ParsedQuery.parse(query).grouping != nil {
-                if explain { return try printPlan(of: try session.objects(className).groups(query, values)) }
-                return try printGroups(query, values, session)
+            let values = try parameters.arguments(arguments, in: session)
+            if try ParsedQuery.parse(text).grouping != nil {
+                if explain { return try printPlan(of: try session.objects(className).groups(text, values)) }
+                return try printGroups(text, values, session)
             }
-            let prepared = try session.query(table, query, values)
+            let prepared = try session.query(table, text, values)
             try refuseArrowOnTerminal()
             if explain { return try printPlan(prepared, session) }
             if count { return printLine("\(try prepared.count())") }

@@ -32,8 +32,8 @@ struct StatsCommand: ParsableCommand {
         try reportingErrors(file) {
             let session = try openReadable(file, reading)
             _ = try objectType(className, in: session)
-            let (text, values) = try parameters.apply(to: query ?? "", in: session)
-            let results = try session.query(try session.tableKey(className), text, values).results()
+            let values = try parameters.arguments(in: session)
+            let results = try session.query(try session.tableKey(className), query ?? "", values).results()
             try ColumnStatistics.print(results, as: output.value, countsDistinct: !noDistinct)
         }
     }

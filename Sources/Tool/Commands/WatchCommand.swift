@@ -41,11 +41,10 @@ struct WatchCommand: ParsableCommand {
             let session = try openFile(file, opening, readOnly: false)
             let type = try objectType(className, in: session)
             guard let table = type.tableKey else { return }
-            let (query, values) = try parameters.apply(to: text, in: session)
             var watch = Watch(format: format)
             watch.count = count
             if timeout > 0 { watch.timeoutMilliseconds = Int64((timeout * 1_000).rounded(.up)) }
-            try watch.run(try session.query(table, query, values).results(), RowText(type, columns: nil, session))
+            try watch.run(session.query(table, text, parameters.arguments(in: session)).results(), RowText(type, columns: nil, session))
         }
     }
 }

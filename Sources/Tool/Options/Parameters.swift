@@ -1,5 +1,5 @@
 /// Values of a query's parameters on the command line: `$0` by their order, `$name` by `--param name=VALUE`. Both are
-/// typed as `TypedText` says.
+/// typed as `TypedText` says; the query's text is passed on as it was written.
 import ArgumentParser
 import MotteExchange
 import MotteLiveObjects
@@ -25,67 +25,33 @@ struct ParameterOptions: ParsableArguments {
         }
     }
 
-    /// The query with numbers in place of the names, and all values in the order of their numbers.
-    func apply(
-        to text: String, _ numbered: [String] = [], in session: Session
-    ) throws(DatabaseError) -> (text: String, arguments: Arguments) {
+    /// What the query is given: the numbered ones, and behind them those with names.
+    func arguments(_ numbered: [String] = [], in session: Session) throws(DatabaseError) -> Arguments {
         var values: [Value] = []
         for value in numbered { values.append(try TypedText.value(value, in: session)) }
-        var parameters = NamedParameters(first: values.count)
         var given: [String: String] = [:]
         for entry in named {
             let name = String(entry.prefix { $0 != "=" })
             given[name] = String(entry.dropFirst(name.count + 1))
         }
-        let rewritten = parameters.rewrite(text, known: Set(given.keys))
-        for name in parameters.names { values.append(try TypedText.value(given[name] ?? "", in: session)) }
-        if let unused = given.keys.filter({ !parameters.names.contains($0) }).min() {
-            throw DatabaseError(.queryArgument, "the query has no $\(unused), which --param gives a value")
-        }
-        return (rewritten, Arguments(values))
+        return Arguments(values + (try NamedParameters.values(given, in: session)))
     }
 }
 
-/// Names in query text become the numbers that the query language has. What is in quotes stays.
-struct NamedParameters {
-    private(set) var names: [String] = []
-    private let first: Int
-
-    init(first: Int) { self.first = first }
-
+enum NamedParameters {
     static func isName(_ text: String) -> Bool {
         guard let head = text.utf8.first, isNameByte(head), !isDigit(head) else { return false }
         return text.utf8.allSatisfy(isNameByte)
     }
 
-    mutating func rewrite(_ text: String, known: Set<String>) -> String {
-        var output: [UInt8] = []
-        let bytes = Array(text.utf8)
-        var quote: UInt8?
-        var index = 0
-        while index < bytes.count {
-            let byte = bytes[index]
-            index += 1
-            output.append(byte)
-            if let open = quote {
-                if byte == UInt8(ascii: "\\"), open != UInt8(ascii: "`"), index < bytes.count {
-                    output.append(bytes[index])
-                    index += 1
-                } else if byte == open {
-                    quote = nil
-                }
-                continue
-            }
-            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") || byte == UInt8(ascii: "`") { quote = byte }
-            guard byte == UInt8(ascii: "$") else { continue }
-            let name = String(decoding: bytes[index...].prefix(while: Self.isNameByte), as: UTF8.self)
-            // Variables of SUBQUERY are names that got no value.
-            guard known.contains(name) else { continue }
-            if !names.contains(name) { names.append(name) }
-            output.append(contentsOf: "\(first + (names.firstIndex(of: name) ?? 0))".utf8)
-            index += name.utf8.count
+    /// As one map, by their names; none where there are none.
+    static func values(_ given: [String: String], in session: Session) throws(DatabaseError) -> [Value] {
+        if given.isEmpty { return [] }
+        var entries: [MapEntry] = []
+        for name in given.keys.sorted() {
+            entries.append(MapEntry(key: name, value: try TypedText.value(given[name] ?? "", in: session)))
         }
-        return String(decoding: output, as: UTF8.self)
+        return [.map(entries)]
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30 ... 0x39).contains(byte) }

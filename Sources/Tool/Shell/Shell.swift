@@ -220,25 +220,21 @@ final class Shell {
 
     func prepared(_ name: String, _ text: String) throws(DatabaseError) -> PreparedQuery {
         _ = try objectType(name, in: session)
-        let (query, arguments) = try withParameters(text)
-        return try session.query(try session.tableKey(name), query, arguments)
+        return try session.query(try session.tableKey(name), text, try givenParameters(of: try ParsedQuery.parse(text)))
     }
 
-    /// With the values that `.param` has given.
-    private func withParameters(_ text: String) throws(DatabaseError) -> (query: String, arguments: Arguments) {
-        var named = NamedParameters(first: 0)
-        let query = named.rewrite(text, known: Set(parameters.keys))
-        var values: [Value] = []
-        for name in named.names { values.append(try TypedText.value(parameters[name] ?? "", in: session)) }
-        return (query, Arguments(values))
+    /// The values that `.param` has given to those that the query has.
+    private func givenParameters(of query: ParsedQuery) throws(DatabaseError) -> Arguments {
+        let given = parameters.filter { query.number(ofArgument: $0.key) != nil }
+        return Arguments(try NamedParameters.values(given, in: session))
     }
 
     /// The plan in one line and as a tree; of groups the tree.
     private func explain(_ name: String, _ text: String, _ isAnalyzed: Bool) throws(DatabaseError) {
         _ = try objectType(name, in: session)
-        let (query, arguments) = try withParameters(text)
-        if try ParsedQuery.parse(query).grouping != nil {
-            let groups = try session.objects(name).groups(query, arguments)
+        let query = try ParsedQuery.parse(text)
+        if query.grouping != nil {
+            let groups = try session.objects(name).groups(text, try givenParameters(of: query))
             return printLine(try groups.explain(isAnalyzed: isAnalyzed).text)
         }
         let prepared = try prepared(name, text)

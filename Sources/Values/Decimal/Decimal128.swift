@@ -115,6 +115,11 @@ package struct Decimal128: Sendable {
         self.init(negative: value < 0, exact: UInt128(value.magnitude), exponent: 0)
     }
 
+    /// To 34 digits.
+    package init(_ value: Int128) {
+        self.init(negative: value < 0, coefficient: value.magnitude, exponent: 0, isInexact: false)
+    }
+
     /// The shortest decimal that reads back as the same double.
     package init(_ value: Double) {
         if value.isNaN {
@@ -147,6 +152,17 @@ package struct Decimal128: Sendable {
         let (scaled, overflow) = value.multipliedReportingOverflow(by: Self.powers[exponent])
         guard !overflow else { return nil }
         return isNegative ? (scaled <= 1 << 63 ? Int64(truncatingIfNeeded: 0 &- scaled) : nil) : Int64(exactly: scaled)
+    }
+
+    /// The greatest int of 64 bits that is not above it; nil where it lies outside of them.
+    package var int64Below: Int64? {
+        guard isFinite, Self.compare(self, -0x1p63) >= 0, Self.compare(self, 0x1p63) < 0 else { return nil }
+        // Positive exponents make whole numbers, which are ints here.
+        guard exponent < 0 else { return int64Value }
+        let divisor = exponent >= -38 ? Self.powers[-exponent] : nil
+        let (whole, rest) = divisor.map { coefficient.quotientAndRemainder(dividingBy: $0) } ?? (0, coefficient)
+        let magnitude = isNegative && rest != 0 ? whole + 1 : whole
+        return isNegative ? Int64(exactly: -Int128(magnitude)) : Int64(exactly: magnitude)
     }
 
     package var negated: Decimal128 { Decimal128(low: low, high: high ^ 1 << 63) }

@@ -649,6 +649,7 @@ static void queries(void) {
     STATUS(MOTTE_OK, motte_query_bind(query, 0, &args[0]));
     STATUS(MOTTE_NOT_FOUND, motte_query_first(query, &object));
     STATUS(MOTTE_E_OUT_OF_BOUNDS, motte_query_bind(query, 2, &args[0]));
+    STATUS(MOTTE_E_QUERY_ARGUMENT, motte_query_bind_named(query, MOTTE_LIT("low"), &args[0]));
     STATUS(MOTTE_OK, motte_coll_count(some, &count));
     CHECK(count > 0); /* results made before keep their arguments */
     motte_release(query);

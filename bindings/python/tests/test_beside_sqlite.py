@@ -73,8 +73,7 @@ class Queries:
             one, other = self.text()
             return f"length({one})", f"length({other})"
         if kind < 0.75:
-            # An int is not compared with a fraction: that is an error.
-            return self.argument(self.number() if depth else draw.randrange(-3, 12))
+            return self.argument(self.number())
         sign = draw.choice("+-*/")
         known = len(self.arguments)
         # What has no property is one value, which an int may not be compared with.
@@ -95,8 +94,7 @@ class Queries:
             one, one_sql = self.quantity()
             sign = draw.choice(["<", "<=", ">", ">=", "==", "!="])
             constant = draw.random() < 0.6
-            wanted = self.number() if one == "r" or one.startswith("(") else draw.randrange(-3, 12)
-            other, other_sql = self.argument(wanted) if constant else self.quantity()
+            other, other_sql = self.argument(self.number()) if constant else self.quantity()
             if one.startswith("$") and other.startswith("$"):
                 del self.arguments[-2:]
                 one = one_sql = other = other_sql = "r"

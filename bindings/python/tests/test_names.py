@@ -1,6 +1,7 @@
 """Names: filters by name, named arguments of queries, and names that the file has for classes and properties."""
 from __future__ import annotations
 
+import datetime
 import pathlib
 import re
 from typing import Any, Optional
@@ -10,7 +11,7 @@ import pytest
 import motte
 from conftest import Dog, Person
 from motte import errors
-from motte._querytext import KEYWORDS, rewritten
+from motte._querytext import KEYWORDS
 
 
 class Shop(motte.Model, stored_name="store"):
@@ -199,13 +200,64 @@ def test_subclasses_inherit_properties_and_not_the_name_of_the_class() -> None:
     assert Kiosk._stored_name == "Kiosk" and Kiosk._declared()["street"].stored_name == "address line"
 
 
-@pytest.mark.parametrize("text", [
-    "", "a == 'b`c'", "`a b` == \"x\\\"y\"", "X'00ff' == d", "decimal(1.50) == e", "a.b[FIRST].c == 3", "%@ == a",
-    "uuid(123e4567-e89b-12d3-a456-426614174000) == u", "a =  \t b", "a LIKE $0", "ü == 'ö'", "a['k.x'].@type == 'int'",
-])
-def test_other_text_is_left_alone(text: str) -> None:
-    assert rewritten(text, None, {}) == (text, set())
-    assert rewritten(text, Shop, {}) == (text, set())
+class Crossed(motte.Model):
+    """Whose names and stored names are crosswise, and those that query text has for other things."""
+
+    id: int = motte.field(primary_key=True)
+    one: int = motte.field(stored_name="two", default=0)
+    two: int = motte.field(stored_name="one", default=0)
+    day: int = motte.field(stored_name="d", default=0)
+    count: int = motte.field(stored_name="c", default=0)
+    seen: datetime.datetime = datetime.datetime(2024, 5, 1, tzinfo=datetime.timezone.utc)
+
+
+def test_names_mean_what_they_mean_where_they_stand() -> None:
+    with motte.open(in_memory="crossed", schema=[Crossed]) as db:
+        with db.write():
+            db.add_all([Crossed(id=1, one=1, two=5, day=3, count=7), Crossed(id=2, one=2, two=4, day=4, count=8)])
+        rows = db.objects(Crossed)
+        assert [row.id for row in rows.where("one == 1")] == [1] == [row.id for row in rows.where(Crossed.one == 1)]
+        assert [row.id for row in rows.where("two > $least", least=4)] == [1]
+        assert [row.id for row in rows.sorted("two")] == [2, 1] == [row.id for row in rows.sorted(Crossed.two)]
+        assert rows.max("one") == 2 and rows.column("two") == [5, 4] and len(rows.distinct("one")) == 2
+        assert rows.sectioned("two").keys == [5, 4]
+        # A unit, a title, and an alias are no properties.
+        groups = rows.query("GROUP(seen BY day AS one) COUNT, SUM(day) AS two, SUM(one) AS count HAVING two > 6")
+        assert groups.columns == ("one", "COUNT", "two", "count") and list(groups[0])[1:] == [2, 7, 3]
+        assert rows.group_by("day").agg(one=motte.sum("two"))[0].to_dict() == {"day": 3, "one": 5}
+        seen: list[list[int]] = []
+        token = rows.observe(lambda changes: seen.append(changes.modifications), paths=["one"])
+        db.dispatch()
+        with db.write():
+            rows[0].two = 9
+        with db.write():
+            rows[1].one = 9
+        token.stop()
+        assert seen == [[], [1]]
+
+
+def test_errors_point_into_the_text_as_written(people: motte.Database, shops: motte.Database) -> None:
+    for text, named in [("name == $wanted AND nme == 3", {"wanted": "x"}), ("age > $a + $b AND $a > nme", {"a": 1, "b": 2})]:
+        with pytest.raises(errors.Error) as raised:
+            people.objects(Person).where(text, **named)
+        assert raised.value.query_offset == text.index("nme") and text in str(raised.value)
+    text = "street == $s AND nme == 3"
+    with pytest.raises(errors.Error) as raised:
+        shops.objects(Shop).where(text, s="x")
+    assert raised.value.query_offset == text.index("nme") and text in str(raised.value)
+
+
+def test_names_hold_while_a_file_is_filled_and_migrated(path: Any) -> None:
+    def fill(db: motte.Database) -> None:
+        db.add(Shop(name="Corner", street="High"))
+        assert len(db.objects(Shop).where("street == 'High'")) == 1
+
+    def step(migration: motte.Migration) -> None:
+        assert [new.name for _, new in migration.enumerate(Shop)] == ["Corner"]
+
+    motte.open(path, schema=SHOPS, first_open=fill).close()
+    with motte.open(path, schema=SHOPS, schema_version=1, migration=step) as db:
+        assert len(db.freeze().objects(Shop).where("street == $0", "High")) == 1
 
 
 class Words(motte.Model):

@@ -148,23 +148,19 @@ struct PredicateEvaluation {
     }
 
     private static func total(_ operation: QueryPredicate.CollectionOperator, _ values: [Any?]) -> Any? {
+        if operation == .count { return values.count }
         let present = values.compactMap { Dynamic.storedValue($0) }.filter { !$0.isNull }
-        let numbers = present.compactMap { value -> Double? in
-            switch value {
-            case .int(let number): Double(number)
-            case .float(let number): Double(number)
-            case .double(let number): number
-            case .decimal(let number): number.doubleValue
-            default: nil
+        var total = Accumulator(present.first.map { first in
+            switch first {
+            case .int where present.allSatisfy({ $0.kind == .int }): .int
+            case .float, .double:
+                present.allSatisfy { $0.kind == .float || $0.kind == .double } ? .double : .mixed
+            case .timestamp: .timestamp
+            default: .mixed
             }
-        }
-        switch operation {
-        case .count: return values.count
-        case .min: return present.min().flatMap { $0.withView { AnyRealmValue.dynamicValue($0, nil) } }
-        case .max: return present.max().flatMap { $0.withView { AnyRealmValue.dynamicValue($0, nil) } }
-        case .sum: return numbers.reduce(0, +)
-        case .avg: return numbers.isEmpty ? nil : numbers.reduce(0, +) / Double(numbers.count)
-        }
+        } ?? .double)
+        for value in present { value.withView { total.add($0) } }
+        return AnyRealmValue.dynamicValue(total.view(operation), nil)
     }
 
     // MARK: Comparing
@@ -215,13 +211,7 @@ struct PredicateEvaluation {
         guard let left = Dynamic.storedValue(one), let right = Dynamic.storedValue(two) else {
             return operation == .notEqual
         }
-        if left.isNull || right.isNull { return compareNulls(left, operation, right) }
-        return left.withView { left in
-            right.withView { right in
-                guard ValueOrdering.areComparable(left, right) else { return operation == .notEqual }
-                return operation.holds(ValueOrdering.compare(left, right))
-            }
-        }
+        return left.withView { left in right.withView { ValueComparison.holds(operation, left, $0) } }
     }
 
     /// An object in the form of a GeoJSON point; a shape, or its text. What is neither is nowhere.
@@ -238,16 +228,6 @@ struct PredicateEvaluation {
             guard let found else { return false }
             return try GeoRegion(found).contains(MotteQueryEngine.GeoPoint(longitude: longitude, latitude: latitude))
         }
-    }
-
-    /// Only nulls are equal to null. For texts null is below everything; other values are not ordered against it.
-    private static func compareNulls(_ left: Value, _ operation: ComparisonOperator, _ right: Value) -> Bool {
-        if left.isNull, right.isNull {
-            return operation == .equal || operation == .lessOrEqual || operation == .greaterOrEqual
-        }
-        if operation == .notEqual { return true }
-        let isText = left.kind == .string || left.kind == .data
-        return right.isNull && isText && (operation == .greater || operation == .greaterOrEqual)
     }
 }
 

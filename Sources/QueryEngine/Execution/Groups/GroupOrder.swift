@@ -66,7 +66,7 @@ extension BoundExpression {
         case .constant(let value): return value
         case .path(let path, _):
             guard case .column(let column, _, _) = path.end else { return .null }
-            return Quantity(view: try run.view(Int(column.rawValue), group)) ?? .null
+            return Quantity(view: try run.view(Int(column.rawValue), group))
         // Columns have no functions.
         case .length: return .null
         case .arithmetic(let left, let sign, let right, _):

@@ -151,7 +151,7 @@ private final class IntTotals: NumberTotals<Int64, Int128> {
             if let sum = Int64(exactly: sums.values[group]) { return .int(sum) }
             throw DatabaseError(
                 .overflow, "\(aggregate.text) of a group does not fit in 64 bits; use the average, or smaller groups")
-        case .avg: return count == 0 ? .null : .double(Double(sums.values[group]) / Double(count))
+        case .avg: return count == 0 ? .null : .double(Accumulator.average(sums.values[group], count))
         case .min: return count == 0 ? .null : .int(lows.values[group])
         case .max: return count == 0 ? .null : .int(highs.values[group])
         default: return .null
@@ -241,13 +241,11 @@ private final class DoubleTotals: NumberTotals<Double, Double> {
 /// All other types, value by value.
 private final class ViewTotals: GroupTotals {
     private let totals: PerGroup<Accumulator>
-    private let type: PropertyType
     /// Where the bytes of lowest and highest values are: rows lend theirs only for a while. nil for numbers.
     private let kept: PerGroup<(lowest: KeptBytes, highest: KeptBytes)>?
     private var groupCount = 0
 
     init(_ type: PropertyType) {
-        self.type = type
         totals = PerGroup(Accumulator(type))
         kept = type == .string || type == .data ? PerGroup((KeptBytes(), KeptBytes())) : nil
     }
@@ -289,8 +287,8 @@ private final class ViewTotals: GroupTotals {
         switch function {
         // Mixed values that are no numbers count, and take no part in anything else.
         case .count: return .int(count)
-        case .sum: return total.view(.sum, type)
-        case .avg: return total.view(.avg, type)
+        case .sum: return total.view(.sum)
+        case .avg: return total.view(.avg)
         case .min: return total.lowest
         case .max: return total.highest
         default: return .null

@@ -170,7 +170,7 @@ final class AggregateOperator: Operator {
             } else {
                 try add(lists.elements, lists.range(row), to: &accumulator)
             }
-            return accumulator.view(function, type)
+            return accumulator.view(function)
         }
         guard case .objects(let step, _) = aggregate.collection else { return .null }
         return try inverseValue(step, key)
@@ -187,7 +187,7 @@ final class AggregateOperator: Operator {
         _ chunk: ColumnChunk, _ range: Range<Int>, to accumulator: inout Accumulator
     ) throws(DatabaseError) {
         guard let path else {
-            for position in range { accumulator.add(chunk.view(position)) }
+            accumulator.add(chunk, range)
             return
         }
         for position in range {
@@ -205,14 +205,14 @@ final class AggregateOperator: Operator {
             try reader.view.backlinks(origin: step.target, step.column, ObjectKey(key), into: &keys)
             var accumulator = Accumulator(type)
             if let path { for key in keys { accumulator.add(try path.view(key)) } }
-            return accumulator.view(function, type)
+            return accumulator.view(function)
         }
         if let path, InverseTotals.fits(function, path, isList: Self.isList(step)) {
             if totals == nil { totals = try InverseTotals(context, step, path, targets: Int(reader.nextKey)) }
             return totals?.view(function, Int(key)) ?? .null
         }
         if accumulators == nil { try accumulateAll(step) }
-        return accumulators?[Int(key)].view(function, type) ?? .null
+        return accumulators?[Int(key)].view(function) ?? .null
     }
 
     private static func isList(_ step: PathStep) -> Bool {

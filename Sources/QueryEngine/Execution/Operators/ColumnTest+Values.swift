@@ -12,7 +12,7 @@ extension ColumnTest {
         case .bool(let op, let value): return op.holds((view.boolValue ? 1 : 0) - (value ? 1 : 0))
         case .int(let op, let value), .link(let op, let value):
             return op.holds(view.intValue < value ? -1 : view.intValue == value ? 0 : 1)
-        case .intExactly(let op, let value), .double(let op, let value):
+        case .double(let op, let value):
             return ComparisonKernels.holds(view, op, .double(value))
         case .intRange(let low, let high): return view.intValue >= low && view.intValue <= high
         case .intSet(let values): return Self.contains(values) { $0 < view.intValue ? -1 : $0 == view.intValue ? 0 : 1 }

@@ -134,12 +134,12 @@ final class ExpressionLane {
         case .path(let reader):
             try eachOpen(rows, candidates) { row throws(DatabaseError) in
                 let view = try reader.view(rows.firstKey &+ Int64(row))
-                return Quantity(view: view) ?? .null
+                return Quantity(view: view)
             }
         case .length(let reader, let functions):
             try eachOpen(rows, candidates) { row throws(DatabaseError) in
                 let view = try reader.view(rows.firstKey &+ Int64(row))
-                return functions.apply(view) { Quantity(view: $0) } ?? .null
+                return functions.apply(view) { Quantity(view: $0) }
             }
         case .widened(let lane):
             try lane.fill(rows, candidates)
@@ -161,7 +161,7 @@ final class ExpressionLane {
         case .doubles: chunk.decodeDoubles(0 ..< rows.rowCount, into: doubles)
         case .times: chunk.decodeTimestamps(0 ..< rows.rowCount, into: times)
         case .quantities:
-            eachOpen(rows, candidates) { row in Quantity(view: chunk.view(row)) ?? .null }
+            eachOpen(rows, candidates) { row in Quantity(view: chunk.view(row)) }
             return
         }
         chunk.copyValidity(into: present)

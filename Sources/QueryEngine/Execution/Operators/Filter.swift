@@ -72,8 +72,8 @@ extension ColumnTest {
     /// Whether threads gain from deciding it beside each other: where loops count no references for each value.
     var canBeShared: Bool {
         switch self {
-        case .always, .never, .present, .null, .bool, .int, .intExactly, .intRange, .double, .timestamp, .link, .text,
-            .intSet, .textSet, .match:
+        case .always, .never, .present, .null, .bool, .int, .intRange, .double, .timestamp, .link, .text, .intSet,
+            .textSet, .match:
             true
         case .value, .valueSet, .matchAmongMixed, .applied: false
         case .not(let test): test.canBeShared
@@ -84,7 +84,7 @@ extension ColumnTest {
     /// Whether there is no loop for it that compares many values at once.
     fileprivate var looksAtEachValue: Bool {
         switch self {
-        case .always, .never, .present, .null, .bool, .int, .intExactly, .intRange, .double, .timestamp, .link: false
+        case .always, .never, .present, .null, .bool, .int, .intRange, .double, .timestamp, .link: false
         case .text(let op, _): op != .equal && op != .notEqual
         case .intSet, .textSet, .match, .value, .valueSet, .matchAmongMixed, .applied: true
         case .not(let test): test.looksAtEachValue
@@ -103,7 +103,6 @@ extension ColumnTest {
         case .bool(let op, let value): ComparisonKernels.selectBools(chunk, op, value, into: words)
         case .int(let op, let value), .link(let op, let value):
             ComparisonKernels.selectInts(chunk, op, value, into: words)
-        case .intExactly(let op, let value): ComparisonKernels.selectInts(chunk, op, value, into: words)
         case .intRange(let low, let high): ComparisonKernels.selectInts(chunk, between: low, and: high, into: words)
         case .intSet(let values): Self.select(chunk, inInts: values, into: words)
         case .double(let op, let value): ComparisonKernels.selectDoubles(chunk, op, value, into: words)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Union
 
 from . import _callbacks, errors
 from ._columns import unpacked
@@ -339,8 +339,13 @@ class Query:
     def __init__(self, handle: Any) -> None:
         self.handle = handle
 
-    def bind(self, position: int, value: Values) -> None:
-        errors.check(lib.motte_query_bind(self.handle, position, value.pointer()))
+    def bind(self, place: Union[int, str], value: Values) -> None:
+        """By number or by name."""
+        if isinstance(place, str):
+            name = utf8(place)
+            errors.check(lib.motte_query_bind_named(self.handle, name, len(name), value.pointer()))
+        else:
+            errors.check(lib.motte_query_bind(self.handle, place, value.pointer()))
 
     def argument_count(self) -> int:
         place = ffi.new("size_t *")

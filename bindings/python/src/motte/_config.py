@@ -41,7 +41,9 @@ class Config:
         self, path: Optional[str | os.PathLike[str]], in_memory: Optional[str] = None, flags: int = 0,
         schema: Optional[Schema] = None, queue: Optional[Queue] = None, options: Optional[Mapping[str, Any]] = None,
         steps: Optional[Steps] = None, encryption_key: Optional[bytes] = None,
+        names: Sequence[tuple[str, str, str]] = (),
     ) -> None:
+        """`names`: class and property in the file, and what the program calls it."""
         if (path is None) == (in_memory is None):
             raise TypeError("either a path or in_memory='name' is needed")
         place = out("motte_config")
@@ -72,6 +74,9 @@ class Config:
             if value is not None:
                 key, values = utf8(name), one(value)
                 errors.check(lib.motte_config_set_option(config, key, len(key), values.pointer()))
+        for stored in names:
+            texts = [part for text in stored for content in [utf8(text)] for part in (content, len(content))]
+            errors.check(lib.motte_config_set_public_name(config, *texts))
         if steps is not None:
             self._set(steps)
 

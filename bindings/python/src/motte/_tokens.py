@@ -93,6 +93,14 @@ class NativeChanges:
             int(details.deletion_count), int(details.insertion_count), int(details.modification_count),
             int(details.prop_count))
 
+    def failure(self) -> Optional[Exception]:
+        """What kept the changes from being found out."""
+        try:
+            errors.check(lib.motte_changes_failure(self.handle))
+        except Exception as error:
+            return error
+        return None
+
     def deletions(self, count: int) -> list[int]:
         return self._indexes(lib.motte_changes_deletions, count)
 

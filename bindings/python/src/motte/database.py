@@ -355,8 +355,9 @@ class Database(Core):
         """Compiles a query, to run it often or to explain it; takes what where() takes, and SORT and LIMIT in text."""
         row = self._row_of(model)
         compiled = query.condition(row.model, condition, arguments, named)
-        given = self._arguments(compiled.values)
-        return PreparedQuery(self, self._realm.query(row.class_id, compiled.text, given), model, given, compiled.names)
+        native = self._realm.query(row.class_id, compiled.text, self._arguments(compiled.arguments))
+        bound: dict[Union[int, str], Any] = {**dict(enumerate(compiled.values)), **compiled.named}
+        return PreparedQuery(self, native, model, {place: self._arguments([value]) for place, value in bound.items()})
 
     def backlinks(self, instance: Model, origin: Any) -> Backlinks[Any]:
         """The objects that link to this one through a property of theirs, declared as inverse or not:

@@ -74,7 +74,7 @@ def _columns(database: AnyDatabase, columns: Optional[Sequence[Any]], what: Any)
         model: Any = (what.results() if isinstance(what, Map) else what)._model()
     else:
         model = type(what) if isinstance(what, Model) else None if what is None else database._row_of(what).model
-    return utf8(",".join(query.path_name(each, model) for each in columns))
+    return utf8(",".join(query.stored_name(each, model) for each in columns))
 
 
 # ------------------------------------------------------------------------------------------------ out

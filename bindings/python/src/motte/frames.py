@@ -72,7 +72,7 @@ class Frames:
 
     def _stream(self, columns: tuple[Any, ...], **options: Any) -> _arrow.Stream:
         model = self._model()
-        names = [query.path_name(each, model) for each in columns]
+        names = [query.stored_name(each, model) for each in columns]
         return _arrow.Stream(self._coll, _arrow.Options(names or None, **options), self._database)
 
     def _titles(self, columns: tuple[Any, ...], stored: Sequence[str]) -> Optional[list[str]]:
@@ -129,4 +129,4 @@ class Frames:
         if name is None or "." not in name or self._type != LINK:
             id_, type_, nullable, target = self._property_id(property)
             return _reading.to_numpy(self._coll, id_, type_, target, nullable, null, self._database._object)
-        return _numpy.path(self._database, self._coll, name, query.path_name(name, self._model()), null)
+        return _numpy.path(self._database, self._coll, name, query.stored_name(name, self._model()), null)

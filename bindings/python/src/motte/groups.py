@@ -34,8 +34,8 @@ class Aggregate:
     def __init__(self, form: str, property: Any) -> None:
         self._form, self._property = form, property
 
-    def _text(self, model: Optional[type[Any]]) -> str:
-        return self._form if self._property is None else self._form.format(_path(self._property, model))
+    def _text(self) -> str:
+        return self._form if self._property is None else self._form.format(_path(self._property))
 
     def _title(self) -> str:
         return self._form if self._property is None else self._form.format(query.property_name(self._property))
@@ -118,8 +118,8 @@ def percentile(property: Any, fraction: float) -> Aggregate:
     return Aggregate(f"PERCENTILE({{}}, {float(fraction)!r})", property)
 
 
-def _path(property: Any, model: Optional[type[Any]]) -> str:
-    return ".".join(map(name_text, query.path_name(property, model).split(".")))
+def _path(property: Any) -> str:
+    return ".".join(map(name_text, query.path_name(property).split(".")))
 
 
 def _quoted(name: str) -> str:
@@ -168,27 +168,25 @@ class GroupBy:
 
     def __init__(self, collection: AnyObjects, keys: tuple[Any, ...], named: dict[str, Any]) -> None:
         self._collection = collection
-        model = collection._model()
         texts = []
         for key in keys:
             named_key, bucket = (key._property, key._unit) if isinstance(key, By) else (key, "")
             title = query.property_name(named_key) + (f" BY {bucket}" if bucket else "")
-            texts.append(self._key(named_key, bucket, title, model))
+            texts.append(self._key(named_key, bucket, title))
         for name, key in named.items():
             named_key, bucket = (key._property, key._unit) if isinstance(key, By) else (key, "")
-            texts.append(self._key(named_key, bucket, name, model))
+            texts.append(self._key(named_key, bucket, name))
         self._text = f"GROUP({', '.join(texts)})"
 
     @staticmethod
-    def _key(property: Any, bucket: str, title: str, model: Optional[type[Any]]) -> str:
-        return _path(property, model) + (f" BY {bucket}" if bucket else "") + f" AS {_quoted(title)}"
+    def _key(property: Any, bucket: str, title: str) -> str:
+        return _path(property) + (f" BY {bucket}" if bucket else "") + f" AS {_quoted(title)}"
 
     def agg(self, *aggregates: Aggregate, **named: Aggregate) -> Groups:
         """The groups with these aggregates: `agg(motte.count(), age=motte.avg("age"))`. Those without a name are called
         as in query text, `COUNT` and `AVG(age)`."""
-        model = self._collection._model()
-        texts = [f"{each._text(model)} AS {_quoted(each._title())}" for each in aggregates]
-        texts += [f"{each._text(model)} AS {_quoted(name)}" for name, each in named.items()]
+        texts = [f"{each._text()} AS {_quoted(each._title())}" for each in aggregates]
+        texts += [f"{each._text()} AS {_quoted(name)}" for name, each in named.items()]
         return Groups(self._collection, f"{self._text} {', '.join(texts)}", (), built=True)
 
     def count(self) -> Groups:

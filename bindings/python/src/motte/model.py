@@ -231,14 +231,14 @@ class Model(_objects.Object):
         """Calls back when a property changes and when the object is deleted, for as long as the result is kept. With
         key paths, `paths=["owner.name"]`, when something changes that they name."""
         row = self._stored_row("observing")
-        return observe_object(row, self._live_key, callback, path_names(paths, type(self)))
+        return observe_object(row, self._live_key, callback, path_names(paths))
 
     def changes(
         self, timeout: Optional[float] = None, *, paths: Optional[Sequence[Any]] = None
     ) -> ChangeStream[ObjectChange]:
         """The changes of this object, one after the other; ends when `timeout` seconds pass without one."""
         row = self._stored_row("observing")
-        return object_changes(row, self._live_key, timeout, path_names(paths, type(self)))
+        return object_changes(row, self._live_key, timeout, path_names(paths))
 
     def freeze(self) -> Self:
         """The object as it is now, for ever and for every thread; within a write as it was before that."""

@@ -34,6 +34,8 @@ class Changes:
 
     def __init__(self, native: NativeChanges) -> None:
         info = native.info()
+        #: What has kept the changes from being found out, in place of them; what comes next is an initial state.
+        self.error: Optional[Exception] = native.failure()
         #: The state observation starts from; nothing has changed yet.
         self.is_initial = info.is_initial
         #: The owner of the list is gone; nothing follows.
@@ -54,6 +56,8 @@ class Changes:
         self.modified_keys: list[str] = native.keys(MODIFICATIONS, info.modification_count)
 
     def __repr__(self) -> str:
+        if self.error is not None:
+            return f"<{type(self).__name__} failed: {self.error}>"
         words = [word for word in ("initial", "deleted") if getattr(self, "is_" + word)]
         words += [f"{name} {_short(values)}" for name, values in (
             ("deletions", self.deletions), ("insertions", self.insertions), ("modifications", self.modifications))
@@ -69,6 +73,8 @@ class SectionChanges:
 
     def __init__(self, native: NativeChanges) -> None:
         info = native.info()
+        #: What has kept the changes from being found out, in place of them; what comes next is an initial state.
+        self.error: Optional[Exception] = native.failure()
         #: The state observation starts from; nothing has changed yet.
         self.is_initial = info.is_initial
         #: The owner of the collection is gone; nothing follows.
@@ -86,6 +92,8 @@ class SectionChanges:
             native.modifications(info.modification_count)[1]))
 
     def __repr__(self) -> str:
+        if self.error is not None:
+            return f"<{type(self).__name__} failed: {self.error}>"
         words = [word for word in ("initial", "deleted") if getattr(self, "is_" + word)]
         words += [f"{name.replace('_', ' ')} {values}" for name in (
             "deleted_sections", "inserted_sections", "deletions", "insertions", "modifications")
@@ -109,6 +117,8 @@ class ObjectChange:
 
     def __init__(self, native: NativeChanges, properties: Mapping[int, AnyBound], database: AnyDatabase) -> None:
         info = native.info()
+        #: What has kept the changes from being found out, in place of them.
+        self.error: Optional[Exception] = native.failure()
         #: The object is gone; nothing follows.
         self.is_deleted = info.is_deleted
         self.from_version, self.to_version = info.from_version, info.to_version
@@ -117,6 +127,8 @@ class ObjectChange:
             for prop in native.props(info.prop_count)]
 
     def __repr__(self) -> str:
+        if self.error is not None:
+            return f"<ObjectChange failed: {self.error}>"
         if self.is_deleted:
             return "<ObjectChange deleted>"
         return f"<ObjectChange {', '.join(change.name for change in self.properties) or 'none'}>"

@@ -14,7 +14,7 @@ from ._waiting import opening_ms
 from .database import Database
 from .migration import Migration, step
 from .model import Model
-from .schema import declared_schema
+from .schema import declared_schema, public_names
 
 
 def open(
@@ -97,7 +97,7 @@ def open(
     queue = Queue()
     realm = Realm.open(Config(
         path, in_memory, READ_ONLY * read_only | NO_CREATE * (not create), native, queue, options, steps,
-        encryption_key))
+        encryption_key, public_names(classes or ())))
     try:
         if threading.current_thread() is threading.main_thread():
             realm.let_signals_in()

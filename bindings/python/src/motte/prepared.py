@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, Optional, TypeVar
+from typing import Any, Generic, Optional, TypeVar, Union
 
 from . import errors
 from ._coll import Query
@@ -19,10 +19,11 @@ class PreparedQuery(Generic[M]):
 
     It belongs to the thread of its database; `motte.Reference` hands it to another."""
 
-    def __init__(self, database: AnyDatabase, native: Query, model: type[M], bound: Values,
-                 names: Mapping[str, int]) -> None:
+    def __init__(self, database: AnyDatabase, native: Query, model: type[M],
+                 bound: Mapping[Union[int, str], Values]) -> None:
         self._database, self._native, self._model = database, native, model
-        self._bound, self._names = bound.each(), dict(names)
+        #: By number and by name.
+        self._bound = dict(bound)
 
     @property
     def argument_count(self) -> int:
@@ -31,20 +32,17 @@ class PreparedQuery(Generic[M]):
 
     def bind(self, *arguments: Any, **named: Any) -> PreparedQuery[M]:
         """Sets $0, $1, ..., or those with these names, all or none; results that were made before keep theirs."""
-        for name in named:
-            if name not in self._names:
-                raise errors.QueryArgumentError(f"the query has no argument ${name}")
-        values = {position: self._database._arguments([argument]) for position, argument in enumerate(arguments)}
-        values.update({self._names[name]: self._database._arguments([value]) for name, value in named.items()})
+        given: dict[Union[int, str], Any] = {**dict(enumerate(arguments)), **named}
+        values = {place: self._database._arguments([value]) for place, value in given.items()}
         try:
-            for position, value in values.items():
-                self._native.bind(position, value)
+            for place, value in values.items():
+                self._native.bind(place, value)
         except errors.Error:
-            for position in values:
-                if position < len(self._bound):
-                    self._native.bind(position, self._bound[position])
+            for place in values:
+                if place in self._bound:
+                    self._native.bind(place, self._bound[place])
             raise
-        self._bound = [values.get(position, value) for position, value in enumerate(self._bound)]
+        self._bound.update(values)
         return self
 
     def count(self) -> int:

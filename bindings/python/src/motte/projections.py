@@ -288,7 +288,7 @@ class Projection(Generic[R]):
         return observe_object(row, lambda: Model._live_key(self.root), received, self._stored_paths(paths))
 
     def _stored_paths(self, paths: Optional[Sequence[Any]]) -> list[str]:
-        return [path_name(path, self._model) for path in self._paths(paths)]
+        return [path_name(path) for path in self._paths(paths)]
 
     def changes(self, timeout: Optional[float] = None, *,
                 paths: Optional[Sequence[Any]] = None) -> ChangeStream[ObjectChange]:

@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import errors
 from ._protocols import AnyModel
-from ._querytext import rewritten, stored_path
+from ._querytext import key_path, stored_path
 from .converters import for_query
 from .geo import Shape
 from .predicates import Comparison, Descending, Path, Predicate, predicate_of
@@ -22,8 +22,13 @@ class Compiled(NamedTuple):
 
     text: str
     values: list[Any]
-    #: Which argument each name stands for.
-    names: dict[str, int]
+    #: Of the arguments that have names.
+    named: dict[str, Any]
+
+    @property
+    def arguments(self) -> list[Any]:
+        """As the library takes them: those with names come as one dict behind the others."""
+        return [*self.values, self.named] if self.named else self.values
 
 
 def condition(model: Optional[type[AnyModel]], given: Any, arguments: tuple[Any, ...],
@@ -31,24 +36,16 @@ def condition(model: Optional[type[AnyModel]], given: Any, arguments: tuple[Any,
     """What was passed to where(): text with arguments, also named ones; predicates, functions of the class, and names
     of properties with their values."""
     if isinstance(given, str) and (given or not named):
-        text, names = given, {name: len(arguments) + number for number, name in enumerate(named)}
-        values = [*arguments, *named.values()]
-    else:
-        if isinstance(given, str) and arguments:
-            raise TypeError("arguments need a condition as text, with $0 for the first one")
-        predicates = [_one(model, each) for each in (() if isinstance(given, str) else (given, *arguments))]
-        predicates += [_filter(model, name, value) for name, value in named.items()]
-        joined = predicates[0] if predicates else None
-        for predicate in predicates[1:]:
-            joined = predicate if joined is None else joined & predicate
-        (text, values), names = ("", []) if joined is None else joined._parts(), {}
-    mapped = model if model is not None and model._maps_names() else None
-    if names or mapped is not None:
-        text, used = rewritten(text, mapped, names)
-        for name in names:
-            if name not in used:
-                raise errors.QueryArgumentError(f"the query has no argument ${name}; filters by name have no text")
-    return Compiled(text, values, names)
+        return Compiled(given, [*arguments], {name: argument(value) for name, value in named.items()})
+    if isinstance(given, str) and arguments:
+        raise TypeError("arguments need a condition as text, with $0 for the first one")
+    predicates = [_one(model, each) for each in (() if isinstance(given, str) else (given, *arguments))]
+    predicates += [_filter(model, name, value) for name, value in named.items()]
+    joined = predicates[0] if predicates else None
+    for predicate in predicates[1:]:
+        joined = predicate if joined is None else joined & predicate
+    text, values = ("", []) if joined is None else joined._parts()
+    return Compiled(text, values, {})
 
 
 def _filter(model: Optional[type[AnyModel]], name: str, value: Any) -> Predicate:
@@ -86,7 +83,7 @@ def _one(model: Optional[type[AnyModel]], given: Any) -> Predicate:
     raise TypeError(f"a condition is text, a predicate or a function, not {given!r:.60}")
 
 
-def sort_keys(given: tuple[Any, ...], model: Optional[type[AnyModel]]) -> list[tuple[str, bool]]:
+def sort_keys(given: tuple[Any, ...]) -> list[tuple[str, bool]]:
     """(path, descending) of what was passed to sorted()."""
     keys = []
     for key in given:
@@ -98,7 +95,7 @@ def sort_keys(given: tuple[Any, ...], model: Optional[type[AnyModel]]) -> list[t
             keys.append((key[1:], True) if key.startswith("-") else (key, False))
         else:
             raise TypeError(f"sort by names ('name', '-name') or class attributes, not by {key!r:.60}")
-    return [(stored_path(path, model), descending) for path, descending in keys]
+    return [(key_path(path), descending) for path, descending in keys]
 
 
 def property_name(given: Any) -> str:
@@ -111,13 +108,18 @@ def property_name(given: Any) -> str:
     return given
 
 
-def path_name(given: Any, model: Optional[type[AnyModel]]) -> str:
-    """A path by name or as a class attribute, by the names that the file has."""
+def path_name(given: Any) -> str:
+    """A path by name or as a class attribute."""
+    return key_path(property_name(given))
+
+
+def stored_name(given: Any, model: Optional[type[AnyModel]]) -> str:
+    """The same by the names that the file has, for what reads and writes these: exports and columns."""
     return stored_path(property_name(given), model)
 
 
-def path_names(given: Optional[Sequence[Any]], model: Optional[type[AnyModel]]) -> Optional[list[str]]:
+def path_names(given: Optional[Sequence[Any]]) -> Optional[list[str]]:
     """The key paths that an observer is given."""
     if isinstance(given, (str, Path)):
         raise errors.InvalidArgumentError("paths is a list of key paths; write paths=[...] around the one")
-    return None if given is None else [path_name(each, model) for each in given]
+    return None if given is None else [path_name(each) for each in given]

@@ -54,12 +54,12 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
         name BEGINSWITH $start", 18, start="A")`; predicates, `where(Person.age >= 18, Person.name.startswith("A"))`; or
         a function of the class, `where(lambda p: p.age >= 18)`."""
         compiled = query.condition(self._model(), condition, arguments, named)
-        return self._results(self._coll.filter(compiled.text, self._database._arguments(compiled.values)))
+        return self._results(self._coll.filter(compiled.text, self._database._arguments(compiled.arguments)))
 
     def sorted(self, *keys: Any, descending: bool = False) -> Results[T]:
         """In the order of properties: `sorted("name", "-age")`, `sorted(Person.name, -Person.age)`. Paths through links
         are fine. Without keys, values by themselves."""
-        sort_keys = query.sort_keys(keys or ("self",), self._model())
+        sort_keys = query.sort_keys(keys or ("self",))
         if descending:
             sort_keys = [(path, not reverse) for path, reverse in sort_keys]
         return self._results(self._coll.sort(sort_keys))
@@ -67,7 +67,7 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
     def distinct(self, *keys: Any) -> Results[T]:
         """The first of those that agree in properties, live: `distinct("name")`, `distinct(Person.name, Person.age)`.
         Paths through links are fine; nulls agree. Without keys, equal values and the same object are one."""
-        sort_keys = query.sort_keys(keys, self._model())
+        sort_keys = query.sort_keys(keys)
         if any(reverse for _, reverse in sort_keys):
             raise TypeError("sort before distinct")
         return self._results(self._coll.distinct([path for path, _ in sort_keys]))
@@ -138,7 +138,7 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
         """Groups by query text: `query("age > $0 GROUP(city) COUNT, AVG(age) SORT(COUNT DESC)", 18)`. See
         docs/groups.md; `where()` takes text that asks for objects."""
         compiled = query.condition(self._model(), text, arguments, named)
-        return Groups(self, compiled.text, compiled.values)
+        return Groups(self, compiled.text, compiled.arguments)
 
     def group_by(self, *keys: Any, **named: Any) -> GroupBy:
         """The objects put together by keys: `group_by("city").count()`, `group_by("origin.name",
@@ -175,7 +175,7 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
         return collection_changes(self._database, coll, timeout, self._paths(paths))
 
     def _paths(self, paths: Optional[Sequence[Any]]) -> Optional[list[str]]:
-        return query.path_names(paths, None if paths is None else self._model())
+        return query.path_names(paths)
 
 
 class InPlace(Collection[T]):
@@ -264,7 +264,7 @@ class Sections(Sequence[Section[T]], Generic[T]):
                 raise errors.InvalidArgumentError("a function gives the whole key; first_letter is for key paths")
             self._native = NativeSections.by_function(collection._coll, _key_function(collection, by))
         else:
-            path = query.path_name(by, collection._model())
+            path = query.path_name(by)
             self._native = NativeSections.by_path(collection._coll, path, first_letter)
 
     def __len__(self) -> int:

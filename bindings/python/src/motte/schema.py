@@ -56,6 +56,12 @@ def specification(classes: Sequence[type[Model]]) -> list[ClassSpec]:
     return specs
 
 
+def public_names(classes: Sequence[type[Model]]) -> list[tuple[str, str, str]]:
+    """Of properties that have another name in the file: class and property there, and the name in Python."""
+    return [(cls._stored_name, declared.stored_name, declared.name) for cls in classes
+            for declared in cls._declared().values() if declared.stored_name != declared.name]
+
+
 def _index(cls: type[Model], index: Index) -> tuple[str, int]:
     """With the names that the file has."""
     known, texts = cls._declared(), []
