@@ -64,7 +64,7 @@ public func motte_query_bind_named(
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
         let query = try Handles.query(query)
-        let value = try checkedValue(value).owned
+        let value = try checkedValue(value, in: query.box.session).owned
         try query.box.query.bind(try requiredText(name, name_size, "the name of the argument"), to: value)
         return .ok
     }
