@@ -201,3 +201,29 @@ def test_observing_by_loops(visits: motte.Results[Visit]) -> None:
     assert asyncio.run(watch()) == [[], [3]]
     with pytest.raises(errors.FrozenError):
         groups.freeze().observe(print)
+
+
+class Amount(motte.Model):
+    id: int = motte.field(primary_key=True)
+    n: int
+
+
+def test_an_observer_hears_of_its_own_failure() -> None:
+    with motte.open(in_memory="amounts", schema=[Amount]) as amounts:
+        with amounts.write():
+            amounts.add(Amount(id=0, n=1))
+        groups = amounts.objects(Amount).query("GROUP() SUM(n)")
+        seen: list[motte.Changes] = []
+        token = groups.observe(seen.append)
+        amounts.dispatch()
+        for number in range(1, 6):
+            with amounts.write():
+                amounts.add(Amount(id=number, n=2**62))
+        assert len(amounts.objects(Amount)) == 6
+        # Once: that it is still so is no news.
+        assert [type(each.error) for each in seen[-1:]] == [motte.errors.NumberOverflowError]
+        assert sum(each.error is not None for each in seen) == 1 and "failed" in repr(seen[-1])
+        with amounts.write():
+            amounts.delete(amounts.objects(Amount).where("id > 1"))
+        assert seen[-1].is_initial and seen[-1].error is None
+        token.stop()

@@ -237,7 +237,9 @@ def test_names_mean_what_they_mean_where_they_stand() -> None:
 
 
 def test_errors_point_into_the_text_as_written(people: motte.Database, shops: motte.Database) -> None:
-    for text, named in [("name == $wanted AND nme == 3", {"wanted": "x"}), ("age > $a + $b AND $a > nme", {"a": 1, "b": 2})]:
+    cases: list[tuple[str, dict[str, Any]]] = [
+        ("name == $wanted AND nme == 3", {"wanted": "x"}), ("age > $a + $b AND $a > nme", {"a": 1, "b": 2})]
+    for text, named in cases:
         with pytest.raises(errors.Error) as raised:
             people.objects(Person).where(text, **named)
         assert raised.value.query_offset == text.index("nme") and text in str(raised.value)

@@ -356,7 +356,8 @@ class Database(Core):
         row = self._row_of(model)
         compiled = query.condition(row.model, condition, arguments, named)
         native = self._realm.query(row.class_id, compiled.text, self._arguments(compiled.arguments))
-        bound: dict[Union[int, str], Any] = {**dict(enumerate(compiled.values)), **compiled.named}
+        bound: dict[Union[int, str], Any] = dict(enumerate(compiled.values))
+        bound.update(compiled.named)
         return PreparedQuery(self, native, model, {place: self._arguments([value]) for place, value in bound.items()})
 
     def backlinks(self, instance: Model, origin: Any) -> Backlinks[Any]:

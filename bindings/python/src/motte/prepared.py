@@ -32,7 +32,8 @@ class PreparedQuery(Generic[M]):
 
     def bind(self, *arguments: Any, **named: Any) -> PreparedQuery[M]:
         """Sets $0, $1, ..., or those with these names, all or none; results that were made before keep theirs."""
-        given: dict[Union[int, str], Any] = {**dict(enumerate(arguments)), **named}
+        given: dict[Union[int, str], Any] = dict(enumerate(arguments))
+        given.update(named)
         values = {place: self._database._arguments([value]) for place, value in given.items()}
         try:
             for place, value in values.items():
