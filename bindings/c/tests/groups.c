@@ -5,6 +5,16 @@ static motte_status group(const motte_coll *coll, const char *text, motte_groups
     return motte_coll_group(coll, text, MOTTE_NTS, NULL, 0, out_groups);
 }
 
+/* Keeps the failure that a change set has in place of changes. */
+static motte_status take_failure(void *userdata, const motte_changes *changes) {
+    motte_changes_details details;
+    details.struct_size = sizeof details;
+    MUST(motte_changes_info(changes, &details));
+    CHECK((details.flags & MOTTE_CHANGES_FAILED) != 0);
+    *(motte_status *)userdata = motte_changes_failure(changes);
+    return 0;
+}
+
 int main(void) {
     motte_realm *realm =
         check_realm("groups", "Item { id: int key, n: int, name: string, any: mixed, tags: list<string>, "
@@ -89,7 +99,19 @@ int main(void) {
     STATUS(MOTTE_E_OVERFLOW, motte_groups_count(large, &count));
     STATUS(MOTTE_E_OVERFLOW, motte_groups_explain(large, MOTTE_EXPLAIN_ANALYZE, &shown));
     MUST(motte_observe_groups(large, 0, NULL, NULL, NULL, &token));
-    STATUS(MOTTE_E_OVERFLOW, motte_realm_refresh(realm, NULL));
+    {
+        motte_changes *changes = NULL;
+        motte_status failure = MOTTE_OK;
+        motte_token *called = NULL;
+        MUST(motte_observe_groups(large, 0, take_failure, &failure, NULL, &called));
+        /* Whoever observes hears of it, once. */
+        STATUS(MOTTE_OK, motte_realm_refresh(realm, NULL));
+        CHECK(failure == MOTTE_E_OVERFLOW);
+        STATUS(MOTTE_E_OVERFLOW, motte_token_next(token, &changes));
+        STATUS(MOTTE_PENDING, motte_token_next(token, &changes));
+        CHECK(changes == NULL);
+        motte_release(called);
+    }
     motte_release(token);
     STATUS(MOTTE_E_OVERFLOW, motte_groups_get(large, 0, 0, &value));
     value = motte_string("odd");
