@@ -169,6 +169,7 @@ enum {
     MOTTE_E_OUT_OF_SEQUENCE = -210,
     MOTTE_E_HISTORY_FORKED = -211,
     MOTTE_E_INTERRUPTED = -212,
+    MOTTE_E_OUTCOME_UNKNOWN = -213, /* it may be done, or be done later: look before doing it again */
 
     /* Data: the value does not fit. */
     MOTTE_E_WRONG_TYPE = -301,

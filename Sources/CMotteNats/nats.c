@@ -33,6 +33,8 @@ static struct {
     int (*load_authorities)(client_options *, const char *);
     int (*load_certificate)(client_options *, const char *, const char *);
     int (*set_credentials)(client_options *, const char *, const char *);
+    int (*set_user)(client_options *, const char *, const char *);
+    int (*set_token)(client_options *, const char *);
     int (*set_error_handler)(client_options *, void (*)(client *, subscription *, int, void *), void *);
     int (*connect)(client **, client_options *);
     void (*destroy)(client *);
@@ -70,6 +72,8 @@ static const motte_shim_symbol functions[] = {
     {"natsOptions_LoadCATrustedCertificates", &nats.load_authorities},
     {"natsOptions_LoadCertificatesChain", &nats.load_certificate},
     {"natsOptions_SetUserCredentialsFromFiles", &nats.set_credentials},
+    {"natsOptions_SetUserInfo", &nats.set_user},
+    {"natsOptions_SetToken", &nats.set_token},
     {"natsOptions_SetErrorHandler", &nats.set_error_handler},
     {"natsConnection_Connect", &nats.connect},
     {"natsConnection_Destroy", &nats.destroy},
@@ -154,6 +158,8 @@ static int set(client_options *options, const motte_nats_options *wanted) {
     if (!status) status = nats.set_send_asap(options, true);
     if (!status) status = nats.set_error_handler(options, overhear, NULL);
     if (!status && wanted->needs_tls) status = nats.set_secure(options, true);
+    if (!status && wanted->user && wanted->password) status = nats.set_user(options, wanted->user, wanted->password);
+    if (!status && wanted->user && !wanted->password) status = nats.set_token(options, wanted->user);
     if (!status && wanted->authorities) status = nats.load_authorities(options, wanted->authorities);
     if (!status && wanted->certificate) status = nats.load_certificate(options, wanted->certificate, wanted->key);
     if (!status && wanted->credentials) status = nats.set_credentials(options, wanted->credentials, NULL);

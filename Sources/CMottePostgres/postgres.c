@@ -79,15 +79,15 @@ int motte_postgres_load(void) {
 
 const char *motte_postgres_problem(void) { return problem; }
 
-/* That a table is there already is no news to whoever runs the tool. */
-static void ignore(void *nothing, const char *message) {
+/* Such as which views went with a column. */
+static void print(void *nothing, const char *message) {
     (void)nothing;
-    (void)message;
+    fprintf(stderr, "motte: PostgreSQL says: %s", message);
 }
 
 connection *motte_postgres_open(const char *address) {
     connection *made = library.connectdb(address);
-    if (made) library.setNoticeProcessor(made, ignore, NULL);
+    if (made) library.setNoticeProcessor(made, print, NULL);
     return made;
 }
 

@@ -1,5 +1,5 @@
-/// Removing from a folder what is not needed to restore a time: what is before the newest snapshot that is as old, of
-/// whoever led then, and of those who led before that one.
+/// Removing from a folder what is not needed to restore a time: what is before a snapshot, of whoever led then, and of
+/// those who led before that one.
 import MotteLiveObjects
 import MotteStorage
 import MotteValues
@@ -14,9 +14,8 @@ extension FolderLog {
     /// Behind the name of a file that has been opened.
     private static let shared = "-shared"
 
-    package func trim(keepingFrom wallTimeNanoseconds: Int64) throws(DatabaseError) {
-        let old = try allSnapshots().last { $0.info.wallTimeNanoseconds <= wallTimeNanoseconds }
-        guard let base = old, let former = try ledBefore(base) else { return }
+    package func trim(before base: LogSnapshot) throws(DatabaseError) {
+        guard let former = try ledBefore(base) else { return }
         let own = try folder(base.origin)
         let contents = try LogContents(of: own)
         let hasMore = (contents.snapshots + contents.changes).contains { $0 < base.info.version }

@@ -51,14 +51,15 @@ package final class FolderLog: ReplicationLog {
     package func end(of origin: ChangeOrigin) throws(DatabaseError) -> LogEnd? {
         let folder = try folder(origin)
         let contents = try LogContents(of: folder)
-        let snapshot = try contents.snapshots.last.flatMap { version throws(DatabaseError) in
+        let known = try contents.snapshots.last.flatMap { version throws(DatabaseError) in
             try SnapshotInfo(version, in: folder)
         }
-        guard let last = contents.changes.last else { return snapshot.map { LogEnd($0) } }
+        let snapshot = known.flatMap { Self.has($0, folder) ? $0 : nil }
+        guard let last = contents.changes.last else { return known.map { LogEnd($0, isThere: snapshot != nil) } }
         guard let batch = try folder.changes(after: last, key) else {
             throw DatabaseError(.busy, "'\(folder.path)' is being changed by somebody else", path: folder.path)
         }
-        if let snapshot, batch.to < snapshot.version { return LogEnd(snapshot) }
+        if let known, batch.to < known.version { return LogEnd(known, isThere: snapshot != nil) }
         var bytes = 0
         for version in contents.changes where version >= snapshot?.version ?? Version(0) {
             bytes += fileBytes(folder.file(LogName.changes(after: version)))
@@ -70,10 +71,16 @@ package final class FolderLog: ReplicationLog {
         let folder = try folder(origin)
         var found: [SnapshotInfo] = []
         for version in try LogContents(of: folder).snapshots {
-            if let info = try SnapshotInfo(version, in: folder) { found.append(info) }
+            if let info = try SnapshotInfo(version, in: folder), Self.has(info, folder) { found.append(info) }
         }
         return found
     }
+
+    private static func has(_ info: SnapshotInfo, _ folder: LogFolder) -> Bool {
+        fileBytes(folder.file(LogName.snapshot(info.version))) > 0
+    }
+
+    package func has(_ snapshot: SnapshotInfo) throws(DatabaseError) -> Bool { Self.has(snapshot, try leading()) }
 
     package func changes(after version: Version, of origin: ChangeOrigin) throws(DatabaseError) -> ChangeBatch? {
         try folder(origin).changes(after: version, key)
@@ -137,7 +144,19 @@ package final class FolderLog: ReplicationLog {
 
     package func append(_ batch: ChangeBatch) throws(DatabaseError) -> Bool {
         try checkLead(shipped: batch.from)
-        return try leading().create(LogName.changes(after: batch.from), key.encoded(batch))
+        let isAdded = try leading().create(LogName.changes(after: batch.from), key.encoded(batch))
+        // Where locks do not work another one may have taken over in between: then nobody reads what was added.
+        try checkLead(shipped: batch.from)
+        return isAdded
+    }
+
+    package func beat(_ heartbeat: Heartbeat) throws(DatabaseError) {
+        try root.replace(LogName.heartbeat, heartbeat.bytes)
+    }
+
+    package func heartbeat() throws(DatabaseError) -> Heartbeat? {
+        guard let bytes = try root.read(LogName.heartbeat) else { return nil }
+        return try Heartbeat(bytes, root.file(LogName.heartbeat))
     }
 
     package func placeForSnapshot(_ version: Version) throws(DatabaseError) -> String {

@@ -115,6 +115,7 @@ package final class Following {
     /// Applies the next batch, if it is there.
     package func step() throws(DatabaseError) -> FollowingStep {
         guard let batch = try log.changes(after: position.version, of: leader.origin) else {
+            try session.checkPlace()
             return try lookForGap()
         }
         waits = 0
@@ -131,7 +132,7 @@ package final class Following {
     /// What is older than the oldest snapshot is removed: then nothing follows any more.
     private func lookForGap() throws(DatabaseError) -> FollowingStep {
         waits += 1
-        guard waits % Self.waitsBetweenLooks == 1 || log.hasSeenAnotherLeader else { return .nothing }
+        guard waits % Self.waitsBetweenLooks == 1 || log.maySeeGap else { return .nothing }
         let now = try log.knownLeader()
         guard now.origin == leader.origin else {
             if try Self.goOn(session, after: leader.origin, in: log, with: now),
@@ -153,8 +154,9 @@ package final class Following {
         }
         throw DatabaseError(
             .outOfSequence,
-            "the changes after version \(position.version.rawValue) are no longer in '\(log.place)', which begins at "
-                + "\(try log.snapshots(of: leader.origin).first?.version.rawValue ?? 0): begin a new file",
+            "the changes after version \(position.version.rawValue) are not in '\(log.place)': the file has to begin "
+                + "again with its newest snapshot, of version "
+                + "\(try log.snapshots(of: leader.origin).last?.version.rawValue ?? 0)",
             path: log.place)
     }
 }

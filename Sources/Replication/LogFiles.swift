@@ -2,6 +2,7 @@
 ///
 ///     leader                              who ships to it: `LeaderRecord`, and of one that took over what it had of
 ///                                         the one before: `LogPosition`
+///     heartbeat                           that the leader is there, and when: `Heartbeat`
 ///     ORIGIN/snapshot-VERSION.motte       a copy of the file at a version, that already knows whom it follows
 ///     ORIGIN/snapshot-VERSION.info        says that it is whole: `SnapshotInfo`; only then does it count
 ///     ORIGIN/changes-VERSION.batch        what changed after that version
@@ -14,6 +15,7 @@ import MotteValues
 
 enum LogName {
     static let leader = "leader"
+    static let heartbeat = "heartbeat"
     private static let changes = "changes-"
     private static let snapshot = "snapshot-"
 
@@ -142,8 +144,11 @@ package struct SnapshotInfo: Equatable, Sendable {
     package let wallTimeNanoseconds: Int64
     package let checksum: UInt32
     package let byteCount: Int
+    /// Of the machine that made it, then; nil: not known.
+    package let uptime: Uptime?
 
-    init(version: Version, wallTimeNanoseconds: Int64, checksum: UInt32, byteCount: Int) {
+    init(version: Version, wallTimeNanoseconds: Int64, checksum: UInt32, byteCount: Int, uptime: Uptime? = nil) {
+        self.uptime = uptime
         self.version = version
         self.wallTimeNanoseconds = wallTimeNanoseconds
         self.checksum = checksum
@@ -162,13 +167,20 @@ package struct SnapshotInfo: Equatable, Sendable {
         wallTimeNanoseconds = try text.number("time", path)
         checksum = try text.number("checksum", path)
         byteCount = try text.number("bytes", path)
+        guard let start = text.values["started"] else {
+            uptime = nil
+            return
+        }
+        uptime = Uptime(start: start, milliseconds: try text.number("uptime", path))
     }
 
     var values: [String: String] {
-        [
+        var values = [
             "version": "\(version.rawValue)", "time": "\(wallTimeNanoseconds)", "checksum": "\(checksum)",
             "bytes": "\(byteCount)",
         ]
+        if let uptime { (values["started"], values["uptime"]) = (uptime.start, "\(uptime.milliseconds)") }
+        return values
     }
     var bytes: [UInt8] { LogText(values).bytes }
 }

@@ -36,8 +36,8 @@ package protocol ReplicationLog: AnyObject {
     func copySnapshot(
         _ info: SnapshotInfo, of origin: ChangeOrigin, to path: String, encryptionKey: [UInt8]?
     ) throws(DatabaseError)
-    /// Whether the last look for changes ended at the beginning of another leader.
-    var hasSeenAnotherLeader: Bool { get }
+    /// Whether the last look for changes came to something else that goes on: another leader, or a snapshot.
+    var maySeeGap: Bool { get }
     /// Waits until there may be something new, or for that time.
     func wait(milliseconds: Int64) throws(DatabaseError)
 
@@ -56,13 +56,19 @@ package protocol ReplicationLog: AnyObject {
     func placeForSnapshot(_ version: Version) throws(DatabaseError) -> String
     /// Takes the file that was made there.
     func addSnapshot(_ info: SnapshotInfo, from path: String) throws(DatabaseError)
-    /// Removes, the oldest first, what is not needed to restore a time from that one on: nothing where no snapshot is
-    /// as old.
-    func trim(keepingFrom wallTimeNanoseconds: Int64) throws(DatabaseError)
+    /// Whether a snapshot of the leader is still there.
+    func has(_ snapshot: SnapshotInfo) throws(DatabaseError) -> Bool
+    /// Removes, the oldest first, what is before a snapshot: nothing where that is not whole.
+    func trim(before base: LogSnapshot) throws(DatabaseError)
     /// Whether there is more of that than was removed at once.
     var isTrimming: Bool { get }
     /// Removes some more of it.
     func goOnTrimming() throws(DatabaseError)
+
+    /// Says that the leader is there; from any thread.
+    func beat(_ heartbeat: Heartbeat) throws(DatabaseError)
+    /// What was said last; nil: nothing.
+    func heartbeat() throws(DatabaseError) -> Heartbeat?
 
     /// Steps between which a process may be killed, or a disk be full: tests throw there.
     func step(_ step: LogStep) throws(DatabaseError)
@@ -71,7 +77,7 @@ package protocol ReplicationLog: AnyObject {
 extension ReplicationLog {
     package var consumer: String { place }
     package func step(_ step: LogStep) throws(DatabaseError) {}
-    package var hasSeenAnotherLeader: Bool { false }
+    package var maySeeGap: Bool { false }
     package var isTrimming: Bool { false }
     package func goOnTrimming() throws(DatabaseError) {}
     package func handover(to leader: LeaderRecord) throws(DatabaseError) -> NameHandover? { nil }
@@ -137,8 +143,10 @@ package struct LogEnd: Equatable, Sendable {
         self.init(batch.to, batch.toChecksum, batch.wallTimeNanoseconds, bytes: bytes, snapshot)
     }
 
-    init(_ snapshot: SnapshotInfo) {
-        self.init(snapshot.version, snapshot.checksum, snapshot.wallTimeNanoseconds, bytes: 0, snapshot)
+    /// The log ends with a snapshot, which may have been lost since.
+    init(_ snapshot: SnapshotInfo, isThere: Bool = true) {
+        self.init(
+            snapshot.version, snapshot.checksum, snapshot.wallTimeNanoseconds, bytes: 0, isThere ? snapshot : nil)
     }
 
     init(_ version: Version, _ checksum: UInt32, _ wallTime: Int64, bytes: Int, _ snapshot: SnapshotInfo?) {

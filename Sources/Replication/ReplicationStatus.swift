@@ -24,13 +24,20 @@ package struct ReplicationStatus: Sendable {
     package let end: LogEnd?
     /// Who leads there.
     package let leads: LeaderRecord?
-    /// Why nothing is known of the log.
-    package let problem: String?
+    /// Newest heartbeat of the leader; nil: there was none.
+    package let heartbeat: Heartbeat?
+    /// What is wrong; empty where all that is to be known is known and well.
+    package let problems: [String]
+    /// When this was looked at, nanoseconds since 1970.
+    package let wallTimeNanoseconds: Int64
+    /// When the first commit was made that the follower lacks; 0 if it is not known.
+    private let missingSince: Int64
 
     /// `open` gives the log at a place; `place` is that of the leader if it is not said.
     package init(
         _ session: Session, at place: String?, open: (String) throws(DatabaseError) -> ReplicationLog
     ) throws(DatabaseError) {
+        wallTimeNanoseconds = MotteReplication.wallTimeNanoseconds()
         version = try session.version
         leader = try session.leader()
         positions = try session.replicaPositions()
@@ -39,25 +46,18 @@ package struct ReplicationStatus: Sendable {
         backlogs = try versions.map { version throws(DatabaseError) in try session.backlog(after: version) }
         self.kept = kept
         guard let place = place ?? leader?.source else {
-            (end, leads, problem, unshipped) = (nil, nil, nil, nil)
+            (end, leads, unshipped, heartbeat) = (nil, nil, nil, nil)
+            (problems, missingSince) = ([], 0)
             return
         }
-        let origin = try session.changeOrigin()
+        var look = LogLook()
         do throws(DatabaseError) {
-            let log = try open(place)
-            // Nothing of it is applied.
-            log.key.isPlain = true
-            try log.key.use(session.encryptionKey)
-            let found = try log.leader()
-            let known = try found.flatMap { leader throws(DatabaseError) in try log.end(of: leader.origin) }
-            var missing: ChangeBacklog?
-            if let known, found?.origin == origin { missing = try session.backlog(after: known.version) }
-            (end, leads, unshipped) = (known, found, missing)
-            problem = known == nil ? "nobody has shipped to '\(place)' yet" : nil
+            try look.run(session, leader, positions, try open(place), at: wallTimeNanoseconds)
         } catch {
-            (end, leads, unshipped) = (nil, nil, nil)
-            problem = error.message
+            look.problems.append(error.message)
         }
+        (end, leads, unshipped, heartbeat) = (look.end, look.leads, look.unshipped, look.heartbeat)
+        (problems, missingSince) = (look.problems, look.missingSince)
     }
 
     /// Of the leader that the file follows.
@@ -74,26 +74,102 @@ package struct ReplicationStatus: Sendable {
         return end.version > position.version ? end.version.rawValue - position.version.rawValue : 0
     }
 
-    /// How much later the last commit was than the last one that is there too.
+    /// How long ago the first commit was made that is missing; 0 where nothing is.
     package var lagNanoseconds: Int64? {
-        if let unshipped, let end { return unshipped.nanoseconds(since: end.wallTimeNanoseconds) }
-        guard let end, let position, let lagVersions else { return nil }
-        return lagVersions == 0 ? 0 : max(0, end.wallTimeNanoseconds - position.wallTimeNanoseconds)
+        if let unshipped { return unshipped.nanoseconds(at: wallTimeNanoseconds) }
+        guard let lagVersions else { return nil }
+        guard lagVersions > 0 else { return 0 }
+        return missingSince == 0 ? nil : max(0, wallTimeNanoseconds - missingSince)
     }
 
-    /// Whether all that is to be known of it is known and well.
-    package var isHealthy: Bool {
-        guard problem == nil else { return false }
-        guard let leader, let leads else { return true }
-        return leads.origin == leader.origin && position != nil
+    /// How old that is.
+    package var heartbeatNanoseconds: Int64? { heartbeat?.ageNanoseconds(at: wallTimeNanoseconds) }
+
+    package var isHealthy: Bool { problems.isEmpty }
+}
+
+/// What is found in the log.
+private struct LogLook {
+    var end: LogEnd?
+    var leads: LeaderRecord?
+    var unshipped: ChangeBacklog?
+    var heartbeat: Heartbeat?
+    var problems: [String] = []
+    var missingSince: Int64 = 0
+
+    mutating func run(
+        _ session: Session, _ followed: FollowedLeader?, _ positions: [ReplicaPosition], _ log: ReplicationLog,
+        at now: Int64
+    ) throws(DatabaseError) {
+        // Nothing of it is applied.
+        log.key.isPlain = true
+        try log.key.use(session.encryptionKey)
+        guard let leader = try log.leader() else {
+            return problems.append("nobody has shipped to '\(log.place)' yet")
+        }
+        leads = leader
+        end = try log.end(of: leader.origin)
+        heartbeat = try log.heartbeat().flatMap { $0.origin == leader.origin ? $0 : nil }
+        let origin = try session.changeOrigin()
+        if leader.origin == origin {
+            try lookAsLeader(session, log)
+        } else if let followed {
+            try lookAsFollower(followed, positions, leader, log)
+        } else {
+            problems.append(
+                try log.end(of: origin) == nil
+                    ? "\(leader.name) leads '\(log.place)', which has nothing of this file"
+                    : "\(leader.name) leads '\(log.place)', where this file led before: its commits are not shipped")
+        }
+        if let end, end.snapshot == nil { problems.append("there is no snapshot of \(leader.name) in '\(log.place)'") }
+        if let heartbeat, heartbeat.isOverdue(at: now) {
+            problems.append(
+                "there has been no heartbeat of \(leader.name) for "
+                    + "\(heartbeat.ageNanoseconds(at: now) / 1_000_000_000) s: does its 'motte ship' run?")
+        }
+    }
+
+    private mutating func lookAsLeader(_ session: Session, _ log: ReplicationLog) throws(DatabaseError) {
+        guard let end else { return problems.append("nothing of this file is in '\(log.place)' yet") }
+        guard let own = try session.changeChecksum(of: end.version) else {
+            return problems.append(
+                "'\(log.place)' has version \(end.version.rawValue) of this file, which ends before: it was replaced by "
+                    + "an older copy, or is another copy than the one that leads")
+        }
+        guard own == end.checksum || own == 0 || end.checksum == 0 else {
+            return problems.append(
+                "version \(end.version.rawValue) of this file is another one than '\(log.place)' has: another copy of "
+                    + "it has shipped there")
+        }
+        unshipped = try session.backlog(after: end.version)
+    }
+
+    private mutating func lookAsFollower(
+        _ followed: FollowedLeader, _ positions: [ReplicaPosition], _ leader: LeaderRecord, _ log: ReplicationLog
+    ) throws(DatabaseError) {
+        guard followed.origin == leader.origin else {
+            return problems.append("\(leader.name) leads '\(log.place)', and the file follows \(followed.name)")
+        }
+        guard let position = positions.first(where: { $0.origin == leader.origin }) else {
+            return problems.append("the file has nothing of \(leader.name), whom it follows")
+        }
+        guard let end else { return }
+        if end.version == position.version, end.checksum != position.checksum, end.checksum != 0, position.checksum != 0
+        {
+            return problems.append("version \(end.version.rawValue) of \(leader.name) is another one here than there")
+        }
+        guard end.version > position.version else { return }
+        // It need not be readable, as of an encrypted file.
+        let next = try? log.changes(after: position.version, of: leader.origin)
+        missingSince = next?.wallTimeNanoseconds ?? end.wallTimeNanoseconds
     }
 }
 
 extension ChangeBacklog {
-    /// How much later the last commit was than that one; nil where one of the times is not known.
-    package func nanoseconds(since wallTime: Int64) -> Int64? {
+    /// How long ago the first of the commits was made; nil where that is not known.
+    package func nanoseconds(at now: Int64) -> Int64? {
         guard commits > 0 else { return 0 }
-        return wallTime == 0 || wallTimeNanoseconds == 0 ? nil : max(0, wallTimeNanoseconds - wallTime)
+        return wallTimeNanoseconds == 0 ? nil : max(0, now - wallTimeNanoseconds)
     }
 }
 

@@ -16,8 +16,9 @@ package struct Restored: Equatable, Sendable {
 
 package enum Restoring {
     /// Without a time, as of the last batch. The file gets its name when it is complete.
+    /// Where changes are missing in the log nothing is made, unless `isPartial`: then what there is before them.
     package static func run(
-        _ options: SessionOptions, from log: ReplicationLog, at time: Int64?
+        _ options: SessionOptions, from log: ReplicationLog, at time: Int64?, isPartial: Bool = false
     ) throws(DatabaseError) -> Restored {
         try log.key.use(options.encryptionKey)
         guard case .file(let target) = options.location else {
@@ -30,7 +31,7 @@ package enum Restoring {
         let temporary = try Session.temporaryName(beside: target, "copying")
         do throws(DatabaseError) {
             try log.copySnapshot(start.info, of: start.origin, to: temporary, encryptionKey: options.encryptionKey)
-            let restored = try fill(temporary, options, log, start, next, time)
+            let restored = try fill(temporary, options, log, start, next, time, isPartial)
             try Session.rename(temporary, to: target)
             return restored
         } catch {
@@ -53,6 +54,12 @@ package enum Restoring {
         guard let oldest = all.first else {
             throw DatabaseError(.fileNotFound, "there is no snapshot in '\(log.place)'", path: log.place)
         }
+        guard time != nil else {
+            throw DatabaseError(
+                .busy,
+                "\(leader.name) leads '\(log.place)' and has no snapshot there yet: try again when it has, or restore "
+                    + "a time before with --at", path: log.place)
+        }
         throw DatabaseError(
             .historyUnavailable,
             "'\(log.place)' begins with version \(oldest.info.version.rawValue), which is later than that time; what "
@@ -61,8 +68,9 @@ package enum Restoring {
 
     private static func fill(
         _ path: String, _ options: SessionOptions, _ log: ReplicationLog, _ start: LogSnapshot,
-        _ following: LogSnapshot?, _ time: Int64?
+        _ following: LogSnapshot?, _ time: Int64?, _ isPartial: Bool
     ) throws(DatabaseError) -> Restored {
+        let end = try log.end(of: start.origin)
         var own = options
         own.location = .file(path)
         own.noCreate = true
@@ -89,6 +97,14 @@ package enum Restoring {
         if let following, time != nil, !isLater, following.origin != start.origin || following.info.version > position {
             // The commits of who led next begin with a snapshot.
             next = following.info.wallTimeNanoseconds
+        }
+        if let end, position < end.version, !isLater, next == nil, !isPartial {
+            throw DatabaseError(
+                .historyUnavailable,
+                "'\(log.place)' has changes up to version \(end.version.rawValue), and those after "
+                    + "\(position.rawValue) are missing, or of another leader: nothing was restored. With --partial "
+                    + "the file is made as of version \(position.rawValue); with --at, as of a time before that",
+                path: log.place)
         }
         try session.follow(nil)
         return Restored(

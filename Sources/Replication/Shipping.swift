@@ -26,6 +26,12 @@ package struct ShippingOptions: Sendable {
     package var isAsked = false
     /// The file is encrypted, and its changes are not to be.
     package var isPlain = false
+    /// Says every few seconds that the leader is there, also while it is busy; `once`: and ends after that.
+    package var beats = false
+    package var once = false
+    /// What has to go on meanwhile as well: another thread does it while this one is busy for long.
+    var besides: (@Sendable () -> Void)?
+    var besidesMilliseconds = Heartbeat.period * 1_000
     /// By which name the file keeps its changes for the log; nil: that of the log.
     package var consumer: String?
 
@@ -54,6 +60,7 @@ package final class Shipping {
     private let consumer: String
     private var kept: Version?
     private var settledAt = monotonicMilliseconds()
+    private var beatAt: Int64?
     private var newestSnapshot: SnapshotInfo?
     private var bytesSinceSnapshot = 0
     /// Keeping the log from later on is a commit of its own, so it is not done at each step.
@@ -79,9 +86,11 @@ package final class Shipping {
                 path: session.path)
         }
         record = LeaderRecord(name: options.name, origin: origin)
+        // Before the lead is taken, so that who is refused changes nothing, and again when nobody else adds anything.
+        try findShipped(takesIn: false)
         try takeLead()
         if former != nil { try session.lead(keepingChangesFor: consumer) }
-        try findShipped()
+        try findShipped(takesIn: true)
         try keep()
     }
 
@@ -89,6 +98,13 @@ package final class Shipping {
 
     private func takeLead() throws(DatabaseError) {
         let found = try log.leader()
+        if found == nil, let followed = try session.leader() {
+            // Nothing says any more that this file has everything.
+            throw DatabaseError(
+                .outOfSequence,
+                "'\(log.place)' is gone: the file of \(followed.name), who led, makes it again; without that file say "
+                    + "'motte follow --stop' for this one, and begin again with it", path: log.place)
+        }
         if let found, found.origin != origin {
             guard options.takesOver else { throw otherLeader(found) }
             // What the other one has shipped must be here.
@@ -123,7 +139,7 @@ package final class Shipping {
 
     // MARK: Where it goes on
 
-    private func findShipped() throws(DatabaseError) {
+    private func findShipped(takesIn: Bool) throws(DatabaseError) {
         guard let end = try log.end(of: origin) else { return }
         try session.refresh()
         // Whoever asked last may be about to commit.
@@ -134,6 +150,10 @@ package final class Shipping {
             try log.wait(milliseconds: 20)
             try session.refresh()
             now = try session.version
+        }
+        if end.version > now, options.isAsked {
+            guard takesIn else { return }
+            if try takeIn(after: now, upTo: end) { now = try session.version }
         }
         let reason: String
         if end.version > now {
@@ -148,6 +168,27 @@ package final class Shipping {
             return
         }
         throw forked(reason)
+    }
+
+    /// What reached the log, and not the file: its writer could not tell what became of it, or ended at that moment.
+    private func takeIn(after version: Version, upTo end: LogEnd) throws(DatabaseError) -> Bool {
+        guard let batch = try log.changes(after: version, of: origin), batch.to == end.version else { return false }
+        do throws(DatabaseError) {
+            try session.takeIn(batch)
+            try session.refresh()
+            return true
+        } catch {
+            switch error.code {
+            case .historyForked, .schemaMismatch, .corrupted, .duplicatePrimaryKey: return false
+            case .timeout, .busy:
+                throw DatabaseError(
+                    .timeout,
+                    "'\(session.path)' is being written to, and a commit that '\(log.place)' has is to be taken in "
+                        + "first",
+                    path: log.place)
+            default: throw error
+            }
+        }
     }
 
     private func forked(_ reason: String) -> DatabaseError {
@@ -176,8 +217,10 @@ package final class Shipping {
             return
         }
         try session.cancel()
+        try session.refresh()
         let now = try session.version
         guard now < shipped else { return }
+        if let end = try log.end(of: origin), end.version == shipped, try takeIn(after: now, upTo: end) { return }
         throw forked("it ends at version \(now.rawValue), and the log has one \(shipped.rawValue)")
     }
 
@@ -196,8 +239,11 @@ package final class Shipping {
         if newestSnapshot == nil { _ = try shipSnapshot() }
         if let shipped, shipped < batch.from {
             // What was committed by others, who did not ask; also if it changed nothing that is shipped.
-            _ = try ship(try session.freeze().changeBatch(since: shipped))
+            let missing = try session.freeze().changeBatch(since: shipped)
+            _ = missing.breaksSchema ? try shipSnapshot() : try ship(missing)
         }
+        // No batch carries it; a snapshot does, as soon as it is committed.
+        if batch.breaksSchema { return }
         guard shipped == batch.from else {
             throw forked("it is at version \(batch.from.rawValue), and the log at \(shipped?.rawValue ?? 0)")
         }
@@ -267,7 +313,7 @@ package final class Shipping {
         }
         // As when only the log is kept from later on. Commits that undo each other are there, as they are counted.
         if batch.isEmpty, try shown.backlog(after: shipped).commits == 0 { return .nothing }
-        if bytesSinceSnapshot >= due { return try shipSnapshot() }
+        if bytesSinceSnapshot >= due || batch.breaksSchema { return try shipSnapshot() }
         return try ship(batch)
     }
 
@@ -301,6 +347,10 @@ package final class Shipping {
 
     /// The whole file at its newest version; the chain goes on from there.
     package func shipSnapshot() throws(DatabaseError) -> ShippingStep {
+        try whileBusy { () throws(DatabaseError) in try makeSnapshot() }
+    }
+
+    private func makeSnapshot() throws(DatabaseError) -> ShippingStep {
         try session.refresh()
         let shown = try session.freeze()
         let version = try shown.version
@@ -309,6 +359,7 @@ package final class Shipping {
             // S2: whoever is at the end of the chain goes on to the snapshot.
             do throws(DatabaseError) {
                 let batch = try shown.changeBatch(since: shipped)
+                guard !batch.breaksSchema else { return try addSnapshot(shown, version) }
                 _ = try ship(batch)
             } catch {
                 guard error.code == .historyUnavailable else { throw error }
@@ -317,6 +368,10 @@ package final class Shipping {
                 return .changes(from: shipped, to: end, byteCount: 0)
             }
         }
+        return try addSnapshot(shown, version)
+    }
+
+    private func addSnapshot(_ shown: Session, _ version: Version) throws(DatabaseError) -> ShippingStep {
         let position = try shown.ownPosition()
         let temporary = try log.placeForSnapshot(version)
         try log.step(.make)
@@ -335,8 +390,7 @@ package final class Shipping {
             // A copy does not say when its version was committed.
             wallTimeNanoseconds: position.wallTimeNanoseconds == 0
                 ? wallTimeNanoseconds() : position.wallTimeNanoseconds,
-            checksum: position.checksum,
-            byteCount: fileBytes(temporary))
+            checksum: position.checksum, byteCount: fileBytes(temporary), uptime: .now)
         try log.addSnapshot(info, from: temporary)
         (shipped, newestSnapshot, bytesSinceSnapshot) = (version, info, 0)
         shippedChecksum = info.checksum
@@ -348,6 +402,43 @@ package final class Shipping {
     /// Removes what nobody needs who wants a time of the last `keepSeconds`: never the newest snapshot.
     private func trim() throws(DatabaseError) {
         guard let seconds = options.keepSeconds else { return }
-        try log.trim(keepingFrom: wallTimeNanoseconds() - seconds * 1_000_000_000)
+        let ages = SnapshotAges(
+            try log.allSnapshots(), leader: origin, wallTimeNanoseconds: wallTimeNanoseconds(), uptime: .now)
+        if let base = ages.newest(asOldAs: seconds) { try log.trim(before: base) }
+    }
+
+    // MARK: Being there
+
+    /// Every few seconds: looks whether the file and the lead are still this one's, and the newest snapshot is there,
+    /// and says that the leader is there.
+    package func beat() throws(DatabaseError) {
+        let now = monotonicMilliseconds()
+        if let beatAt, now - beatAt < Heartbeat.period * 1_000 { return }
+        beatAt = now
+        try session.checkPlace()
+        try log.checkLead(shipped: shipped)
+        // The next step makes another one.
+        if let known = newestSnapshot, try !log.has(known) { newestSnapshot = nil }
+        guard options.beats else { return }
+        try log.beat(heartbeat(at: try session.version))
+    }
+
+    private func heartbeat(at version: Version) -> Heartbeat {
+        Heartbeat(
+            origin: origin, wallTimeNanoseconds: wallTimeNanoseconds(), version: version,
+            seconds: options.once ? 0 : Heartbeat.period)
+    }
+
+    private func whileBusy<Result>(_ work: () throws(DatabaseError) -> Result) throws(DatabaseError) -> Result {
+        guard options.beats else { return try work() }
+        let version = try session.version
+        // The log gets heartbeats from there; what else is asked of it meanwhile goes by the same connection.
+        nonisolated(unsafe) let shipping = self
+        let beating = { @Sendable () -> Void in
+            shipping.options.besides?()
+            // The next one comes a little later.
+            _ = try? shipping.log.beat(shipping.heartbeat(at: version))
+        }
+        return try Pulse.beside(everyMilliseconds: options.besidesMilliseconds, beating, work)
     }
 }

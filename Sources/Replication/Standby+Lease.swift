@@ -46,6 +46,12 @@ extension Standby {
         }
     }
 
+    /// Each third of its time. Whether it was lost is found out after that.
+    func renewWhileBusy(_ holder: String) {
+        guard log.server.milliseconds - lease.renewedAt >= Int64(own.leaseSeconds) * 1_000 / 3 else { return }
+        _ = try? renewLease(holder)
+    }
+
     private func take(_ holder: String) throws(DatabaseError) -> Bool {
         let held = try log.server.lease()
         guard held == nil || held?.holder == holder else { return false }

@@ -4,13 +4,6 @@ import MotteLiveObjects
 import MotteStorage
 import MotteValues
 
-/// What is beside the file as `FILE.next`, from which it is one rename.
-struct FetchedSnapshot {
-    /// Of the newest one that there was.
-    var info: SnapshotInfo
-    var origin: ChangeOrigin
-}
-
 extension Standby {
     func renew(
         _ session: Session, _ origin: ChangeOrigin, _ followed: FollowedLeader?, _ leader: LeaderRecord
@@ -19,12 +12,9 @@ extension Standby {
         // It may have commits of its own: it led, also where its writers were refused since.
         var hasLed = followed == nil || end != nil
         if let followed, try session.replicaPosition(followed.origin) == nil { hasLed = true }
-        guard let newest = try log.snapshots(of: leader.origin).last else {
-            throw DatabaseError(
-                .fileNotFound, "there is no snapshot in '\(log.place)' yet to begin with", path: log.place)
-        }
+        let newest = try renewal.newest(of: leader)
         guard try isOfTheLog(session, origin, end, newest, leader) else {
-            forgetFetched()
+            renewal.forget()
             throw DatabaseError(
                 .invalidArgument,
                 "this file has nothing of \(leader.name), and '\(log.place)' nothing of this file: name a new one",
@@ -34,56 +24,9 @@ extension Standby {
         if followed == nil { try refuseWriters(session, leader) }
         let batch = try hasLed ? keepUnshipped(session, end) : nil
         _ = try session.close()
-        let copy = try fetch(newest, of: leader.origin)
-        let aside = try unusedName()
-        // While somebody has it open the copy stays for the next try.
-        try Session.rename(path, to: aside)
-        fetched = nil
-        try Session.rename(copy, to: path)
+        let aside = try renewal.replace(with: newest, of: leader.origin, keepsFormer: hasLed)
         needsRenewal = false
-        guard !hasLed else { return .setAside(file: aside, batch: batch) }
-        // Everything in it came from the log.
-        _ = try Session.deleteFile(SessionOptions(path: aside))
-        return .setAside(file: nil, batch: nil)
-    }
-
-    // MARK: What it begins again from
-
-    private func fetch(_ info: SnapshotInfo, of origin: ChangeOrigin) throws(DatabaseError) -> String {
-        let next = path + ".next"
-        if let fetched, fetched.info == info, fetched.origin == origin, fileBytes(next) > 0 { return next }
-        try removeFetched(next)
-        try log.copyNewestSnapshot(of: origin, to: next, encryptionKey: options.encryptionKey)
-        fetched = FetchedSnapshot(info: info, origin: origin)
-        return next
-    }
-
-    /// Also what a process has left that was killed; nothing that is not of a log.
-    private func removeFetched(_ next: String) throws(DatabaseError) {
-        fetched = nil
-        guard fileBytes(next) > 0 else { return }
-        guard try !read(next).isEmpty else {
-            throw DatabaseError(
-                .invalidArgument,
-                "'\(next)' is in the way of a snapshot for '\(path)', and was not made for that: move it away",
-                path: path)
-        }
-        _ = try Session.deleteFile(SessionOptions(path: next))
-    }
-
-    /// What a copy has of others.
-    private func read(_ copy: String) throws(DatabaseError) -> [ReplicaPosition] {
-        var reading = SessionOptions(path: copy).readingOnly
-        reading.encryptionKey = options.encryptionKey
-        let session = try Session.open(reading)
-        // It is only read.
-        defer { _ = try? session.close() }
-        return try session.replicaPositions()
-    }
-
-    func forgetFetched() {
-        // What is left goes with the next one.
-        if fetched != nil { _ = try? removeFetched(path + ".next") }
+        return .setAside(file: aside, batch: batch)
     }
 
     // MARK: What it was
@@ -110,14 +53,8 @@ extension Standby {
         if positions.contains(where: { led.contains($0.origin) }) { return true }
         // The log may have been trimmed since; a leader's file keeps what it has of all who led before it.
         var known: Set<ChangeOrigin> = [leader.origin]
-        for position in try read(try fetch(newest, of: leader.origin)) { known.insert(position.origin) }
+        for position in try renewal.origins(in: newest, of: leader.origin) { known.insert(position.origin) }
         return known.contains(origin) || positions.contains { known.contains($0.origin) }
-    }
-
-    private func unusedName() throws(DatabaseError) -> String {
-        var number = 1
-        while fileBytes("\(path).former-\(number)") > 0 { number += 1 }
-        return "\(path).former-\(number)"
     }
 
     /// What was committed after the log's end, beside the file; nil where there is nothing, or no way to tell.

@@ -49,14 +49,14 @@ package final class Standby {
     var needsRenewal = false
     var lease = HeldLease()
     private var lookedAt: Int64?
-    /// What the file begins again from, while somebody has it open.
-    var fetched: FetchedSnapshot?
+    let renewal: Renewal
 
     package init(_ options: SessionOptions, _ log: StreamLog, _ own: StandbyOptions) throws(DatabaseError) {
         guard case .file(let path) = options.location else {
             throw DatabaseError(.invalidArgument, "what follows and may lead is a file")
         }
         (self.options, self.path, self.log, self.own) = (options, path, log, own)
+        renewal = try Renewal(options, from: log)
         log.key.isPlain = own.shipping.isPlain
         try log.key.use(options.encryptionKey)
     }
@@ -68,7 +68,7 @@ package final class Standby {
         // What was committed is there; whoever closes has no write open.
         _ = try? (shipping?.session ?? following?.session)?.close()
         role = .nobody
-        forgetFetched()
+        renewal.forget()
     }
 
     package func step() throws(DatabaseError) -> StandbyEvent {
@@ -141,6 +141,13 @@ package final class Standby {
         var shipping = own.shipping
         shipping.takesOver = takesOver
         shipping.leavesLeader = true
+        if shipping.beats {
+            // The thread that steps is busy then, and nobody else uses the lease.
+            nonisolated(unsafe) let standby = self
+            let holder = holder(try session.changeOrigin())
+            shipping.besides = { standby.renewWhileBusy(holder) }
+            shipping.besidesMilliseconds = max(50, Int64(own.leaseSeconds) * 1_000 / 6)
+        }
         do throws(DatabaseError) {
             role = .leading(try Shipping(session, to: log, shipping))
         } catch {
@@ -158,8 +165,8 @@ package final class Standby {
     private func follow(_ following: Following) throws(DatabaseError) -> StandbyEvent {
         let step: FollowingStep
         do throws(DatabaseError) { step = try following.step() } catch {
-            if error.code == .historyForked || error.code == .outOfSequence {
-                needsRenewal = error.code == .outOfSequence
+            if [.historyForked, .outOfSequence, .schemaMismatch].contains(error.code) {
+                needsRenewal = error.code != .historyForked
                 close()
                 return .ended(error.message)
             }
@@ -169,6 +176,8 @@ package final class Standby {
         let now = log.server.milliseconds
         guard now - (lookedAt ?? .min / 2) >= Int64(own.leaseSeconds) * 250 else { return .nothing }
         lookedAt = now
+        // Where the streams are gone it is for who led to make others (L6).
+        guard try log.leader() != nil else { throw StreamLog.gone(log.place) }
         guard try takeLease(holder(try following.session.changeOrigin())) else { return .nothing }
         do throws(DatabaseError) {
             // T2.
@@ -209,11 +218,15 @@ package final class Standby {
     /// What an acknowledgement or a step of the leader ended with.
     package func failed(_ error: DatabaseError) throws(DatabaseError) {
         switch error.code {
+        case .schemaChanged:
+            // Another session knows the new one.
+            close()
         case .historyForked:
             // The log goes on without it, or with a commit that it lost.
             needsRenewal = true
             close()
-        case .timeout, .busy:
+        case .timeout, .busy, .outcomeUnknown, .fileNotFound, .inputOutput:
+            // What the log has is asked again by who begins again.
             close()
             throw error
         default: throw error

@@ -156,7 +156,7 @@ import Testing
             guard message.number == place else { return message }
             var bytes = message.bytes
             bytes[20] ^= 1
-            return isGone ? nil : LogMessage(number: place, subject: .chunk, bytes: bytes)
+            return isGone ? nil : LogMessage(in: message.identity, number: place, subject: .chunk, bytes: bytes)
         }
         try write(two, 3 ..< 7)
         try go([two, three])

@@ -13,6 +13,9 @@ final class SimulatedNetwork {
     }
     var milliseconds: Int64 = 0
     var streams: [LogStream: [LogMessage]] = [:]
+    private(set) var identities: [LogStream: String] = [:]
+    private var made = 0
+    var note: [UInt8]?
     var removed: [LogStream: UInt64] = [:]
     var names: [LogStream: [String: UInt64]] = [:]
     var held: (lease: LogLease, until: Int64)?
@@ -37,28 +40,42 @@ final class SimulatedNetwork {
         if let held, held.until <= milliseconds { self.held = nil }
     }
 
-    func add(_ bytes: [UInt8], _ subject: LogSubject, _ name: String, after last: UInt64) -> AddOutcome {
+    func make(_ stream: LogStream) {
+        guard streams[stream] == nil else { return }
+        made += 1
+        (streams[stream], identities[stream]) = ([], "\(made)")
+    }
+
+    /// As a server that is begun again without its files.
+    func lose(_ stream: LogStream) {
+        (streams[stream], names[stream], removed[stream], identities[stream]) = (nil, nil, nil, nil)
+    }
+
+    func add(
+        _ bytes: [UInt8], _ subject: LogSubject, _ name: String, in identity: String, after last: UInt64
+    ) -> AddOutcome {
         let stream = subject.stream
+        guard identities[stream] == identity else { return .unknown("there is no such stream") }
         if let number = names[stream, default: [:]][name] { return .known(number: number) }
-        guard let messages = streams[stream] else { return .unknown("there is no stream") }
+        let messages = streams[stream] ?? []
         let end = messages.last?.number ?? removed[stream] ?? 0
         guard end == last else { return .refused }
-        streams[stream]?.append(LogMessage(number: last + 1, subject: subject, bytes: bytes))
+        streams[stream]?.append(LogMessage(in: identity, number: last + 1, subject: subject, bytes: bytes))
         names[stream, default: [:]][name] = last + 1
         return .added(number: last + 1)
     }
 
     func addOverTheNetwork(
-        _ bytes: [UInt8], _ subject: LogSubject, _ name: String, after last: UInt64
+        _ bytes: [UInt8], _ subject: LogSubject, _ name: String, in identity: String, after last: UInt64
     ) -> AddOutcome {
-        guard random.chance(lossy) else { return add(bytes, subject, name, after: last) }
+        guard random.chance(lossy) else { return add(bytes, subject, name, in: identity, after: last) }
         lostAnswers += 1
         switch random.below(3) {
         case 0: break
-        case 1: _ = add(bytes, subject, name, after: last)
+        case 1: _ = add(bytes, subject, name, in: identity, after: last)
         default:
             let at = milliseconds + Int64(random.below(400))
-            late.append(Late(at: at) { [unowned self] in _ = add(bytes, subject, name, after: last) })
+            late.append(Late(at: at) { [unowned self] in _ = add(bytes, subject, name, in: identity, after: last) })
         }
         return .unknown("lost by the test")
     }
@@ -82,22 +99,22 @@ final class SimulatedServer: LogServer {
 
     func prepare() throws(DatabaseError) {
         try reach()
-        for stream in LogStream.allCases where network.streams[stream] == nil { network.streams[stream] = [] }
+        for stream in LogStream.allCases { network.make(stream) }
     }
 
-    func range(of stream: LogStream) throws(DatabaseError) -> (first: UInt64, last: UInt64)? {
+    func range(of stream: LogStream) throws(DatabaseError) -> LogRange? {
         try reach()
-        guard let messages = network.streams[stream] else { return nil }
+        guard let messages = network.streams[stream], let identity = network.identities[stream] else { return nil }
         let removed = network.removed[stream] ?? 0
-        return (removed + 1, messages.last?.number ?? removed)
+        return LogRange(identity: identity, first: removed + 1, last: messages.last?.number ?? removed)
     }
 
     func add(
-        _ bytes: [UInt8], _ subject: LogSubject, name: String, after last: UInt64
+        _ bytes: [UInt8], _ subject: LogSubject, name: String, in identity: String, after last: UInt64
     ) throws(DatabaseError) -> AddOutcome {
         try step()
         if isCut { return .unknown("the link is cut, says the test") }
-        let outcome = network.addOverTheNetwork(bytes, subject, name, after: last)
+        let outcome = network.addOverTheNetwork(bytes, subject, name, in: identity, after: last)
         try step()
         return outcome
     }
@@ -117,7 +134,18 @@ final class SimulatedServer: LogServer {
     }
 
     func last(_ subject: LogSubject) throws(DatabaseError) -> LogMessage? {
-        try seen(subject.stream).last { $0.subject == subject }
+        try reach()
+        return network.streams[subject.stream]?.last { $0.subject == subject }
+    }
+
+    func setNote(_ bytes: [UInt8]) throws(DatabaseError) {
+        try reach()
+        network.note = bytes
+    }
+
+    func note() throws(DatabaseError) -> [UInt8]? {
+        try reach()
+        return network.note
     }
 
     func remove(_ numbers: Range<UInt64>, in stream: LogStream) throws(DatabaseError) -> Bool {

@@ -206,7 +206,7 @@ def test_a_server_that_is_stopped_is_waited_for(server: Server, tmp_path: pathli
 
             def is_fed() -> bool:
                 expect_running(feeder)
-                found = server.sql("restarts", "SELECT version FROM motte_feed").strip()
+                found = server.sql("restarts", "SELECT min(version) FROM motte_feed").strip()
                 return found != "" and int(found) >= version
             until(is_fed)
         end(feeder, signal.SIGTERM)
@@ -274,6 +274,61 @@ def test_a_log_that_was_trimmed_has_everything_loaded_again(server: Server, tmp_
         change(db, random_)
         ship(path, address)
         expect_same(server, "trimmed", path)
+
+
+def test_feeds_of_different_classes_go_on_by_themselves(server: Server, tmp_path: pathlib.Path) -> None:
+    random_ = random.Random(SEED)
+    path, address = tmp_path / "two.motte", server.make("classes")
+    with motte.open(path, schema="Person { id: int key, n: int } Dog { id: int key, n: int }") as db:
+        feeders = [begin("ship", path, "--to", address, "--class", name) for name in ("Person", "Dog", "Person")]
+        for number in range(120):
+            with db.write():
+                db.add(db.model(random_.choice(["Person", "Dog"]))(id=random_.randrange(50), n=number), update=True)
+            time.sleep(random_.random() * 0.02)
+            if number % 40 == 20:
+                end(feeders.pop(0))
+                feeders.append(begin("ship", path, "--to", address, "--class", random_.choice(["Person", "Dog"])))
+        names = ("Person", "Dog")
+        expected = [sorted((each.id, each.n) for each in db.objects(name)) for name in names]
+
+        def found(name: str) -> list[tuple[int, int]]:
+            rows = server.sql("classes", f'SELECT id, n FROM "{name}" ORDER BY id').split()
+            return [(int(row.split("|")[0]), int(row.split("|")[1])) for row in rows]
+        for name in names:
+            ship(path, address, "--class", name)
+        assert [found(name) for name in names] == expected, f"seed {SEED}"
+        until(lambda: "lag       0" in run("status", path, "--folder", address).stdout)
+    text = done("status", path)
+    assert f"consumer  {address} (Dog): " in text and f"consumer  {address} (Person): " in text
+
+
+def test_what_goes_goes_there_too(server: Server, tmp_path: pathlib.Path) -> None:
+    path, address = tmp_path / "less.motte", server.make("less")
+    schema = "Row { id: int key, age: int, name: string } Gone { id: int key } Kept { id: int key }"
+    with motte.open(path, schema=schema) as db, db.write():
+        for name in ("Row", "Gone", "Kept"):
+            db.add(db.model(name)(id=1))
+    ship(path, address)
+    for name, table in (("v", "Row"), ("w", "Gone"), ("x", "Kept")):
+        server.sql("less", f'CREATE VIEW {name} AS SELECT * FROM "{table}"')
+    with motte.open(path, schema="Row { id: int key, name: string } Kept { id: int key }", schema_version=1,
+                    migration=lambda step: step.delete_class("Gone")) as db, db.write():
+        db.add(db.model("Row")(id=2))
+    done = run("ship", path, "--to", address, "--once")
+    assert done.returncode == 0 and "view v" in done.stderr and "view w" in done.stderr, done.stderr
+    assert server.sql("less", 'SELECT id FROM "Row" ORDER BY id').split() == ["1", "2"]
+    assert server.sql("less", "SELECT to_regclass('\"Gone\"')").strip() == ""
+    assert server.sql("less", "SELECT name FROM motte_feed ORDER BY name").split() == ["Kept", "Row"]
+    assert server.sql("less", "SELECT count(*) FROM x").strip() == "1"
+
+
+@pytest.mark.parametrize("declared", ["Row { id: int key, ctid: int }", "motte_feed_x { id: int key }"])
+def test_names_that_are_taken_are_refused(server: Server, tmp_path: pathlib.Path, declared: str) -> None:
+    path, address = tmp_path / "names.motte", server.make(f"names_{len(declared)}")
+    with motte.open(path, schema=declared):
+        pass
+    refused = run("ship", path, "--to", address, "--once")
+    assert refused.returncode == 1 and "leave" in refused.stderr and "PostgreSQL refuses" not in refused.stderr
 
 
 def test_a_folder_and_a_feed_do_not_trim_each_other(server: Server, tmp_path: pathlib.Path) -> None:
@@ -351,12 +406,15 @@ def test_values_that_postgresql_does_not_have(server: Server, tmp_path: pathlib.
         with db.write():
             db.add(odd(id=1, text="a\0b", real=float("nan"), any=float("inf")))
             db.add(odd(id=2, text="", real=float("-inf"), any=["x\0"])).keys["k\0"] = 1
+            same = db.add(odd(id=3, text="", any={"a\0": 1, "a\ufffd": 2})).keys
+            same["a\0"], same["a\ufffd"], same["b"] = 1, 2, 3
     ship(path, address)
     found = rows(server, "odd", "Odd")
-    assert [row["text"] for row in found.values()] == ["a\ufffdb", ""]
-    assert server.sql("odd", 'SELECT "real" FROM "Odd" ORDER BY id').split() == ["NaN", "-Infinity"]
-    assert [row["any"] for row in found.values()] == ["inf", ["x\ufffd"]]
-    assert [row["keys"] for row in found.values()] == [{}, {"k\ufffd": 1}]
+    assert [row["text"] for row in found.values()] == ["a\ufffdb", "", ""]
+    assert server.sql("odd", 'SELECT "real" FROM "Odd" ORDER BY id').split() == ["NaN", "-Infinity", "0"]
+    assert [row["any"] for row in found.values()] == ["Infinity", ["x\ufffd"], {"a\ufffd\ufffd": 1, "a\ufffd": 2}]
+    assert [row["keys"] for row in found.values()] == [
+        {}, {"k\ufffd": 1}, {"a\ufffd\ufffd": 1, "a\ufffd": 2, "b": 3}]
 
 
 def test_status(server: Server, tmp_path: pathlib.Path) -> None:

@@ -160,6 +160,7 @@ def test_each_second_can_be_restored(tmp_path: pathlib.Path) -> None:
     moments: list[tuple[str, int]] = []
     with motte.open(leader, schema=SCHEMA) as db:
         shipping = begin("ship", leader, "--to", log, "--snapshot-bytes", "500")
+        until(lambda: list(log.glob("*/snapshot-*.info")) != [])
         for number in range(6):
             with db.write():
                 db.add(db.model("Person")(id=number, name="x" * 200))

@@ -46,6 +46,8 @@ private func text(_ code: ErrorCode) -> (name: StaticString, message: StaticStri
     case .historyForked:
         ("MOTTE_E_HISTORY_FORKED", "The change batch and the file do not belong to one history; begin a new file.")
     case .interrupted: ("MOTTE_E_INTERRUPTED", "The query was ended before it was done.")
+    case .outcomeUnknown:
+        ("MOTTE_E_OUTCOME_UNKNOWN", "Whether it is done is not known; look before doing it again.")
     case .wrongType: ("MOTTE_E_WRONG_TYPE", "The value is not of the property's type.")
     case .nullNotAllowed: ("MOTTE_E_NULL_NOT_ALLOWED", "The property cannot be null.")
     case .duplicatePrimaryKey: ("MOTTE_E_DUPLICATE_PRIMARY_KEY", "An object with this primary key exists.")

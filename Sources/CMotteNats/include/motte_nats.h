@@ -32,9 +32,11 @@ int motte_nats_load(void);
 const char *motte_nats_problem(void);
 
 /* Connects to one of the servers (URLs with commas between them), and from then on again whenever it must. NULL for
- * what is not wanted. One thread at a time uses a connection. */
+ * what is not wanted. Several threads may ask at a time, one waits. */
 typedef struct {
-    const char *servers;
+    const char *servers; /* without logins */
+    const char *user;    /* with its password, or without one a token */
+    const char *password;
     const char *credentials; /* file with a token and a seed */
     const char *authorities; /* file with certificates of who vouches for servers */
     const char *certificate; /* of the client, with */

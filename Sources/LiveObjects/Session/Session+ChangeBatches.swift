@@ -125,6 +125,18 @@ extension Session {
         try writingOfReplication("begin to follow") { write throws(DatabaseError) in try write.adopt(position) }
     }
 
+    /// Takes in the commit that follows the newest one by what others have of this very file: its writer could not tell
+    /// what became of it.
+    package func takeIn(_ batch: ChangeBatch) throws(DatabaseError) {
+        try writingOfReplication("take in a commit", 0) { write throws(DatabaseError) in
+            try write.takeIn(batch)
+            schemaMoved()
+        }
+    }
+
+    /// Throws `.fileMoved` where the file is not at its path any more, or another one is.
+    package func checkPlace() throws(DatabaseError) { try database.pages.checkPlace() }
+
     /// Where what is shown stands in the file's own history.
     package func ownPosition() throws(DatabaseError) -> ReplicaPosition {
         try database.ownPosition(try committedSnapshot())
@@ -132,7 +144,7 @@ extension Session {
 
     /// Of the file's own change record of a version; 0 where it is not known, nil where there is no such version.
     package func changeChecksum(of version: Version) throws(DatabaseError) -> UInt32? {
-        try committedSnapshot().changeChecksum(of: version)
+        try database.changeChecksum(of: version, try committedSnapshot())
     }
 
     /// From where on the change log is kept, and for whom.

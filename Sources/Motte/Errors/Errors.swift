@@ -50,6 +50,8 @@ extension Realm {
             case noSubscriptionForWrite = 22
             /// A query was ended before it was done: see ``Realm/interruptible(timeout:_:)``.
             case queryInterrupted = 1_000
+            /// What was asked for may be done, or be done later: look before doing it again.
+            case outcomeUnknown = 1_001
         }
 
         /// What failed, as a stable number.
@@ -127,6 +129,8 @@ extension Realm {
         public static let incompatibleHistories = Code.incompatibleHistories
         /// A query was ended before it was done: see ``Realm/interruptible(timeout:_:)``.
         public static let queryInterrupted = Code.queryInterrupted
+        /// What was asked for may be done, or be done later: look before doing it again.
+        public static let outcomeUnknown = Code.outcomeUnknown
 
         /// Errors are equal when code and file are.
         public static func == (left: Error, right: Error) -> Bool {
@@ -147,6 +151,7 @@ extension Realm {
             case .historyUnavailable, .outOfSequence, .historyForked: .incompatibleHistories
             case .busy: .alreadyOpen
             case .interrupted: .queryInterrupted
+            case .outcomeUnknown: .outcomeUnknown
             case .wrongType, .invalidArgument, .nullNotAllowed, .querySyntax, .queryInvalid, .queryArgument,
                 .outOfBounds:
                 .invalidInput

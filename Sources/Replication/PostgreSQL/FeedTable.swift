@@ -11,6 +11,12 @@ struct FeedTable {
     /// PostgreSQL cuts longer names off.
     private static let longestName = 63
     static let key = "_key"
+    /// For rows that come and go; no class may begin so.
+    static let ownPrefix = "motte_feed"
+    private static let gone = "\(ownPrefix)_gone"
+    private static let stage = "\(ownPrefix)_stage"
+    /// Columns that each table has by itself.
+    private static let systemColumns = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"]
 
     init(_ stored: StoredTable) throws(DatabaseError) {
         self.stored = stored
@@ -21,7 +27,13 @@ struct FeedTable {
                 "'\(name)' has more than \(Self.longestName) bytes, which PostgreSQL takes no names of; leave class "
                     + "\(stored.name) out with --class", className: stored.name)
         }
-        if columns.contains(where: { $0.name == Self.key }) || stored.name.hasPrefix("motte_feed") {
+        if let taken = columns.first(where: { $0.name == Self.key || Self.systemColumns.contains($0.name) }) {
+            throw DatabaseError(
+                .unsupported,
+                "\(stored.name).\(taken.name) has a name that is taken in each table; leave class \(stored.name) out "
+                    + "with --class", className: stored.name)
+        }
+        if stored.name.hasPrefix(Self.ownPrefix) {
             throw DatabaseError(
                 .unsupported, "class \(stored.name) has a name that the feed takes itself; leave it out with --class",
                 className: stored.name)
@@ -29,7 +41,6 @@ struct FeedTable {
     }
 
     var name: String { PostgresConnection.quoted(stored.name) }
-    private var stage: String { PostgresConnection.quoted("motte_stage_\(stored.key.rawValue)") }
     private var names: String {
         ([Self.key] + columns.map(\.name)).map(PostgresConnection.quoted).joined(separator: ", ")
     }
@@ -57,7 +68,8 @@ struct FeedTable {
         for name in types.keys.sorted() where name != Self.key {
             let column = columns.first { $0.name == name }
             if let column, FeedValue.type(column) == types[name] { continue }
-            try connection.run("ALTER TABLE \(self.name) DROP COLUMN \(PostgresConnection.quoted(name))")
+            // With views that need it, which the server names.
+            try connection.run("ALTER TABLE \(self.name) DROP COLUMN \(PostgresConnection.quoted(name)) CASCADE")
             types[name] = nil
             isChanged = true
         }
@@ -91,23 +103,24 @@ struct FeedTable {
     ) throws(DatabaseError) -> Int {
         let table = try snapshot.table(stored.key)
         if !changes.deleted.isEmpty {
-            try connection.run("CREATE TEMPORARY TABLE motte_gone (first bigint, past bigint) ON COMMIT DROP")
-            try connection.copy("COPY motte_gone FROM STDIN") { rows throws(DatabaseError) in
+            try connection.run("CREATE TEMPORARY TABLE \(Self.gone) (first bigint, past bigint) ON COMMIT DROP")
+            try connection.copy("COPY \(Self.gone) FROM STDIN") { rows throws(DatabaseError) in
                 for run in changes.deleted.runs {
                     rows.bytes += "\(run.lowerBound)\t\(run.upperBound)".utf8
                     try rows.endRow()
                 }
             }
             try connection.run(
-                "DELETE FROM \(name) USING motte_gone WHERE \(Self.key) >= first AND \(Self.key) < past")
-            try connection.run("DROP TABLE motte_gone")
+                "DELETE FROM \(name) USING \(Self.gone) WHERE \(name).\(Self.key) >= \(Self.gone).first "
+                    + "AND \(name).\(Self.key) < \(Self.gone).past")
+            try connection.run("DROP TABLE \(Self.gone)")
         }
         var touched = KeyRuns()
         for key in changes.modifiedKeys { touched.append(key ..< key + 1) }
         touched.formUnion(changes.inserted)
         guard !touched.isEmpty else { return 0 }
-        try connection.run("CREATE TEMPORARY TABLE \(stage) (LIKE \(name)) ON COMMIT DROP")
-        try connection.copy("COPY \(stage) (\(names)) FROM STDIN") { rows throws(DatabaseError) in
+        try connection.run("CREATE TEMPORARY TABLE \(Self.stage) (LIKE \(name)) ON COMMIT DROP")
+        try connection.copy("COPY \(Self.stage) (\(names)) FROM STDIN") { rows throws(DatabaseError) in
             for run in touched.runs {
                 for key in run where try table.locate(ObjectKey(key)) != nil {
                     try append(table, ObjectKey(key), snapshot, to: &rows)
@@ -119,9 +132,9 @@ struct FeedTable {
             return "\(name) = excluded.\(name)"
         }
         try connection.run(
-            "INSERT INTO \(name) (\(names)) SELECT \(names) FROM \(stage) ON CONFLICT (\(Self.key)) DO "
+            "INSERT INTO \(name) (\(names)) SELECT \(names) FROM \(Self.stage) ON CONFLICT (\(Self.key)) DO "
                 + (sets.isEmpty ? "NOTHING" : "UPDATE SET " + sets.joined(separator: ", ")))
-        try connection.run("DROP TABLE \(stage)")
+        try connection.run("DROP TABLE \(Self.stage)")
         return touched.count
     }
 
@@ -152,10 +165,18 @@ struct FeedTable {
     ) throws(DatabaseError) -> [UInt8] {
         let isMap = column.collection == .map
         var json = Array((isMap ? "{" : "[").utf8)
+        var names: [String] = []
+        if isMap {
+            var keys: [[UInt8]] = []
+            for index in 0 ..< (try table.listCount(column.key, key)) {
+                keys.append([UInt8](try table.mapKey(column.key, key, index)))
+            }
+            names = FeedValue.names(keys)
+        }
         for index in 0 ..< (try table.listCount(column.key, key)) {
             if index > 0 { json += ", ".utf8 }
             if isMap {
-                FeedValue.quote(FeedValue.text(try table.mapKey(column.key, key, index)), to: &json)
+                FeedValue.quote(names[index], to: &json)
                 json += ": ".utf8
             }
             let value = try table.listElement(column.key, key, index).owned

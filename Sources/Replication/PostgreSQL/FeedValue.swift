@@ -99,8 +99,8 @@ enum FeedValue {
         case .null: bytes += "null".utf8
         case .bool(let value): bytes += (value ? "true" : "false").utf8
         case .int(let value): bytes += String(value).utf8
-        case .float(let value): value.isFinite ? bytes += String(value).utf8 : quote(String(value), to: &bytes)
-        case .double(let value): value.isFinite ? bytes += String(value).utf8 : quote(String(value), to: &bytes)
+        case .float(let value): append(number: Double(value), String(value), to: &bytes)
+        case .double(let value): append(number: value, String(value), to: &bytes)
         case .decimal(let value):
             // Infinite ones and what is no number have letters.
             let text = value.text
@@ -126,15 +126,35 @@ enum FeedValue {
             bytes.append(UInt8(ascii: "]"))
         case .map(let entries):
             bytes.append(UInt8(ascii: "{"))
+            let names = names(entries.map { $0.key.withUTF8Bytes { [UInt8]($0) } })
             for (index, entry) in entries.enumerated() {
                 if index > 0 { bytes += ", ".utf8 }
-                quote(entry.key.withUTF8Bytes { Self.text($0) }, to: &bytes)
+                quote(names[index], to: &bytes)
                 bytes += ": ".utf8
                 json(entry.value, className, to: &bytes)
             }
             bytes.append(UInt8(ascii: "}"))
         default: quote(value.text, to: &bytes)
         }
+    }
+
+    private static func append(number: Double, _ text: String, to bytes: inout [UInt8]) {
+        guard !number.isFinite else { return bytes += text.utf8 }
+        quote(number.isNaN ? "NaN" : number < 0 ? "-Infinity" : "Infinity", to: &bytes)
+    }
+
+    /// Of the keys of a map, which stay different from each other where PostgreSQL lacks a character of them.
+    static func names(_ keys: [[UInt8]]) -> [String] {
+        var names = keys.map { key in key.withUnsafeBytes { text($0) } }
+        var taken: Set<[UInt8]> = []
+        var changed: [Int] = []
+        for (index, name) in names.enumerated() {
+            if name.utf8.elementsEqual(keys[index]) { taken.insert(keys[index]) } else { changed.append(index) }
+        }
+        for index in changed {
+            while !taken.insert(Array(names[index].utf8)).inserted { names[index] += "\u{FFFD}" }
+        }
+        return names
     }
 
     static func quote(_ text: String, to bytes: inout [UInt8]) {

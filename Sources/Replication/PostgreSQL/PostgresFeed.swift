@@ -1,13 +1,13 @@
 /// Feeding a PostgreSQL database: the objects of chosen classes as rows of tables, kept as the file has them.
 ///
 ///     P1  one step is one transaction: rows are as at one version of the file, and it also keeps which version that is
-///     P2  each step begins at the version that the database has; so one whose commit got no answer is done again, or
-///         is seen to have been done
+///     P2  each step begins, for each table, at the version that the table has; so one whose commit got no answer is
+///         done again, or is seen to have been done, and feeds of other classes are nobody's business
 ///     P3  a table that the feed has not made is never written to
 ///     P4  the file's change log keeps what the database does not have yet; where it was trimmed nevertheless, tables
 ///         are loaded whole
 ///
-/// `motte_feed` has a row for each file, `motte_feed_tables` one for each table, with the version that it shows.
+/// `motte_feed` has a row for each table, with the file and the version that it shows.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
@@ -36,7 +36,7 @@ package final class PostgresFeed {
     private let consumer: String
     /// Keeping the log from later on is a commit of its own, so it is not done at each step.
     private static let versionsBetweenKeeping: UInt64 = 1_024
-    private static let mark = "Made by motte ship: which version of which file its tables show. Format 1"
+    private static let mark = "Made by motte ship: which version of which file its tables show. Format 2"
     /// Two feeds of a database wait for each other.
     private static let lock = 0x6D6F_7474
 
@@ -46,6 +46,12 @@ package final class PostgresFeed {
 
     /// Whether a place is one of these.
     package static func isPlace(_ text: String) -> Bool { !scheme(text).isEmpty }
+
+    /// By which name the file keeps its changes for a feed: feeds of other classes are other ones.
+    package static func consumer(_ address: String, classes: [String]?) -> String {
+        guard let classes else { return name(address) }
+        return "\(name(address)) (\(Set(classes).sorted().joined(separator: ", ")))"
+    }
 
     /// How it is named in the file, and printed: without the password.
     package static func name(_ address: String) -> String {
@@ -68,26 +74,30 @@ package final class PostgresFeed {
     ) throws(DatabaseError) {
         self.session = session
         self.address = address
-        self.consumer = consumer ?? Self.name(address)
+        self.consumer = consumer ?? Self.consumer(address, classes: classes)
         classNames = classes
         origin = try session.changeOrigin()
-        for name in classes ?? [] where try session.committedSnapshot().catalog.table(named: name) == nil {
-            throw DatabaseError(.unknownClass, "the file has no class '\(name)'", className: name)
-        }
         let connection = try PostgresConnection(address)
         self.connection = connection
-        let position = try connection.transaction { () throws(DatabaseError) in
+        let catalog = try session.committedSnapshot().catalog
+        let known = try connection.transaction { () throws(DatabaseError) in
             try prepare(connection)
-            return try self.position(connection)
+            return try positions(connection)
+        }
+        let own = known.filter { $0.value.origin == origin && isChosen($0.key) }
+        for name in classes ?? [] where catalog.table(named: name) == nil && own[name] == nil {
+            throw DatabaseError(.unknownClass, "the file has no class '\(name)'", className: name)
         }
         // It may be ahead of a file that was replaced, which a step refuses.
         let newest = try session.version
-        try keep(from: position.map { min($0.version, newest) })
+        try keep(from: own.values.map(\.version).min().map { min($0, newest) })
     }
+
+    private func isChosen(_ className: String) -> Bool { classNames?.contains(className) ?? true }
 
     private func tables(_ snapshot: Snapshot) throws(DatabaseError) -> [FeedTable] {
         var tables: [FeedTable] = []
-        for stored in snapshot.catalog.tables where classNames?.contains(stored.name) ?? true {
+        for stored in snapshot.catalog.tables where isChosen(stored.name) {
             tables.append(try FeedTable(stored))
         }
         return tables
@@ -98,20 +108,16 @@ package final class PostgresFeed {
     private func prepare(_ connection: PostgresConnection) throws(DatabaseError) {
         try connection.run("SELECT pg_advisory_xact_lock(\(Self.lock))")
         let found = try connection.run(
-            "SELECT obj_description(to_regclass('motte_feed'), 'pg_class'), to_regclass('motte_feed')::text, "
-                + "to_regclass('motte_feed_tables')::text"
+            "SELECT obj_description(to_regclass('motte_feed'), 'pg_class'), to_regclass('motte_feed')::text"
         ).first
-        guard found?[1] != nil || found?[2] != nil else {
+        guard found?[1] != nil else {
             try connection.run(
-                "CREATE TABLE motte_feed (origin uuid PRIMARY KEY, version bigint NOT NULL, checksum bigint NOT NULL, "
-                    + "committed_at timestamp with time zone)")
+                "CREATE TABLE motte_feed (name text PRIMARY KEY, identity oid NOT NULL, origin uuid NOT NULL, "
+                    + "version bigint NOT NULL, checksum bigint NOT NULL, committed_at timestamp with time zone)")
             try connection.run("COMMENT ON TABLE motte_feed IS '\(Self.mark)'")
-            try connection.run(
-                "CREATE TABLE motte_feed_tables (name text PRIMARY KEY, identity oid NOT NULL, "
-                    + "origin uuid NOT NULL, version bigint NOT NULL)")
             return
         }
-        guard found?[0] == Self.mark, found?[2] != nil else {
+        guard found?[0] == Self.mark else {
             throw DatabaseError(
                 .invalidArgument,
                 "the database has a table motte_feed that this feed has not made; name another database, or another "
@@ -119,18 +125,28 @@ package final class PostgresFeed {
         }
     }
 
-    struct Position {
+    private struct Position {
+        /// Number of the table in the system catalog.
+        let identity: String
+        let origin: ChangeOrigin?
         let version: Version
         let checksum: UInt32
     }
 
-    private func position(_ connection: PostgresConnection) throws(DatabaseError) -> Position? {
-        let row = try connection.run(
-            "SELECT version::text, checksum::text FROM motte_feed WHERE origin = $1::uuid", [origin.text]
-        ).first
-        guard let row, let version = row[0].flatMap({ UInt64($0) }), let checksum = row[1].flatMap({ UInt32($0) })
-        else { return nil }
-        return Position(version: Version(version), checksum: checksum)
+    /// Of all tables that a feed has made, by their names.
+    private func positions(_ connection: PostgresConnection) throws(DatabaseError) -> [String: Position] {
+        let rows = try connection.run(
+            "SELECT name, identity::text, origin::text, version::text, checksum::text FROM motte_feed")
+        var found: [String: Position] = [:]
+        for row in rows {
+            guard let name = row[0], let identity = row[1], let version = row[3].flatMap({ UInt64($0) }),
+                let checksum = row[4].flatMap({ UInt32($0) })
+            else { continue }
+            found[name] = Position(
+                identity: identity, origin: row[2].flatMap { ChangeOrigin(text: $0) }, version: Version(version),
+                checksum: checksum)
+        }
+        return found
     }
 
     /// P2: the database may be ahead of a file that was replaced by an older copy.
@@ -140,8 +156,8 @@ package final class PostgresFeed {
         throw DatabaseError(
             .historyForked,
             "the database has version \(position.version.rawValue) of this file, which this one does not have: it was "
-                + "replaced by an older copy. Drop the tables that motte_feed_tables names, and motte_feed, and feed "
-                + "it again", path: session.path)
+                + "replaced by an older copy. Drop the tables that motte_feed names, and motte_feed, and feed it again",
+            path: session.path)
     }
 
     /// P4, from the version that the database has; nil: it has nothing.
@@ -179,6 +195,7 @@ package final class PostgresFeed {
 
     /// Feeds what has been committed since the last step. After an error of the connection the next step makes another.
     package func step() throws(DatabaseError) -> FeedStep {
+        try session.checkPlace()
         try session.refresh()
         if try session.version == fed { return .nothing }
         let open: PostgresConnection
@@ -206,28 +223,35 @@ package final class PostgresFeed {
     private func feed(_ shown: Session, _ connection: PostgresConnection) throws(DatabaseError) -> Int? {
         try prepare(connection)
         let snapshot = try shown.committedSnapshot()
-        let position = try position(connection)
-        if let position {
-            if try position.version > shown.version {
-                // While this waited for its turn another feed has brought what is newer, as one does that was killed
-                // and whose transaction the server ends; or the newest version lacks it as well.
-                try session.refresh()
-                try check(position)
-                isBehind = true
-                return nil
-            }
+        let known = try positions(connection)
+        let own = known.filter { $0.value.origin == origin && isChosen($0.key) }
+        if let newest = own.values.max(by: { $0.version < $1.version }), try newest.version > shown.version {
+            // While this waited for its turn another feed has brought what is newer, as one does that was killed
+            // and whose transaction the server ends; or the newest version lacks it as well.
+            try session.refresh()
+            try check(newest)
+            isBehind = true
+            return nil
+        }
+        var summaries: [Version: ChangeSummary?] = [:]
+        for position in own.values where summaries[position.version] == nil {
             try check(position)
+            summaries[position.version] = .some(
+                try session.database.changes(from: position.version, to: snapshot))
         }
-        let summary = try position.flatMap { position throws(DatabaseError) in
-            try session.database.changes(from: position.version, to: snapshot)
-        }
-        // Columns are looked at by whoever begins.
-        let mayDiffer = fed == nil || summary?.schemaChanged ?? true
         var rows = 0
         var isChanged = false
-        for table in try tables(snapshot) {
-            let state = mayDiffer ? try make(table, position, connection) : .current
-            if state == .empty || summary == nil {
+        for name in own.keys.sorted() where snapshot.catalog.table(named: name) == nil {
+            try drop(name, own[name], connection)
+            isChanged = true
+        }
+        let tables = try tables(snapshot)
+        for table in tables {
+            let summary = own[table.stored.name].flatMap { summaries[$0.version] ?? nil }
+            // Columns are looked at by whoever begins.
+            let mayDiffer = fed == nil || summary?.schemaChanged ?? true
+            let isNew = try mayDiffer ? make(table, known[table.stored.name], connection) : false
+            if isNew || summary == nil {
                 rows += try table.load(connection, snapshot)
                 isChanged = true
             } else if let changes = summary?.table(table.stored.key) {
@@ -235,67 +259,67 @@ package final class PostgresFeed {
                 isChanged = true
             }
         }
-        try store(try shown.ownPosition(), connection)
+        try store(try shown.ownPosition(), tables, connection)
         return isChanged ? rows : nil
     }
 
-    private enum State {
-        case current, empty
+    /// Of a class that is gone; with views that need it, which the server names.
+    private func drop(_ name: String, _ position: Position?, _ connection: PostgresConnection) throws(DatabaseError) {
+        let quoted = PostgresConnection.quoted(name)
+        let found = try connection.run("SELECT to_regclass($1)::oid::text", [quoted]).first?[0]
+        // P3.
+        if let found, found == position?.identity { try connection.run("DROP TABLE \(quoted) CASCADE") }
+        try connection.run("DELETE FROM motte_feed WHERE name = $1", [name])
     }
 
-    /// P3. `empty` where all objects are to be loaded.
+    /// P3. True where all objects are to be loaded.
     private func make(
-        _ table: FeedTable, _ position: Position?, _ connection: PostgresConnection
-    ) throws(DatabaseError) -> State {
-        let known = try connection.run(
-            "SELECT identity::text, origin::text, version::text FROM motte_feed_tables WHERE name = $1",
-            [table.stored.name]
-        ).first
-        let found = try table.identity(connection)
-        if let found {
-            guard let known, known[0] == found else {
+        _ table: FeedTable, _ known: Position?, _ connection: PostgresConnection
+    ) throws(DatabaseError) -> Bool {
+        if let found = try table.identity(connection) {
+            guard let known, known.identity == found else {
                 throw DatabaseError(
                     .invalidArgument,
                     "there is a table \(table.name) that the feed has not made; rename it, name another schema with "
                         + "?options=-csearch_path%3DNAME, or leave the class out with --class",
                     className: table.stored.name)
             }
-            guard known[1] == origin.text.lowercased() else {
+            guard known.origin == origin else {
                 throw DatabaseError(
                     .historyForked,
                     "the table \(table.name) has the objects of another file; name another schema with "
                         + "?options=-csearch_path%3DNAME, or drop it", className: table.stored.name)
             }
-            let isAdapted = try table.adapt(connection)
-            return isAdapted || known[2] != (position?.version.rawValue).map { "\($0)" } ? .empty : .current
+            return try table.adapt(connection)
         }
         try table.create(connection)
         try connection.run(
-            "INSERT INTO motte_feed_tables VALUES ($1, to_regclass($2)::oid, $3::uuid, 0) ON CONFLICT (name) DO UPDATE "
+            "INSERT INTO motte_feed VALUES ($1, to_regclass($2)::oid, $3::uuid, 0, 0) ON CONFLICT (name) DO UPDATE "
                 + "SET identity = excluded.identity, origin = excluded.origin",
             [table.stored.name, table.name, origin.text])
-        return .empty
+        return true
     }
 
-    private func store(_ position: ReplicaPosition, _ connection: PostgresConnection) throws(DatabaseError) {
-        let version = "\(position.version.rawValue)"
+    private func store(
+        _ position: ReplicaPosition, _ tables: [FeedTable], _ connection: PostgresConnection
+    ) throws(DatabaseError) {
+        guard !tables.isEmpty else { return }
         let time = position.wallTimeNanoseconds
         let (seconds, nanoseconds) = TimeText.floorDivided(time, 1_000_000_000)
         let timestamp = Timestamp(seconds: seconds, nanoseconds: UInt32(nanoseconds))
+        let names = tables.map { PostgresConnection.quotedText($0.stored.name) }.joined(separator: ", ")
         try connection.run(
-            "INSERT INTO motte_feed VALUES ($1::uuid, $2::bigint, $3::bigint, $4::timestamptz) ON CONFLICT (origin) DO "
-                + "UPDATE SET version = excluded.version, checksum = excluded.checksum, "
-                + "committed_at = excluded.committed_at",
-            [origin.text, version, "\(position.checksum)", time == 0 ? nil : FeedValue.text(timestamp)])
-        let names = classNames.map { names in names.map(PostgresConnection.quotedText).joined(separator: ", ") }
-        try connection.run(
-            "UPDATE motte_feed_tables SET version = $2::bigint WHERE origin = $1::uuid"
-                + (names.map { " AND name IN (\($0))" } ?? ""), [origin.text, version])
+            "UPDATE motte_feed SET version = $2::bigint, checksum = $3::bigint, committed_at = $4::timestamptz "
+                + "WHERE origin = $1::uuid AND name IN (\(names))",
+            [
+                origin.text, "\(position.version.rawValue)", "\(position.checksum)",
+                time == 0 ? nil : FeedValue.text(timestamp),
+            ])
     }
 
     // MARK: Status
 
-    /// Which version of the file the database has, and when that was committed; nil: none.
+    /// Which version of the file all its tables have, and when that was committed; nil: there is none.
     package static func version(
         of origin: ChangeOrigin, in address: String
     ) throws(DatabaseError) -> (version: Version, committedAt: Timestamp?)? {
@@ -303,7 +327,7 @@ package final class PostgresFeed {
         guard try connection.run("SELECT to_regclass('motte_feed')::text").first?[0] != nil else { return nil }
         let row = try connection.run(
             "SELECT version::text, to_char(committed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') "
-                + "FROM motte_feed WHERE origin = $1::uuid", [origin.text]
+                + "FROM motte_feed WHERE origin = $1::uuid ORDER BY motte_feed.version LIMIT 1", [origin.text]
         ).first
         guard let row, let version = row[0].flatMap({ UInt64($0) }) else { return nil }
         return (Version(version), row[1].flatMap { TimeText.parse($0) })

@@ -23,8 +23,13 @@ package final class AcknowledgeSocket {
 
     private let path: String
     private let listening: Int32
+    /// Of the name, as it was made.
+    private var identity: (UInt64, UInt64)?
     private var clients: [Client] = []
+    /// Of requests that are not complete.
+    private var receivedBytes = 0
     private static let headerSize = 8
+    /// Of all clients: who asks holds the write lock, so that one alone sends at a time.
     private static let largestBatch: UInt64 = 1 << 30
     private static let blockSize = 1 << 16
 
@@ -59,6 +64,7 @@ package final class AcknowledgeSocket {
                 throw error
             }
         }
+        identity = Self.identity(of: path)
         guard chmod(path, 0o600) == 0, listen(listening, 16) == 0 else {
             let error = LogFolder.error("listen on the socket", path)
             close(listening)
@@ -69,7 +75,13 @@ package final class AcknowledgeSocket {
     deinit {
         for client in clients { close(client.descriptor) }
         close(listening)
-        unlink(path)
+        // Another process may have the name by now.
+        if let identity, let now = Self.identity(of: path), now == identity { unlink(path) }
+    }
+
+    private static func identity(of path: String) -> (UInt64, UInt64)? {
+        var facts = stat()
+        return lstat(path, &facts) == 0 ? (UInt64(facts.st_dev), UInt64(facts.st_ino)) : nil
     }
 
     private static let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
@@ -96,7 +108,9 @@ package final class AcknowledgeSocket {
             guard count > 0 else { return }
             for index in clients.indices.reversed() where waiting[index + 1].revents != 0 {
                 guard !serve(&clients[index], acknowledge) else { continue }
-                close(clients.remove(at: index).descriptor)
+                let ended = clients.remove(at: index)
+                receivedBytes -= ended.received.count
+                close(ended.descriptor)
             }
             if waiting[0].revents != 0 {
                 let descriptor = accept(listening, nil, nil)
@@ -118,12 +132,14 @@ package final class AcknowledgeSocket {
         if count < 0 { return errno == EAGAIN || errno == EINTR }
         guard count > 0 else { return false }
         client.received.append(contentsOf: block[..<count])
+        receivedBytes += count
         guard client.received.count >= Self.headerSize else { return true }
         let size: UInt64 = client.received.le(0)
-        guard size <= Self.largestBatch else { return false }
+        guard size <= Self.largestBatch, receivedBytes <= Int(Self.largestBatch) + Self.blockSize else { return false }
         guard client.received.count >= Self.headerSize + Int(size) else { return true }
         guard client.received.count == Self.headerSize + Int(size) else { return false }
         let bytes = Array(client.received[Self.headerSize...])
+        receivedBytes -= client.received.count
         client.received.removeAll(keepingCapacity: size < Self.blockSize)
         do throws(DatabaseError) {
             try acknowledge(try ChangeBatch(bytes))

@@ -27,5 +27,11 @@ struct JSONNumbers {
         return String(decoding: value.dropFirst().prefix { $0 != UInt8(ascii: "\"") }, as: UTF8.self)
     }
 
+    /// The first of an array of texts.
+    func firstText(_ name: String) -> String? {
+        guard let value = value(name), value.starts(with: Array("[\"".utf8)) else { return nil }
+        return String(decoding: value.dropFirst(2).prefix { $0 != UInt8(ascii: "\"") }, as: UTF8.self)
+    }
+
     func isTrue(_ name: String) -> Bool { value(name)?.starts(with: Array("true".utf8)) ?? false }
 }

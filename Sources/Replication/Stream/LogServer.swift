@@ -2,6 +2,9 @@
 /// have numbers without gaps, and one is added only if the stream ends where the sender says. NATS JetStream is one; a
 /// simulation with virtual time is another.
 ///
+/// A stream that was lost and made again counts from 1, so each has an identity of its own, and a message is added
+/// to the stream of that identity or to none.
+///
 /// Reading may be behind, as it may ask a replica. What decides is adding alone.
 import MotteValues
 
@@ -25,15 +28,32 @@ package enum LogSubject: Equatable, Sendable {
 }
 
 package struct LogMessage: Equatable, Sendable {
+    /// Of the stream that it is in.
+    package let identity: String
     package let number: UInt64
     package let subject: LogSubject
     package let bytes: [UInt8]
 
-    package init(number: UInt64, subject: LogSubject, bytes: [UInt8]) {
+    package init(in identity: String, number: UInt64, subject: LogSubject, bytes: [UInt8]) {
+        self.identity = identity
         self.number = number
         self.subject = subject
         self.bytes = bytes
     }
+}
+
+/// What a stream has.
+package struct LogRange: Equatable, Sendable {
+    package let identity: String
+    /// `last` + 1 where there is nothing.
+    package let first: UInt64
+    package let last: UInt64
+
+    package init(identity: String, first: UInt64, last: UInt64) {
+        (self.identity, self.first, self.last) = (identity, first, last)
+    }
+
+    func has(_ number: UInt64) -> Bool { first <= number && number <= last }
 }
 
 package enum AddOutcome: Equatable, Sendable {
@@ -69,11 +89,11 @@ package protocol LogServer: AnyObject {
 
     /// Makes the streams if they are not there.
     func prepare() throws(DatabaseError)
-    /// Numbers of the first message and of the last; first is last + 1 where there is none. nil: there is no stream.
-    func range(of stream: LogStream) throws(DatabaseError) -> (first: UInt64, last: UInt64)?
-    /// Adds a message as number `last` + 1, once for each name.
+    /// nil: there is no stream.
+    func range(of stream: LogStream) throws(DatabaseError) -> LogRange?
+    /// Adds a message as number `last` + 1 of the stream with that identity, once for each name.
     func add(
-        _ bytes: [UInt8], _ subject: LogSubject, name: String, after last: UInt64
+        _ bytes: [UInt8], _ subject: LogSubject, name: String, in identity: String, after last: UInt64
     ) throws(DatabaseError) -> AddOutcome
     /// nil where there is none, or none yet.
     func message(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage?
@@ -81,9 +101,14 @@ package protocol LogServer: AnyObject {
     func messageOfLeader(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage?
     /// The next one from a number on.
     func next(_ subject: LogSubject, from number: UInt64) throws(DatabaseError) -> LogMessage?
+    /// The last one as the stream's leader has it, which is never behind.
     func last(_ subject: LogSubject) throws(DatabaseError) -> LogMessage?
     /// False where it is to be tried another time; what is not there any more is no error.
     func remove(_ numbers: Range<UInt64>, in stream: LogStream) throws(DatabaseError) -> Bool
+
+    /// Text that is there once, in place of the one before, with no promise that it lasts.
+    func setNote(_ bytes: [UInt8]) throws(DatabaseError)
+    func note() throws(DatabaseError) -> [UInt8]?
 
     /// Tells who waits that there is something new.
     func tell() throws(DatabaseError)

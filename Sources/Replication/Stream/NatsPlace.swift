@@ -1,10 +1,14 @@
 /// Where a database's streams are: `nats://HOST:PORT/NAME`, also with a user and a password, or `tls://`, and with
 /// further servers that share their streams behind commas: `nats://ADA:SECRET@one:4222,two:4222,three:4222/people`.
+/// `%` and two digits stand for a byte in both, as in any address.
 import MotteValues
 
 package struct NatsPlace: Equatable, Sendable {
-    /// As libnats takes them, with passwords.
+    /// As libnats takes them, without a login.
     package let servers: [String]
+    /// One is that of all servers; without a password it is a token.
+    package let user: String?
+    package let password: String?
     /// Of the database among those that the servers have.
     package let name: String
     package let needsTLS: Bool
@@ -28,19 +32,47 @@ package struct NatsPlace: Equatable, Sendable {
         }
         var servers: [String] = []
         var shown: [Substring] = []
-        // One user is that of all servers.
-        var user = ""
+        var login: Substring?
         for server in rest[..<slash].split(separator: ",", omittingEmptySubsequences: false) {
             let at = server.lastIndex(of: "@")
             let host = at.map { server[server.index(after: $0)...] } ?? server
-            if let at { user = String(server[...at]) }
+            if let at { login = server[..<at] }
             guard !host.isEmpty else { throw Self.malformed(place, "there is no server between :// and the name") }
-            servers.append(scheme + user + host)
+            servers.append(scheme + host)
             shown.append(host)
         }
         guard !servers.isEmpty else { throw Self.malformed(place, "there is no server between :// and the name") }
         self.servers = servers
+        let parts = login?.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false) ?? []
+        (user, password) = (parts.first.map(Self.decoded), parts.count > 1 ? Self.decoded(parts[1]) : nil)
         text = scheme + shown.joined(separator: ",") + "/" + name
+    }
+
+    /// What is no byte of two digits stays as it is.
+    private static func decoded(_ text: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            let digits = rest.prefix(2)
+            guard byte == UInt8(ascii: "%"), digits.count == 2, digits.allSatisfy(Self.isHexDigit),
+                let decoded = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+            else {
+                bytes.append(byte)
+                continue
+            }
+            bytes.append(decoded)
+            rest = rest.dropFirst(2)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func isHexDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0") ... UInt8(ascii: "9"), UInt8(ascii: "a") ... UInt8(ascii: "f"),
+            UInt8(ascii: "A") ... UInt8(ascii: "F"):
+            true
+        default: false
+        }
     }
 
     private static func isAllowed(_ byte: UInt8) -> Bool {

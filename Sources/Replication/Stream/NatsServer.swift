@@ -1,6 +1,7 @@
 /// NATS JetStream by its requests: https://docs.nats.io/reference/reference-protocols/nats_api_reference. Of the
 /// answers, which are JSON, only some numbers are needed.
 import CMotteNats
+import CMotteShim
 import MotteValues
 
 package final class NatsServer: LogServer {
@@ -17,7 +18,8 @@ package final class NatsServer: LogServer {
     private var isListening = false
 
     package init(_ text: String, _ options: NatsOptions) throws(DatabaseError) {
-        names = try NatsPlace(text)
+        let names = try NatsPlace(text)
+        self.names = names
         place = names.text
         self.options = options
         guard motte_nats_load() == 0 else {
@@ -33,12 +35,16 @@ package final class NatsServer: LogServer {
         let status = names.servers.joined(separator: ",").withCString { servers in
             wanted.servers = servers
             return Self.withCStrings(
-                [options.credentials, options.authorities, options.certificate, options.key]
+                [
+                    options.credentials, options.authorities, options.certificate, options.key, names.user,
+                    names.password,
+                ]
             ) { texts in
                 wanted.credentials = texts[0]
                 wanted.authorities = texts[1]
                 wanted.certificate = texts[2]
                 wanted.key = texts[3]
+                (wanted.user, wanted.password) = (texts[4], texts[5])
                 return motte_nats_connect(&wanted, &connection)
             }
         }
@@ -139,7 +145,16 @@ package final class NatsServer: LogServer {
     private var leaseSubject: String { "$KV.\(bucket).leader" }
     private var tellSubject: String { "motte.\(names.name).new" }
 
-    private func subject(_ subject: LogSubject) -> String { "motte.\(names.name).\(subject)" }
+    /// The stream's identity is in the names of its subjects: what is meant for one that is gone reaches none.
+    private func subject(_ subject: LogSubject, _ identity: String) -> String {
+        "motte.\(names.name).\(identity).\(subject)"
+    }
+
+    private static func newIdentity() -> String {
+        var number: UInt64 = 0
+        withUnsafeMutableBytes(of: &number) { _ = motte_shim_random($0.baseAddress, $0.count) }
+        return String(number, radix: 16)
+    }
 
     package func prepare() throws(DatabaseError) {
         let replicas = options.replicas ?? (names.servers.count >= 3 ? 3 : 1)
@@ -150,7 +165,8 @@ package final class NatsServer: LogServer {
             """
         for stream in LogStream.allCases where try range(of: stream) == nil {
             let subjects: [LogSubject] = stream == .log ? [.leader, .changes, .snapshot] : [.chunk]
-            let list = subjects.map { "\"\(subject($0))\"" }.joined(separator: ",")
+            let identity = Self.newIdentity()
+            let list = subjects.map { "\"\(subject($0, identity))\"" }.joined(separator: ",")
             try make(name(stream), "{\"name\":\"\(name(stream))\",\"subjects\":[\(list)],\(common)}")
         }
     }
@@ -162,7 +178,7 @@ package final class NatsServer: LogServer {
         if code != JetStreamCode.nameInUse { throw refusal(answer, "make a stream") }
     }
 
-    package func range(of stream: LogStream) throws(DatabaseError) -> (first: UInt64, last: UInt64)? {
+    package func range(of stream: LogStream) throws(DatabaseError) -> LogRange? {
         let answer = try askForText("$JS.API.STREAM.INFO.\(name(stream))", "", "ask")
         if let code = answer.number("err_code") {
             if code == JetStreamCode.streamNotFound { return nil }
@@ -171,19 +187,20 @@ package final class NatsServer: LogServer {
                 .timeout, "'\(place)' has no leader at the moment: \(answer.text("description") ?? "")", path: place)
         }
         guard let last = answer.number("last_seq"), let first = answer.number("first_seq"),
-            let count = answer.number("messages")
+            let count = answer.number("messages"), let subject = answer.firstText("subjects")
         else { throw refusal(answer, "say what it has") }
-        return (count == 0 ? last + 1 : max(first, 1), last)
+        return LogRange(
+            identity: try parts(subject).identity, first: count == 0 ? last + 1 : max(first, 1), last: last)
     }
 
     package func add(
-        _ bytes: [UInt8], _ subject: LogSubject, name: String, after last: UInt64
+        _ bytes: [UInt8], _ subject: LogSubject, name: String, in identity: String, after last: UInt64
     ) throws(DatabaseError) -> AddOutcome {
         let headers = [
             "Nats-Msg-Id", name, "Nats-Expected-Last-Sequence", "\(last)", "Nats-Expected-Stream",
             self.name(subject.stream),
         ]
-        switch ask(self.subject(subject), bytes, headers: headers) {
+        switch ask(self.subject(subject, identity), bytes, headers: headers) {
         case .failed(let status):
             return .unknown(String(cString: motte_nats_text(status)))
         case .answer(let answer):
@@ -203,21 +220,23 @@ package final class NatsServer: LogServer {
 
     package func messageOfLeader(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage? {
         guard let found = try askLeader(of: name(stream), "{\"seq\":\(number)}") else { return nil }
-        return LogMessage(number: found.number, subject: try known(found.subject), bytes: found.bytes)
+        return try message(found.number, found.subject, found.bytes)
     }
 
     package func next(_ subject: LogSubject, from number: UInt64) throws(DatabaseError) -> LogMessage? {
-        let request = "{\"seq\":\(max(1, number)),\"next_by_subj\":\"\(self.subject(subject))\"}"
+        let request = "{\"seq\":\(max(1, number)),\"next_by_subj\":\"\(self.subject(subject, "*"))\"}"
         if let message = try get(subject.stream, request) { return message }
         // A replica may be behind for long; what is small enough to come as text is asked of the stream's leader.
         guard subject == .snapshot || subject == .leader,
             let found = try askLeader(of: name(subject.stream), request)
         else { return nil }
-        return LogMessage(number: found.number, subject: subject, bytes: found.bytes)
+        return try message(found.number, found.subject, found.bytes)
     }
 
     package func last(_ subject: LogSubject) throws(DatabaseError) -> LogMessage? {
-        try get(subject.stream, "{\"last_by_subj\":\"\(self.subject(subject))\"}")
+        let request = "{\"last_by_subj\":\"\(self.subject(subject, "*"))\"}"
+        guard let found = try askLeader(of: name(subject.stream), request) else { return nil }
+        return try message(found.number, found.subject, found.bytes)
     }
 
     private func get(_ stream: LogStream, _ request: String) throws(DatabaseError) -> LogMessage? {
@@ -232,16 +251,22 @@ package final class NatsServer: LogServer {
                 throw DatabaseError(
                     .inputOutput, "'\(place)' did not give a message: \(answer.status ?? "no number")", path: place)
             }
-            return LogMessage(number: number, subject: try known(subject), bytes: answer.bytes)
+            return try message(number, subject, answer.bytes)
         }
     }
 
-    private func known(_ subject: String) throws(DatabaseError) -> LogSubject {
-        let known = [LogSubject.leader, .changes, .snapshot, .chunk].first { self.subject($0) == subject }
-        guard let known else {
+    private func message(_ number: UInt64, _ subject: String, _ bytes: [UInt8]) throws(DatabaseError) -> LogMessage {
+        let (identity, kind) = try parts(subject)
+        return LogMessage(in: identity, number: number, subject: kind, bytes: bytes)
+    }
+
+    private func parts(_ subject: String) throws(DatabaseError) -> (identity: String, kind: LogSubject) {
+        let parts = subject.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        let kind = [LogSubject.leader, .changes, .snapshot, .chunk].first { "\($0)" == parts.last }
+        guard parts.count == 4, parts[0] == "motte", parts[1] == names.name, let kind else {
             throw DatabaseError(.corrupted, "'\(place)' has a message of a strange kind: \(subject)", path: place)
         }
-        return known
+        return (parts[2], kind)
     }
 
     /// A message as the leader of a stream has it, which is never behind.
@@ -279,6 +304,31 @@ package final class NatsServer: LogServer {
             }
         }
         return status == 0 && answered == requests.count
+    }
+
+    // MARK: The note
+
+    private var noteStream: String { name(.log) + "_NOTE" }
+    private var noteSubject: String { "motte.\(names.name).note" }
+
+    package func setNote(_ bytes: [UInt8]) throws(DatabaseError) {
+        func outcome() -> JSONNumbers? {
+            if case .answer(let answer) = ask(noteSubject, bytes) { JSONNumbers(answer.bytes) } else { nil }
+        }
+        if outcome()?.number("seq") != nil { return }
+        let replicas = options.replicas ?? (names.servers.count >= 3 ? 3 : 1)
+        try make(
+            noteStream,
+            """
+            {"name":"\(noteStream)","subjects":["\(noteSubject)"],"retention":"limits","max_consumers":-1,\
+            "max_msgs":1,"max_bytes":-1,"max_age":0,"max_msg_size":-1,"storage":"file","discard":"old",\
+            "num_replicas":\(replicas),"allow_direct":true}
+            """)
+        _ = outcome()
+    }
+
+    package func note() throws(DatabaseError) -> [UInt8]? {
+        try askLeader(of: noteStream, "{\"last_by_subj\":\"\(noteSubject)\"}")?.bytes
     }
 
     // MARK: Waiting

@@ -51,7 +51,10 @@ extension StreamLog {
         while start < bytes.count {
             let end = min(bytes.count, start + server.largestMessage)
             let name = "handover-\(String(number, radix: 16))-\(start)"
-            guard let added = try add(Array(bytes[start ..< end]), .chunk, name: name, after: last) else { return nil }
+            guard
+                let added = try add(
+                    Array(bytes[start ..< end]), .chunk, name: name, in: range.identity, after: last)
+            else { return nil }
             (last, start) = (added, end)
         }
         return HandoverPlace(handover, firstChunk: range.last + 1, chunkCount: last - range.last)

@@ -15,6 +15,8 @@ import Musl
 struct StreamSnapshot {
     var info: SnapshotInfo
     var origin: ChangeOrigin
+    /// Of the stream of chunks: numbers of another one in its place are others.
+    var chunksIdentity: String
     /// Number of the first chunk, and how many there are.
     var firstChunk: UInt64
     var chunkCount: UInt64
@@ -24,8 +26,9 @@ struct StreamSnapshot {
     /// Of the message in the log that tells of it.
     var number: UInt64 = 0
 
-    init(_ info: SnapshotInfo, _ origin: ChangeOrigin, term: UInt64, firstChunk: UInt64) {
-        (self.info, self.origin, self.term, self.firstChunk) = (info, origin, term, firstChunk)
+    init(_ info: SnapshotInfo, _ origin: ChangeOrigin, term: UInt64, behind chunks: LogRange) {
+        (self.info, self.origin, self.term) = (info, origin, term)
+        (chunksIdentity, firstChunk) = (chunks.identity, chunks.last + 1)
         (chunkCount, crc) = (0, 0)
     }
 
@@ -34,6 +37,7 @@ struct StreamSnapshot {
         info = try SnapshotInfo(text, place)
         guard let origin = ChangeOrigin(text: try text.text("origin", place)) else { throw LogText.damaged(place) }
         self.origin = origin
+        chunksIdentity = try text.text("stream", place)
         firstChunk = try text.number("chunk", place)
         chunkCount = try text.number("chunks", place)
         crc = try text.number("crc", place)
@@ -43,7 +47,8 @@ struct StreamSnapshot {
 
     var bytes: [UInt8] {
         let own = [
-            "origin": origin.text, "term": "\(term)", "chunk": "\(firstChunk)", "chunks": "\(chunkCount)",
+            "origin": origin.text, "term": "\(term)", "stream": chunksIdentity,
+            "chunk": "\(firstChunk)", "chunks": "\(chunkCount)",
             "crc": "\(crc)",
         ]
         return LogText(info.values.merging(own) { $1 }).bytes
@@ -51,15 +56,30 @@ struct StreamSnapshot {
 }
 
 extension StreamLog {
+    /// Those that are there as a whole.
     func streamSnapshots(of origin: ChangeOrigin? = nil) throws(DatabaseError) -> [StreamSnapshot] {
         var found: [StreamSnapshot] = []
+        guard let chunks = try server.range(of: .chunks) else { return [] }
         var number: UInt64 = 1
         while let message = try server.next(.snapshot, from: number) {
             let snapshot = try StreamSnapshot(message, name(message.number))
-            if origin == nil || snapshot.origin == origin { found.append(snapshot) }
+            if origin == nil || snapshot.origin == origin, Self.isThere(snapshot, chunks),
+                try isInForce(snapshot.term, at: message.number)
+            {
+                found.append(snapshot)
+            }
             number = message.number + 1
         }
         return found
+    }
+
+    private static func isThere(_ snapshot: StreamSnapshot, _ chunks: LogRange) -> Bool {
+        chunks.identity == snapshot.chunksIdentity && snapshot.chunkCount > 0 && chunks.has(snapshot.firstChunk)
+            && chunks.has(snapshot.firstChunk &+ (snapshot.chunkCount - 1))
+    }
+
+    func isThere(_ snapshot: StreamSnapshot) throws(DatabaseError) -> Bool {
+        try server.range(of: .chunks).map { Self.isThere(snapshot, $0) } ?? false
     }
 
     package func snapshots(of origin: ChangeOrigin) throws(DatabaseError) -> [SnapshotInfo] {
@@ -81,13 +101,16 @@ extension StreamLog {
     package func addSnapshot(_ info: SnapshotInfo, from path: String) throws(DatabaseError) {
         defer { snapshotFolder = nil }
         guard let leading else { throw DatabaseError(.internal, "this process does not lead '\(place)'") }
+        // It may have been lost.
+        if try server.range(of: .chunks) == nil { try server.prepare() }
         guard let range = try server.range(of: .chunks) else { throw Self.gone(place) }
-        var snapshot = StreamSnapshot(info, leading.record.origin, term: leading.term, firstChunk: range.last + 1)
+        var snapshot = StreamSnapshot(info, leading.record.origin, term: leading.term, behind: range)
         var last = range.last
         try Self.forEachBlock(of: path, blockSize: server.largestMessage) { block throws(DatabaseError) in
             snapshot.crc = block.withUnsafeBytes { motte_shim_crc32c(snapshot.crc, $0.baseAddress, $0.count) }
             let name = "chunk-\(leading.term)-\(info.version.rawValue)-\(last)"
-            guard let number = try self.add(block, .chunk, name: name, after: last) else {
+            guard let number = try self.add(block, .chunk, name: name, in: range.identity, after: last)
+            else {
                 throw DatabaseError(
                     .busy, "somebody else adds a snapshot to '\(self.place)' at the same time", path: self.place)
             }
@@ -189,10 +212,21 @@ extension StreamLog {
         }
     }
 
-    package func trim(keepingFrom wallTimeNanoseconds: Int64) throws(DatabaseError) {
+    package func has(_ snapshot: SnapshotInfo) throws(DatabaseError) -> Bool {
         guard let leading else { throw DatabaseError(.internal, "this process does not lead '\(place)'") }
-        let old = try streamSnapshots().last { $0.info.wallTimeNanoseconds <= wallTimeNanoseconds }
-        guard let oldest = old, try knownRange().first < oldest.number else { return }
+        return try streamSnapshots(of: leading.record.origin).contains { $0.info == snapshot }
+    }
+
+    package func beat(_ heartbeat: Heartbeat) throws(DatabaseError) { try server.setNote(heartbeat.bytes) }
+
+    package func heartbeat() throws(DatabaseError) -> Heartbeat? {
+        try server.note().map { bytes throws(DatabaseError) in try Heartbeat(bytes, "\(place), the heartbeat") }
+    }
+
+    package func trim(before base: LogSnapshot) throws(DatabaseError) {
+        guard let leading else { throw DatabaseError(.internal, "this process does not lead '\(place)'") }
+        let known = try streamSnapshots(of: base.origin).last { $0.info == base.info }
+        guard let oldest = known, try knownRange().first < oldest.number else { return }
         do throws(DatabaseError) {
             // What is before it goes only if it is whole.
             try forEachChunk(of: oldest) { _ in }

@@ -72,3 +72,12 @@ package struct SchemaReliance: Sendable {
         return nil
     }
 }
+
+extension Catalog {
+    /// Whether a file that applies batches of changes can have `later` in place of this: nothing went, and nothing that
+    /// stays is declared otherwise.
+    func isCarriedOver(to later: Catalog) -> Bool {
+        SchemaReliance.all.difference(self, later) == nil
+            && SchemaDifference(stored: schema, declared: later.schema).reasonsToMigrate().isEmpty
+    }
+}

@@ -14,6 +14,8 @@ package final class ChangeRecorder {
     @exclusivity(unchecked) private var tables: [RecordedTable] = []
     @exclusivity(unchecked) private var latest: RecordedTable?
     private var changesSchema = false
+    /// The schema is changed in a way that batches of changes do not carry over.
+    var breaksSchema = false
     private let undo: UndoLog?
 
     package convenience init(policy: ChangeLogPolicy = ChangeLogPolicy()) { self.init(policy: policy, undo: nil) }
@@ -151,8 +153,8 @@ package final class ChangeRecorder {
     ) -> (record: ChangeRecord, bytes: [UInt8]) {
         let changes = tables.count > 1 ? tables.sorted { $0.key < $1.key } : tables
         return ChangeRecord.encoding(
-            changes.map(\.changes).filter { !$0.isEmpty }, schemaChanged: changesSchema, version: version,
-            previous: previous, wallTimeNanoseconds: wallTimeNanoseconds, origin: origin)
+            changes.map(\.changes).filter { !$0.isEmpty }, schemaChanged: changesSchema, breaksSchema: breaksSchema,
+            version: version, previous: previous, wallTimeNanoseconds: wallTimeNanoseconds, origin: origin)
     }
 
     package func encode(

@@ -97,6 +97,8 @@ package struct ChangeSummary: Equatable, Sendable {
     package let from: Version
     package let to: Version
     package let schemaChanged: Bool
+    /// In a way that batches of changes do not carry over.
+    package let breaksSchema: Bool
     /// Touched tables, ascending.
     package let tables: [Table]
     /// The records, oldest first, for the values they keep.
@@ -123,6 +125,7 @@ package struct ChangeSummary: Equatable, Sendable {
         self.to = to
         self.records = records
         schemaChanged = records.contains { $0.schemaChanged }
+        breaksSchema = records.contains { $0.breaksSchema }
         var parts: [TableKey: [ChangeRecord.Table]] = [:]
         for record in records {
             for table in record.tables { parts[table.table, default: []].append(table) }
@@ -135,7 +138,7 @@ package struct ChangeSummary: Equatable, Sendable {
         self.from = from
         self.to = to
         self.tables = tables
-        schemaChanged = false
+        (schemaChanged, breaksSchema) = (false, false)
         records = []
     }
 

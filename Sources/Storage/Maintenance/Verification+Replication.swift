@@ -22,6 +22,7 @@ extension VerificationWalk {
             }
             _ = try walk.source.keptChanges()
             _ = try walk.source.leader()
+            _ = try TakenVersion.of(walk.source.pages)
         }
         attempt("the names of replication") { (walk) throws(DatabaseError) in
             let cursor = try walk.source.pages.makeCursor()
@@ -34,7 +35,7 @@ extension VerificationWalk {
                         try walk.check(block, place)
                     }
                 } else if key.count != 22 || key[21] < 1 || key[21] > 2, key != ReplicaPages.kept,
-                    key != ReplicaPages.following
+                    key != ReplicaPages.following, key != ReplicaPages.taken
                 {
                     walk.note("a page of replication has a key that means nothing")
                 } else if key.count == 22, key[21] == 2, !origins.contains(ReplicaPages.origin(in: key)) {

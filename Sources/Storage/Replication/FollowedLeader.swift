@@ -81,8 +81,9 @@ extension Database {
     /// Where a snapshot of this file stands in its own history.
     package func ownPosition(_ snapshot: Snapshot) throws(DatabaseError) -> ReplicaPosition {
         let record = try ChangeBatchReading.record(of: snapshot)
+        let checksum = try changeChecksum(of: snapshot.version, snapshot)
         return ReplicaPosition(
-            origin: try origin(), version: snapshot.version, checksum: record?.checksum ?? 0,
+            origin: try origin(), version: snapshot.version, checksum: checksum ?? 0,
             wallTimeNanoseconds: record?.wallTimeNanoseconds ?? 0, schemaChangedIn: snapshot.catalog.changedIn)
     }
 }

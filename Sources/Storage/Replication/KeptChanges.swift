@@ -156,7 +156,7 @@ extension Snapshot {
 package struct ChangeBacklog: Equatable, Sendable {
     /// Commits that have changed something; all of them where the log does not say.
     package var commits: UInt64 = 0
-    /// When the last of these was made; 0 if it is not known.
+    /// When the first of these that the log has was made; 0 if it is not known.
     package var wallTimeNanoseconds: Int64 = 0
     /// Whether the log has them.
     package var isKept = true
@@ -176,12 +176,15 @@ extension HistoryLog {
                 // log-3: it is the old end that is gone.
                 backlog.isKept = false
                 backlog.commits = last.rawValue - version.rawValue
+                if found, let kept = ChangeRecordFormat.version(of: cursor.key) {
+                    backlog.wallTimeNanoseconds = try header(cursor.value.bytes, kept).wallTimeNanoseconds
+                }
                 return backlog
             }
             let (changes, wallTime) = try header(cursor.value.bytes, wanted)
             if changes {
                 backlog.commits += 1
-                backlog.wallTimeNanoseconds = wallTime
+                if backlog.commits == 1 { backlog.wallTimeNanoseconds = wallTime }
             }
             wanted = Version(wanted.rawValue + 1)
             found = try cursor.next()

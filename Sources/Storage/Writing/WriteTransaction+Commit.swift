@@ -18,6 +18,7 @@ extension WriteTransaction {
         if let newCatalog {
             let stamped = newCatalog.stamped(changedIn: version.rawValue)
             batch.put(PageKeys.catalog, stamped.encoded())
+            recorder.breaksSchema = !base.catalog.isCarriedOver(to: newCatalog)
         }
         for writer in writers.all where writer.isWritten {
             if let migration, migration.droppedTables.contains(writer.layout.key) { continue }

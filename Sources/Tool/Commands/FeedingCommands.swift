@@ -23,7 +23,8 @@ extension ShipCommand {
     }
 
     /// A server that is away is waited for.
-    func feed(_ session: Session) throws(DatabaseError) {
+    func feed(_ first: Session) throws {
+        var session = first
         var feed: PostgresFeed?
         var said: String?
         while true {
@@ -46,6 +47,11 @@ extension ShipCommand {
                 try current.settle(milliseconds: settlingMilliseconds)
                 _ = try session.waitForChange(timeoutMilliseconds: 1_000)
             } catch {
+                if try movedOn(error, session) {
+                    feed = nil
+                    session = try openFile(file, opening, readOnly: false)
+                    continue
+                }
                 guard !once, error.code == .inputOutput else { throw error }
                 if said != error.message { printError("motte: \(error.message); trying again") }
                 said = error.message
@@ -72,6 +78,9 @@ extension StatusCommand {
             let backlog = try session.backlog(after: fed.version)
             printMetric(
                 "lag_versions", "Commits that changed something and are not in the database.", "\(backlog.commits)")
+            if let age = backlog.nanoseconds(at: wallTimeNanoseconds()) {
+                printMetric("lag_seconds", "How long ago the first of these was committed.", Self.seconds(age))
+            }
             return true
         }
         printLine("version   \(own.version.rawValue)")
@@ -82,9 +91,7 @@ extension StatusCommand {
         let time = fed.committedAt.map { " (\(TimeText.text($0)))" } ?? ""
         printLine("fed       \(fed.version.rawValue)\(time)")
         let backlog = try session.backlog(after: fed.version)
-        // The database has it to the microsecond.
-        let fedTime = fed.committedAt.map { $0.seconds * 1_000_000_000 + Int64($0.nanoseconds) }
-        printLine("lag       \(Self.lag(backlog.commits, backlog.nanoseconds(since: fedTime ?? 0)))")
+        printLine("lag       \(Self.lag(backlog.commits, backlog.nanoseconds(at: wallTimeNanoseconds())))")
         return true
     }
 

@@ -11,7 +11,8 @@ struct StatusCommand: ParsableCommand {
         commandName: "status",
         abstract: "Print whom a file follows, how far behind it is, and what a folder has of it.",
         discussion: """
-            Ends with 0 if all is well, and with 1 if the folder cannot be read or has another leader.
+            Ends with 0 if all is well, and with 1 if the place cannot be read, has another leader or another history,
+            has no snapshot, or its leader has given no heartbeat for half a minute.
               motte status copy.motte
               motte status people.motte --folder /backup/people --prometheus
               motte status people.motte --folder postgresql:///reports
@@ -49,15 +50,18 @@ struct StatusCommand: ParsableCommand {
         printKept(status)
         if let end = status.end {
             printLine(
-                "folder    \(end.version.rawValue)\(Self.text(end.wallTimeNanoseconds)) of "
+                "place     \(end.version.rawValue)\(Self.text(end.wallTimeNanoseconds)) of "
                     + "\(status.leads?.name ?? ""), newest snapshot "
                     + "\(end.snapshot.map { "\($0.version.rawValue)" } ?? "none")")
         }
         if let versions = status.lagVersions, let time = status.lagNanoseconds {
             printLine("lag       \(Self.lag(versions, time))")
         }
-        if let problem = status.problem { printLine("problem   \(problem)") }
-        if !status.isHealthy, status.problem == nil { printLine("problem   the folder has another leader") }
+        if let heartbeat = status.heartbeat, let age = status.heartbeatNanoseconds {
+            let ended = heartbeat.seconds == 0 ? ", by a leader that ended then" : ""
+            printLine("heartbeat \(Self.seconds(age)) s ago\(ended)")
+        }
+        for problem in status.problems { printLine("problem   \(problem)") }
     }
 
     private func printMetrics(_ status: ReplicationStatus) {
@@ -69,7 +73,8 @@ struct StatusCommand: ParsableCommand {
             printLine("motte_\(name)\(label) \(value)")
         }
         metric(
-            "healthy", "1 if the folder can be read and has the leader that is followed.", status.isHealthy ? "1" : "0")
+            "healthy", "1 if the place can be read, has the file's leader and history, and that leader's heartbeat.",
+            status.isHealthy ? "1" : "0")
         metric("version", "Newest version of the file.", "\(status.version.rawValue)")
         metric("following", "1 if the file follows another.", status.leader == nil ? "0" : "1")
         metric(
@@ -83,8 +88,10 @@ struct StatusCommand: ParsableCommand {
             "lag_versions", "Versions of the leader that the follower, or the leader's folder, does not have.",
             status.lagVersions.map { "\($0)" })
         metric(
-            "lag_seconds", "How much later the last commit was than the last one that is there too.",
-            status.lagNanoseconds.map(Self.seconds))
+            "lag_seconds", "How long ago the first of these was committed.", status.lagNanoseconds.map(Self.seconds))
+        metric(
+            "heartbeat_seconds", "How long ago the leader's last heartbeat was.",
+            status.heartbeatNanoseconds.map(Self.seconds))
         metric("kept_version", "The change log is kept from there on.", status.kept.oldest.map { "\($0.rawValue)" })
         printConsumerMetrics(status)
     }
@@ -109,8 +116,8 @@ struct StatusCommand: ParsableCommand {
         metric("lag_versions", "Commits that changed something and are kept for the consumer.") { _, backlog in
             "\(backlog.commits)"
         }
-        metric("lag_seconds", "How much later the last of these was than what the consumer has.") { consumer, backlog in
-            backlog.nanoseconds(since: consumer.wallTimeNanoseconds).map(Self.seconds)
+        metric("lag_seconds", "How long ago the first of these was committed.") { _, backlog in
+            backlog.nanoseconds(at: status.wallTimeNanoseconds).map(Self.seconds)
         }
         metric("is_kept", "1 if the change log has what the consumer lacks.") { _, backlog in
             backlog.isKept ? "1" : "0"
@@ -121,7 +128,7 @@ struct StatusCommand: ParsableCommand {
         guard let oldest = status.kept.oldest else { return }
         printLine("keeps     changes after version \(oldest.rawValue)")
         for (consumer, backlog) in zip(status.kept.consumers, status.backlogs) {
-            let lag = Self.lag(backlog.commits, backlog.nanoseconds(since: consumer.wallTimeNanoseconds))
+            let lag = Self.lag(backlog.commits, backlog.nanoseconds(at: status.wallTimeNanoseconds))
             let lost = backlog.isKept ? "" : ", which are no longer there"
             printLine("consumer  \(consumer.name): \(consumer.version.rawValue), lag \(lag)\(lost)")
         }
@@ -168,6 +175,7 @@ struct RestoreCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The time, as in RFC 3339; the newest there is without it.", valueName: "time"))
     var at: String?
     @Flag(help: "Of an encrypted file: its changes are not encrypted there.") var plain = false
+    @Flag(help: "Where changes are missing there, make the file of those before.") var partial = false
 
     /// Within what nanoseconds in 64 bits reach.
     private static let longestSeconds: Int64 = 9_000_000_000
@@ -184,15 +192,15 @@ struct RestoreCommand: ParsableCommand {
             let time = at.flatMap { TimeText.parse($0) }.map { $0.seconds * 1_000_000_000 + Int64($0.nanoseconds) }
             let log = try openLog(from, login)
             log.key.isPlain = plain
-            let restored = try Restoring.run(try opening.options(file), from: log, at: time)
+            let restored = try Restoring.run(try opening.options(file), from: log, at: time, isPartial: partial)
             printLine(
                 "restored version \(restored.version.rawValue) of "
                     + "\(TimeText.text(timestamp(restored.wallTimeNanoseconds))), from a snapshot and "
                     + "\(restored.batches) batches")
             guard let next = restored.nextWallTimeNanoseconds else { return }
             printLine(
-                "the commits after it, up to \(TimeText.text(timestamp(next))), were shipped together: some of them "
-                    + "may have been before \(at ?? "that time") and are not there")
+                "what was committed after it, up to \(TimeText.text(timestamp(next))), is there in one piece: some of "
+                    + "it may have been before \(at ?? "that time"), and is left out")
         }
     }
 }

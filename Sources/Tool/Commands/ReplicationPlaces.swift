@@ -79,7 +79,7 @@ struct Trouble {
     }
 
     mutating func wait(_ error: DatabaseError) throws(DatabaseError) {
-        let mayPass = [.timeout, .inputOutput, .fileNotFound].contains(error.code)
+        let mayPass = [.timeout, .inputOutput, .fileNotFound, .outcomeUnknown].contains(error.code)
         let isOfServer = mayPass && error.details.path.map(NatsPlace.isOne) == true
         guard isPatient, isOfServer || waitsForFile && error.code == .busy else { throw error }
         if said != error.message { printError("motte: \(error.message); trying again") }
@@ -89,10 +89,16 @@ struct Trouble {
             return
         }
         // Who asks meanwhile is not to wait.
-        socket.serve(milliseconds: Self.pauseMilliseconds) { batch throws(DatabaseError) in throw error }
+        socket.serve(milliseconds: Self.pauseMilliseconds) { batch throws(DatabaseError) in throw notAdded(error) }
     }
 
     mutating func isOver() { said = nil }
+}
+
+/// For who asks after a failure: of this commit nothing was sent.
+private func notAdded(_ failure: DatabaseError) -> DatabaseError {
+    guard failure.code == .outcomeUnknown else { return failure }
+    return DatabaseError(.busy, "the commit is not made, as that of another one is not known: \(failure.message)")
 }
 
 /// Answers who asks for an acknowledgement, or waits for a change where nobody may.
@@ -103,7 +109,7 @@ func waitAsLeader(_ shipping: Shipping, _ socket: AcknowledgeSocket?, millisecon
     }
     var failure: DatabaseError?
     socket.serve(milliseconds: 5) { batch throws(DatabaseError) in
-        if let failure { throw failure }
+        if let failure { throw notAdded(failure) }
         do throws(DatabaseError) { try shipping.acknowledge(batch) } catch {
             // What is wrong with the batch alone is for who sent it.
             if error.code != .invalidArgument { failure = error }
@@ -148,6 +154,7 @@ struct LeaderOptions: ParsableArguments {
 
     func options(_ file: String) -> ShippingOptions {
         var options = ShippingOptions(name: name ?? file)
+        options.beats = true
         options.keepSeconds = keepFor
         options.snapshotBytes = snapshotBytes
         options.isAsked = acknowledge != nil

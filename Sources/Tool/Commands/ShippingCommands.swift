@@ -65,10 +65,11 @@ struct ShipCommand: ParsableCommand {
     func run() throws {
         endWithSignals()
         try reportingErrors(file) {
-            let session = try openFile(file, opening, readOnly: false)
+            var session = try openFile(file, opening, readOnly: false)
             if PostgresFeed.isPlace(to) { return try feed(session) }
             var options = leading.options(file)
             options.takesOver = takesOver
+            options.once = once
             options.consumer = consumer
             let socket = try leading.socket()
             var log: ReplicationLog?
@@ -79,6 +80,7 @@ struct ShipCommand: ParsableCommand {
                     if log == nil { log = try openLogToShip(to, login, replicas: leading.replicas) }
                     if let log, shipping == nil { shipping = try Shipping(session, to: log, options) }
                     guard let current = shipping else { continue }
+                    try current.beat()
                     let step = try current.step()
                     trouble.isOver()
                     printShipped(step)
@@ -92,10 +94,21 @@ struct ShipCommand: ParsableCommand {
                 } catch {
                     // What the place has is asked again by who begins again.
                     shipping = nil
-                    try trouble.wait(error)
+                    if try movedOn(error, session) {
+                        session = try openFile(file, opening, readOnly: false)
+                    } else {
+                        try trouble.wait(error)
+                    }
                 }
             }
         }
+    }
+
+    /// Whether the schema was changed in a way that a session does not follow: another one goes on.
+    func movedOn(_ error: DatabaseError, _ session: Session) throws(DatabaseError) -> Bool {
+        guard error.code == .schemaChanged else { return false }
+        _ = try session.close()
+        return true
     }
 }
 
@@ -169,9 +182,15 @@ struct FollowCommand: ParsableCommand {
             let settings = try opening.options(file)
             if mayLead { return try runAsStandby(from, settings) }
             var following: Following?
-            var trouble = Trouble(isPatient: !once)
+            var renewal: Renewal?
+            var trouble = Trouble(isPatient: !once, waitsForFile: true)
             while true {
                 do throws(DatabaseError) {
+                    if let pending = renewal {
+                        try pending.run()
+                        renewal = nil
+                        printLine("the file begins again from a snapshot")
+                    }
                     if following == nil { following = try begin(from, settings) }
                     guard let current = following else { continue }
                     let step = try current.step()
@@ -181,7 +200,16 @@ struct FollowCommand: ParsableCommand {
                     if once { return }
                     try current.log.wait(milliseconds: Self.pauseMilliseconds)
                 } catch {
-                    try trouble.wait(error)
+                    if let current = following, [.outOfSequence, .schemaChanged].contains(error.code) {
+                        // Where only the schema was changed by a batch another session goes on.
+                        if error.code == .outOfSequence {
+                            renewal = try Renewal(settings, from: current.log, of: current.leader)
+                        }
+                        _ = try current.session.close()
+                        following = nil
+                    } else {
+                        try trouble.wait(error)
+                    }
                 }
             }
         }
@@ -225,6 +253,7 @@ struct FollowCommand: ParsableCommand {
     private func wait(_ standby: Standby, _ socket: AcknowledgeSocket?) throws(DatabaseError) {
         if let shipping = standby.shipping {
             do throws(DatabaseError) {
+                try shipping.beat()
                 try shipping.settle(milliseconds: settlingMilliseconds)
                 try waitAsLeader(shipping, socket, milliseconds: Int64(lease) * 250)
             } catch {

@@ -31,6 +31,7 @@ package enum ErrorCode: Int32, Sendable, CaseIterable {
     case outOfSequence = -210
     case historyForked = -211
     case interrupted = -212
+    case outcomeUnknown = -213
 
     // Data: the value does not fit.
     case wrongType = -301

@@ -4,7 +4,7 @@ import MotteValues
 extension ChangeRecord {
     func encoded() -> (bytes: [UInt8], checksum: UInt32) {
         var sections = SectionWriter(header)
-        if schemaChanged { sections.add(.schema) { _ in } }
+        if schemaChanged { sections.add(.schema) { if breaksSchema { $0.append(1) } } }
         for table in tables { table.write(to: &sections) }
         var bytes = sections.bytes
         bytes.store(u32: UInt32(sections.count), at: ChangeRecordFormat.sectionCountOffset)

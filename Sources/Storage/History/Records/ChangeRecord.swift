@@ -78,17 +78,20 @@ package struct ChangeRecord: Equatable, Sendable {
     package let wallTimeNanoseconds: Int64
     package let origin: ChangeOrigin
     package private(set) var schemaChanged = false
+    /// In a way that batches of changes do not carry over.
+    package private(set) var breaksSchema = false
     /// Ascending.
     package private(set) var tables: [Table] = []
 
     /// What a recorder has collected, and its bytes. `tables` ascend and none is empty.
     static func encoding(
-        _ tables: [Table], schemaChanged: Bool, version: Version, previous: UInt32, wallTimeNanoseconds: Int64,
-        origin: ChangeOrigin
+        _ tables: [Table], schemaChanged: Bool, breaksSchema: Bool, version: Version, previous: UInt32,
+        wallTimeNanoseconds: Int64, origin: ChangeOrigin
     ) -> (record: ChangeRecord, bytes: [UInt8]) {
         var record = ChangeRecord(
             version: version, previous: previous, checksum: 0, byteCount: 0, wallTimeNanoseconds: wallTimeNanoseconds,
             origin: origin, schemaChanged: schemaChanged, tables: tables)
+        record.breaksSchema = breaksSchema
         let (bytes, checksum) = record.encoded()
         record.checksum = checksum
         record.byteCount = bytes.count
@@ -146,7 +149,9 @@ package struct ChangeRecord: Equatable, Sendable {
         let flags = try reader.u16()
         var body = LogReader(try reader.run(Int(try reader.u32())))
         switch ChangeRecordFormat.Section(rawValue: number) {
-        case .schema: schemaChanged = true
+        case .schema:
+            schemaChanged = true
+            if body.remaining > 0 { breaksSchema = try body.byte() == 1 }
         case .inserted:
             let (table, keys) = try Self.readRuns(&body)
             withTable(table) { $0.inserted.formUnion(keys) }

@@ -10,7 +10,7 @@
 /// Little-endian. Lengths, keys, gaps and positions inside sections are variable-length numbers (`LogCoding`); tables
 /// and columns are u32. The checksum covers the record with its own field as zero, continued over the page key.
 ///
-///     1 schema    nothing
+///     1 schema    nothing; or u8 1: changed in a way that batches of changes do not carry over
 ///     2 inserted  table, run count, per run: gap from the end of the run before, length
 ///     3 deleted   the same
 ///     4 modified  table, column, u8 (1: with images), key count, per key: gap from the key before plus one,

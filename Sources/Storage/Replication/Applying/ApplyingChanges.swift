@@ -142,7 +142,7 @@ struct ApplyingChanges {
         do throws(DatabaseError) { try write.addSchema(theirs.schema) } catch {
             throw error.code == .schemaMismatch ? otherSchema(error.message) : error
         }
-        if !batch.isDifference { write.replicaPages[ReplicaPages.catalog(batch.origin)] = [UInt8](record) }
+        if !batch.isDifference, !isOwn { write.replicaPages[ReplicaPages.catalog(batch.origin)] = [UInt8](record) }
         schemaIsKnown = true
     }
 

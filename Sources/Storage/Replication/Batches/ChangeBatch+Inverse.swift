@@ -26,13 +26,6 @@ extension Database {
     }
 }
 
-extension Snapshot {
-    /// Of the change record of a version; 0 where it is not known, nil where there is no such version.
-    package func changeChecksum(of version: Version) throws(DatabaseError) -> UInt32? {
-        version > self.version ? nil : try HistoryLog.checksum(of: version, in: pages)
-    }
-}
-
 extension ChangeBatch {
     /// Whether it carries what leads back.
     package var isReversible: Bool {

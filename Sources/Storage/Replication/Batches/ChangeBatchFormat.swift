@@ -2,7 +2,8 @@
 ///
 ///     offset  0  "MOTTECHG"
 ///             8  u16 format (1)         10  u16 flags (1: whole, from nothing; 2: patch, for its own origin;
-///                                           4: difference of two files, of which the first is the origin)
+///                                           4: difference of two files, of which the first is the origin;
+///                                           8: the schema was changed in a way that it does not carry over)
 ///            12  u32 crc32c of the batch with this field as zero
 ///            16  u64 byte count of the batch
 ///            24  origin, 16 bytes: the history UUID of the file it was read from
@@ -47,6 +48,7 @@ enum ChangeBatchFormat {
     static let wholeFlag: UInt16 = 1
     static let patchFlag: UInt16 = 2
     static let differenceFlag: UInt16 = 4
+    static let breaksFlag: UInt16 = 8
     static let headerSize = 88
     static let checksumOffset = 12
     static let optionalSection: UInt8 = 1
@@ -88,6 +90,8 @@ package struct ChangeBatch: Sendable, Equatable {
     package let isPatch: Bool
     /// What leads from one file to another: for the first of them, and for files that have the same objects there.
     package let isDifference: Bool
+    /// The schema was changed in a way that changes do not carry over: nobody can apply it.
+    package let breaksSchema: Bool
 
     /// Without any change.
     package var isEmpty: Bool { sectionCount == 0 }
@@ -103,6 +107,7 @@ package struct ChangeBatch: Sendable, Equatable {
         isWhole = header.isWhole
         isPatch = header.isPatch
         isDifference = header.isDifference
+        breaksSchema = header.breaksSchema
     }
 
     /// Of bytes that somebody lends, and whose number he may have wrong.
@@ -127,10 +132,12 @@ package struct ChangeBatch: Sendable, Equatable {
         var isWhole = false
         var isPatch = false
         var isDifference = false
+        var breaksSchema = false
 
         private var flags: UInt16 {
             (isWhole ? ChangeBatchFormat.wholeFlag : 0) | (isPatch ? ChangeBatchFormat.patchFlag : 0)
                 | (isDifference ? ChangeBatchFormat.differenceFlag : 0)
+                | (breaksSchema ? ChangeBatchFormat.breaksFlag : 0)
         }
 
         init(
@@ -174,7 +181,7 @@ package struct ChangeBatch: Sendable, Equatable {
                 throw ChangeBatch.damaged("its checksum is wrong")
             }
             let flags = UInt16(truncatingIfNeeded: half(8) >> 16)
-            guard flags <= 4, half(84) == 0 else {
+            guard flags & ~ChangeBatchFormat.breaksFlag <= 4, half(84) == 0 else {
                 throw DatabaseError(
                     .unsupportedFormat, "the change batch has flags that are newer than this library; update it")
             }
@@ -189,6 +196,7 @@ package struct ChangeBatch: Sendable, Equatable {
             isWhole = flags & ChangeBatchFormat.wholeFlag != 0
             isPatch = flags & ChangeBatchFormat.patchFlag != 0
             isDifference = flags & ChangeBatchFormat.differenceFlag != 0
+            breaksSchema = flags & ChangeBatchFormat.breaksFlag != 0
             guard from <= to || isPatch || isDifference, !isWhole || from == Version(0) && !isPatch else {
                 throw ChangeBatch.damaged()
             }

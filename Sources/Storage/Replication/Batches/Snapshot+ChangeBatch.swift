@@ -41,6 +41,7 @@ struct ChangeBatchReading {
     var writer: ChangeBatchWriter
     /// Of what leads back.
     private var inverse: (bytes: [UInt8], count: Int)?
+    private var breaksSchema = false
     /// Of a difference of two files; nil: objects go by their keys.
     var naming: BatchNaming?
 
@@ -66,17 +67,19 @@ struct ChangeBatchReading {
         if summary.schemaChanged { try addSchema() }
         try add(summary)
         // The record of `from` itself may be gone.
-        let checksum: UInt32
+        var checksum: UInt32
         if let first = summary.records.first {
             checksum = first.previous
         } else {
             checksum = try HistoryLog.checksum(of: summary.from, in: snapshot.pages)
         }
+        checksum = try TakenVersion.checksum(checksum, of: summary.from, origin, in: snapshot.pages)
         if let before, !writer.isEmpty {
             var back = try ChangeBatchReading(before, origin: origin)
             try back.add(try summary.reversed(before))
             inverse = back.writer.finished()
         }
+        breaksSchema = summary.breaksSchema
         return try finish(from: summary.from, fromChecksum: checksum, isWhole: false, before: before)
     }
 
@@ -104,9 +107,12 @@ struct ChangeBatchReading {
         let newest = try Self.record(of: snapshot)
         var header = ChangeBatch.Header(
             origin: origin, from: from, to: snapshot.version, fromChecksum: fromChecksum,
-            toChecksum: newest?.checksum ?? 0, wallTime: newest?.wallTimeNanoseconds ?? 0,
+            toChecksum: try TakenVersion.checksum(
+                newest?.checksum ?? 0, of: snapshot.version, origin, in: snapshot.pages),
+            wallTime: newest?.wallTimeNanoseconds ?? 0,
             schemaChangedIn: snapshot.catalog.changedIn)
         header.isWhole = isWhole
+        header.breaksSchema = breaksSchema
         return try finish(header, before)
     }
 

@@ -41,6 +41,7 @@ class Code(enum.IntEnum):
     OUT_OF_SEQUENCE = -210
     HISTORY_FORKED = -211
     INTERRUPTED = -212
+    OUTCOME_UNKNOWN = -213
     WRONG_TYPE = -301
     NULL_NOT_ALLOWED = -302
     DUPLICATE_PRIMARY_KEY = -303
@@ -276,6 +277,12 @@ class QueryInterruptedError(StateError):
     """The query was ended by `Database.interrupt()`, or took longer than `Database.query_timeout`; what it was asked of
     is as it was."""
     code = Code.INTERRUPTED
+
+
+class OutcomeUnknownError(StateError):
+    """What was asked for may be done, or be done later: look before doing it again. A program that has its commits
+    acknowledged raises it where the answer says so."""
+    code = Code.OUTCOME_UNKNOWN
 
 
 class WrongTypeError(DataError, TypeError):

@@ -1,0 +1,108 @@
+/// Beginning a file again from the newest snapshot of a log, where no batch leads from what it has to what the log has:
+/// the copy is made beside it first, and takes its place when nobody has the file open. It may be killed anywhere.
+import MotteLiveObjects
+import MotteStorage
+import MotteValues
+
+package final class Renewal {
+    private let options: SessionOptions
+    private let path: String
+    private let log: ReplicationLog
+    private var leader: LeaderRecord?
+    /// What is beside the file as `FILE.next`, from which it is one rename.
+    private var fetched: (info: SnapshotInfo, origin: ChangeOrigin)?
+
+    /// Of a file that has only what came from that leader.
+    package convenience init(
+        _ options: SessionOptions, from log: ReplicationLog, of leader: LeaderRecord
+    ) throws(DatabaseError) {
+        try self.init(options, from: log)
+        self.leader = leader
+    }
+
+    init(_ options: SessionOptions, from log: ReplicationLog) throws(DatabaseError) {
+        guard case .file(let path) = options.location else {
+            throw DatabaseError(.invalidArgument, "what follows is a file")
+        }
+        (self.options, self.path, self.log) = (options, path, log)
+    }
+
+    /// This process has the file open no longer.
+    package func run() throws(DatabaseError) {
+        guard let leader else { return }
+        try replace(with: try newest(of: leader), of: leader.origin, keepsFormer: false)
+    }
+
+    func newest(of leader: LeaderRecord) throws(DatabaseError) -> SnapshotInfo {
+        if let newest = try log.snapshots(of: leader.origin).last { return newest }
+        throw DatabaseError(
+            .fileNotFound, "there is no snapshot in '\(log.place)' yet to begin with", path: log.place)
+    }
+
+    /// While somebody has the file open it throws, and the copy stays for the next try. By which name the former file
+    /// is kept.
+    @discardableResult
+    func replace(
+        with info: SnapshotInfo, of origin: ChangeOrigin, keepsFormer: Bool
+    ) throws(DatabaseError) -> String? {
+        let copy = try fetch(info, of: origin)
+        let aside = unusedName()
+        try Session.rename(path, to: aside)
+        fetched = nil
+        try Session.rename(copy, to: path)
+        if keepsFormer { return aside }
+        // Everything in it came from the log.
+        _ = try Session.deleteFile(SessionOptions(path: aside))
+        return nil
+    }
+
+    private func unusedName() -> String {
+        var number = 1
+        while fileBytes("\(path).former-\(number)") > 0 { number += 1 }
+        return "\(path).former-\(number)"
+    }
+
+    // MARK: What it begins again from
+
+    private func fetch(_ info: SnapshotInfo, of origin: ChangeOrigin) throws(DatabaseError) -> String {
+        let next = path + ".next"
+        if let fetched, fetched.info == info, fetched.origin == origin, fileBytes(next) > 0 { return next }
+        try removeFetched(next)
+        try log.copyNewestSnapshot(of: origin, to: next, encryptionKey: options.encryptionKey)
+        fetched = (info, origin)
+        return next
+    }
+
+    /// What the newest snapshot has of others.
+    func origins(in info: SnapshotInfo, of origin: ChangeOrigin) throws(DatabaseError) -> [ReplicaPosition] {
+        try read(try fetch(info, of: origin))
+    }
+
+    /// Also what a process has left that was killed; nothing that is not of a log.
+    private func removeFetched(_ next: String) throws(DatabaseError) {
+        fetched = nil
+        guard fileBytes(next) > 0 else { return }
+        guard try !read(next).isEmpty else {
+            throw DatabaseError(
+                .invalidArgument,
+                "'\(next)' is in the way of a snapshot for '\(path)', and was not made for that: move it away",
+                path: path)
+        }
+        _ = try Session.deleteFile(SessionOptions(path: next))
+    }
+
+    /// What a copy has of others.
+    private func read(_ copy: String) throws(DatabaseError) -> [ReplicaPosition] {
+        var reading = SessionOptions(path: copy).readingOnly
+        reading.encryptionKey = options.encryptionKey
+        let session = try Session.open(reading)
+        // It is only read.
+        defer { _ = try? session.close() }
+        return try session.replicaPositions()
+    }
+
+    func forget() {
+        // What is left goes with the next one.
+        if fetched != nil { _ = try? removeFetched(path + ".next") }
+    }
+}

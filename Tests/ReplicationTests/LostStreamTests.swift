@@ -1,0 +1,317 @@
+// Streams that servers lose, whole or at their end, and commits of which nobody can tell what became of them.
+import MotteLiveObjects
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+import TestSupport
+import Testing
+
+@testable import MotteReplication
+
+@Suite(.serialized) struct LostStreamTests {
+    private let folder = TemporaryDirectory()
+    private let network = SimulatedNetwork(seed: 3)
+
+    private func log(patience: Int64 = 100) -> StreamLog {
+        let log = StreamLog(SimulatedServer(network), patienceMilliseconds: patience)
+        log.temporaryFolder = folder.path
+        return log
+    }
+
+    private func open(_ name: String) throws -> Session {
+        var options = SessionOptions(path: folder.file(name))
+        options.isDurable = false
+        options.rowGroupSize = 3
+        options.schema = try SchemaText.parse("Person { id: int key, name: string, tags: list<string> }")
+        return try Session.open(options)
+    }
+
+    private func write(_ session: Session, _ ids: Range<Int64>) throws {
+        let table = try session.tableKey("Person")
+        for id in ids {
+            try session.inWrite {
+                let object = try session.create(table, primaryKey: .int(id)).object
+                try object.set("name", to: .string("n\(id)"))
+                try (try object.collection("tags") as? LiveList)?.append(.string("t"))
+            }
+        }
+    }
+
+    private func shipping(
+        _ session: Session, _ log: ReplicationLog, _ change: (inout ShippingOptions) -> Void = { _ in }
+    ) throws -> Shipping {
+        var options = ShippingOptions(name: "the leader")
+        change(&options)
+        let shipping = try Shipping(session, to: log, options)
+        while try shipping.step() != .nothing {}
+        return shipping
+    }
+
+    private func dump(_ name: String) throws -> String {
+        let session = try open(name)
+        defer { _ = try? session.close() }
+        return try StoreDump.text(session)
+    }
+
+    private func failure(_ body: () throws -> Void) -> DatabaseError? {
+        do { try body() } catch { return error as? DatabaseError }
+        return nil
+    }
+
+    private func follower(_ name: String) throws -> Following {
+        var options = SessionOptions(path: folder.file(name))
+        options.isDurable = false
+        let following = try Following(options, from: log())
+        while try following.step() != .nothing {}
+        return following
+    }
+
+    /// L6: what was meant for a stream that is gone never gets into another one, whatever numbers that has.
+    @Test func nothingGetsIntoTheNextStream() throws {
+        let session = try open("a.motte")
+        try write(session, 0 ..< 3)
+        let former = try shipping(session, log())
+        let old = try #require(try log().server.range(of: .log))
+        for stream in LogStream.allCases { network.lose(stream) }
+        let other = try open("b.motte")
+        try write(other, 0 ..< 3)
+        let now = try shipping(other, log())
+        while try #require(try log().server.range(of: .log)).last < old.last {
+            try write(other, Int64(100 + (try other.version.rawValue)) ..< Int64(101 + (try other.version.rawValue)))
+            while try now.step() != .nothing {}
+        }
+        try write(session, 3 ..< 4)
+        let error = failure { _ = try former.step() }
+        #expect(error?.code == .fileNotFound && error?.message.contains("is gone") == true)
+        #expect(try log().foundLeader()?.record.origin == other.changeOrigin())
+        #expect(failure { _ = try shipping(session, log()) }?.code == .historyForked)
+        _ = try Restoring.run(SessionOptions(path: folder.file("c.motte")), from: log(), at: nil)
+        #expect(try dump("c.motte") == StoreDump.text(other))
+        _ = try session.close()
+        _ = try other.close()
+    }
+
+    /// L6: the file that led makes streams again, and a file that only followed does not.
+    @Test func whoLedMakesStreamsAgain() throws {
+        let session = try open("a.motte")
+        try write(session, 0 ..< 3)
+        _ = try shipping(session, log())
+        let following = try follower("b.motte")
+        for stream in LogStream.allCases { network.lose(stream) }
+        let refused = failure {
+            _ = try shipping(following.session, log()) { ($0.takesOver, $0.leavesLeader) = (true, true) }
+        }
+        #expect(refused?.code == .outOfSequence && network.streams[.log] == nil)
+        #expect(failure { _ = try following.step() }?.code == .fileNotFound)
+        try write(session, 3 ..< 6)
+        _ = try shipping(session, log())
+        // Its numbers are those of another stream now.
+        #expect(failure { while true { _ = try following.step() } }?.code == .outOfSequence)
+        let leader = following.leader
+        _ = try following.session.close()
+        var options = SessionOptions(path: folder.file("b.motte"))
+        options.isDurable = false
+        try Renewal(options, from: log(), of: leader).run()
+        _ = try follower("b.motte").session.close()
+        #expect(try dump("b.motte") == StoreDump.text(session))
+        _ = try session.close()
+    }
+
+    /// L5: a server that has lost the end of a stream gives numbers again.
+    @Test func messagesOfFormerTermsArePassedOver() throws {
+        let session = try open("a.motte")
+        try write(session, 0 ..< 3)
+        let former = try shipping(session, log())
+        let message = { () -> LogMessage in
+            try write(session, 3 ..< 4)
+            _ = try former.step()
+            return try #require(network.streams[.log]?.last)
+        }
+        let late = try message()
+        network.streams[.log]?.removeLast()
+        network.names[.log] = [:]
+        // Another process of the same file begins there, and ships the same commit.
+        let now = try shipping(session, log())
+        let last = try #require(network.streams[.log]?.last).number
+        network.streams[.log]?.append(
+            LogMessage(in: late.identity, number: last + 1, subject: late.subject, bytes: late.bytes))
+        #expect(try log().foundLeader()?.record.origin == session.changeOrigin())
+        #expect(try log().end(of: session.changeOrigin())?.version == now.shipped)
+        try write(session, 4 ..< 6)
+        // The number is taken by now: it begins again behind it.
+        #expect(failure { while try now.step() != .nothing {} }?.code == .timeout)
+        _ = try shipping(session, log())
+        _ = try follower("b.motte").session.close()
+        #expect(try dump("b.motte") == StoreDump.text(session))
+        _ = try Restoring.run(SessionOptions(path: folder.file("c.motte")), from: log(), at: nil)
+        #expect(try dump("c.motte") == StoreDump.text(session))
+        _ = try session.close()
+    }
+
+    @Test func aLostSnapshotIsMadeAgain() throws {
+        let session = try open("a.motte")
+        try write(session, 0 ..< 3)
+        let own = try shipping(session, log())
+        network.lose(.chunks)
+        #expect(try log().snapshots(of: session.changeOrigin()).isEmpty)
+        let status = try ReplicationStatus(session, at: "here") { _ throws(DatabaseError) in log() }
+        #expect(!status.isHealthy && status.problems.contains { $0.contains("no snapshot") }, "\(status.problems)")
+        try own.beat()
+        guard case .snapshot = try own.step() else {
+            Issue.record("no snapshot was made")
+            return
+        }
+        _ = try follower("b.motte").session.close()
+        #expect(try dump("b.motte") == StoreDump.text(session))
+        _ = try session.close()
+    }
+
+    /// Of a batch that is missing in the middle, in a folder and in a stream.
+    @Test func nothingIsRestoredUpToAGap() throws {
+        let session = try open("a.motte")
+        let place = try FolderLog(folder.path + "/log", making: true)
+        let own = try [shipping(session, place), shipping(session, log())]
+        var middle = Version(0)
+        for id in 0 ..< 6 {
+            try write(session, Int64(id) ..< Int64(id + 1))
+            if id == 3 { middle = try #require(own[0].shipped) }
+            for each in own { while try each.step() != .nothing {} }
+        }
+        let changes = LogName.changes(after: middle)
+        try LogFolder(folder.path + "/log/" + session.changeOrigin().text, making: false).remove(changes)
+        let index = try #require(network.streams[.log]).firstIndex {
+            $0.subject == .changes && (try? LogPart($0.bytes, ""))?.from == middle
+        }
+        network.streams[.log]?.remove(at: try #require(index))
+        for (number, log) in ([place, log()] as [ReplicationLog]).enumerated() {
+            let options = SessionOptions(path: folder.file("restored-\(number).motte"))
+            let error = failure { _ = try Restoring.run(options, from: log, at: nil) }
+            #expect(error?.code == .historyUnavailable && error?.message.contains("--partial") == true)
+            #expect(!folder.names.contains { $0.hasPrefix("restored") })
+            let restored = try Restoring.run(options, from: log, at: nil, isPartial: true)
+            #expect(restored.version == middle)
+        }
+        _ = try session.close()
+        World.removeAll(folder.path + "/log")
+    }
+
+    // MARK: What nobody can tell
+
+    /// The stream has the commit and its writer does not know: the file takes it in, and all go on.
+    @Test func aCommitThatOnlyTheStreamHasIsTakenIn() throws {
+        let session = try open("a.motte")
+        let writer = try open("a.motte")
+        try write(session, 0 ..< 3)
+        let own = try shipping(session, log()) { $0.isAsked = true }
+        try writer.onCommit { batch throws(DatabaseError) in
+            try own.acknowledge(batch)
+            throw DatabaseError(.outcomeUnknown, "says the test")
+        }
+        #expect(failure { try write(writer, 3 ..< 4) }?.code == .outcomeUnknown)
+        let before = try writer.version
+        try writer.onCommit(nil)
+        let again = try shipping(session, log()) { $0.isAsked = true }
+        try writer.refresh()
+        #expect(try writer.version.rawValue == before.rawValue + 1)
+        #expect(try writer.find(try writer.tableKey("Person"), primaryKey: .int(3)) != nil)
+        // Whoever has it from the stream goes on, and so does who writes.
+        try writer.onCommit { batch throws(DatabaseError) in try again.acknowledge(batch) }
+        try write(writer, 4 ..< 7)
+        try writer.onCommit(nil)
+        try write(writer, 7 ..< 8)
+        while try again.step() != .nothing {}
+        let last = try shipping(session, log()) { $0.isAsked = true }
+        #expect(try last.shipped == session.version)
+        _ = try follower("b.motte").session.close()
+        try session.refresh()
+        #expect(try dump("b.motte") == StoreDump.text(session))
+        #expect(try session.committedSnapshot().verify().isSound)
+        _ = try writer.close()
+        _ = try session.close()
+    }
+
+    /// Also while it goes on, when the writer has ended.
+    @Test func aCommitWhoseWriterEndedIsTakenIn() throws {
+        let session = try open("a.motte")
+        let writer = try open("a.motte")
+        try write(session, 0 ..< 3)
+        let own = try shipping(session, log()) { $0.isAsked = true }
+        try writer.onCommit { batch throws(DatabaseError) in
+            try own.acknowledge(batch)
+            throw DatabaseError(.internal, "it ends here")
+        }
+        #expect(failure { try write(writer, 3 ..< 4) } != nil)
+        for _ in 0 ..< 30 { _ = try own.step() }
+        try session.refresh()
+        #expect(try session.find(try session.tableKey("Person"), primaryKey: .int(3)) != nil)
+        #expect(try own.shipped == session.version)
+        _ = try writer.close()
+        _ = try session.close()
+    }
+
+    /// When something else was committed meanwhile the two have gone different ways.
+    @Test func whatWasCommittedMeanwhileIsNotPassedOver() throws {
+        let session = try open("a.motte")
+        let writer = try open("a.motte")
+        try write(session, 0 ..< 3)
+        let own = try shipping(session, log()) { $0.isAsked = true }
+        try writer.onCommit { batch throws(DatabaseError) in
+            try own.acknowledge(batch)
+            throw DatabaseError(.outcomeUnknown, "says the test")
+        }
+        #expect(failure { try write(writer, 3 ..< 4) } != nil)
+        try writer.onCommit(nil)
+        try write(writer, 8 ..< 9)
+        #expect(failure { _ = try shipping(session, log()) { $0.isAsked = true } }?.code == .historyForked)
+        _ = try writer.close()
+        _ = try session.close()
+    }
+
+    @Test func anOutcomeThatIsNotKnownIsSaid() throws {
+        let session = try open("a.motte")
+        try write(session, 0 ..< 3)
+        let log = log()
+        _ = try shipping(session, log)
+        network.lossy = 100
+        let writer = try open("a.motte")
+        let own = try Shipping(session, to: self.log(patience: 60_000), ShippingOptions(name: "x"))
+        _ = own
+        network.lossy = 0
+        let asked = try shipping(session, log) { $0.isAsked = true }
+        network.lossy = 100
+        try writer.onCommit { batch throws(DatabaseError) in try asked.acknowledge(batch) }
+        #expect(failure { try write(writer, 3 ..< 4) }?.code == .outcomeUnknown)
+        _ = try writer.close()
+        _ = try session.close()
+    }
+
+    // MARK: Ages
+
+    @Test func agesGoByTheUptime() {
+        let origin = ChangeOrigin(high: 1, low: 2)
+        func snapshot(_ version: UInt64, wall: Int64, up: Int64, start: String = "a") -> LogSnapshot {
+            LogSnapshot(
+                origin: origin,
+                info: SnapshotInfo(
+                    version: Version(version), wallTimeNanoseconds: wall * 1_000_000_000, checksum: 0, byteCount: 1,
+                    uptime: Uptime(start: start, milliseconds: up * 1_000)))
+        }
+        func base(_ all: [LogSnapshot], wall: Int64, up: Int64, start: String = "a", _ seconds: Int64) -> UInt64? {
+            SnapshotAges(
+                all, leader: origin, wallTimeNanoseconds: wall * 1_000_000_000,
+                uptime: Uptime(start: start, milliseconds: up * 1_000)
+            ).newest(asOldAs: seconds)?.info.version.rawValue
+        }
+        let day: Int64 = 86_400
+        let all = [snapshot(1, wall: 1_000, up: 100), snapshot(2, wall: 1_010, up: 110)]
+        // The clock is ten days ahead, and then right again.
+        let ahead = all + [snapshot(3, wall: 1_020 + 10 * day, up: 120)]
+        #expect(base(ahead, wall: 1_030 + 10 * day, up: 130, day) == nil)
+        #expect(base(ahead, wall: 1_040, up: 140, day) == nil)
+        #expect(base(all, wall: 1_010 + day, up: 110 + day, day) == 2)
+        #expect(base(all, wall: 1_005 + day, up: 105 + day, day) == 1)
+        // After a new start it is the clock that counts.
+        #expect(base(all, wall: 1_010 + day, up: 5, start: "b", day) == 2)
+        #expect(base(all, wall: 1_000, up: 5, start: "b", 0) == 2)
+    }
+}
