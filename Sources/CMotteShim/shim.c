@@ -24,6 +24,7 @@ _Thread_local uint64_t motte_shim_untracked_serial = 0;
 _Thread_local uint32_t motte_shim_tracking_depth = 0;
 _Thread_local void *motte_shim_scope_of_thread = NULL;
 _Thread_local uint32_t motte_shim_call_depth = 0;
+_Thread_local uint64_t motte_shim_calls_with_release = 0;
 
 uint64_t motte_shim_new_thread_serial(void) {
     motte_shim_serial_of_thread = atomic_fetch_add(&next_serial, 1);
@@ -202,11 +203,18 @@ static int identity(int directory, const char *path, int flags, uint64_t *device
     return 0;
 }
 
-int motte_shim_has_name(int descriptor) {
+int motte_shim_has_name(int descriptor, uint64_t *size) {
     struct statx facts;
-    if (statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_NLINK, &facts) == 0) return facts.stx_nlink > 0;
+    unsigned int wanted = STATX_NLINK | (size ? STATX_SIZE : 0);
+    if (size) *size = UINT64_MAX;
+    if (statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, wanted, &facts) == 0) {
+        if (size) *size = facts.stx_size;
+        return facts.stx_nlink > 0;
+    }
     struct stat older;
-    return errno != ENOSYS || fstat(descriptor, &older) != 0 || older.st_nlink > 0;
+    if (errno != ENOSYS || fstat(descriptor, &older) != 0) return 1;
+    if (size) *size = (uint64_t)older.st_size;
+    return older.st_nlink > 0;
 }
 
 int motte_shim_file_identity(const char *path, uint64_t *device, uint64_t *inode) {

@@ -31,6 +31,7 @@ package final class PageStore: Sendable {
         user = Locked(pages)
         path = pages.path
         self.isReadOnly = isReadOnly
+        if !isReadOnly { pages.noteWriter() }
     }
 
     deinit {

@@ -168,6 +168,9 @@ package final class Snapshot: RowSource {
         return directory
     }
 
+    /// Whether `releaseMemory` looks after it.
+    func has(_ directory: TableDirectory) -> Bool { directories[directory.layout.key] === directory }
+
     override func makeView(_ key: TableKey) throws(DatabaseError) -> TableView {
         TableView(directory: try directory(key), writer: nil, source: self)
     }
@@ -233,10 +236,11 @@ package final class Snapshot: RowSource {
         if butLatest { pages.hold?.renewButLatest() } else { pages.hold?.renew() }
     }
 
-    /// Before this moves: pointers are kept, and with them what they point to, unless memory is wanted.
+    /// Before this moves: pointers are kept, and with them what they point to, unless memory is wanted or a compaction
+    /// has moved values, of which no change record tells.
     private func hand(over newer: PageSnapshot) {
         newer.hold?.mayRest()
-        if isMemoryWanted {
+        if isMemoryWanted || newer.hasMovedValues(since: pages.storedVersion) {
             releaseMemory()
         } else if let hold = pages.hold, hold !== newer.hold {
             newer.hold?.keep(hold)

@@ -53,6 +53,39 @@ import Musl
         #expect(try test.store.snapshot().value("name") == Array("second".utf8))
     }
 
+    enum Harm: CaseIterable { case cutToNothing, cutShort, headOverwritten, replacedByAnOlderCopy }
+
+    @Test(arguments: StoreForm.files, Harm.allCases)
+    func aFileThatWasCutOrOverwrittenTakesNoCommit(_ form: StoreForm, _ harm: Harm) throws {
+        let test = try TestStore(form)
+        try test.commit([("name", Array("first".utf8))])
+        let older = try test.scratch.read()
+        for number in 0 ..< 12 { try test.commit([("key \(number)", [UInt8](repeating: 3, count: 3000))]) }
+        let path = test.scratch.path()
+        let whole = try test.scratch.read()
+        let descriptor = open(path, O_WRONLY)
+        defer { close(descriptor) }
+        switch harm {
+        case .cutToNothing: #expect(ftruncate(descriptor, 0) == 0)
+        case .cutShort: #expect(ftruncate(descriptor, 20_000) == 0)
+        case .headOverwritten: #expect(pwrite(descriptor, "no database", 11, 0) == 11)
+        case .replacedByAnOlderCopy:
+            #expect(pwrite(descriptor, older, older.count, 0) == older.count)
+        }
+        let harmed = try test.scratch.read()
+
+        for _ in 0 ..< 2 {
+            let error = try failure { try test.store.commitNext([("name", Array("second".utf8))]) }
+            #expect(error.code == .fileMoved && error.message.contains("overwritten"), "\(error)")
+        }
+        test.store.close()
+        // Closing adds nothing either.
+        #expect(try test.scratch.read() == harmed)
+        try test.scratch.write(whole)
+        let again = try PageStore.open(TestStore.options(path))
+        #expect(try again.snapshot().value("name") == Array("first".utf8))
+    }
+
     /// Its sidecar would be written over that database, and deleted with it.
     @Test func aDatabaseNamedAsASidecarIsNotTouched() throws {
         let scratch = try Scratch()

@@ -22,4 +22,22 @@ import Testing
         #expect(decoded.free == [free] && decoded.freePageCount == free.count && decoded.dead == map.dead)
         #expect(decoded.hasSamePages(as: map))
     }
+
+    @Test(arguments: [0xFF_FFFF, 0x100_0000, 0x2FF_0005] as [Int])
+    func aCheckpointHasAllDeadPages(count: Int) throws {
+        let dead = PageRun(start: 10, count: PageCount(count))
+        var map = SpaceMap(pageCount: dead.end.pagesBefore + 7)
+        map.die(dead, birth: Version(4), death: Version(9))
+        let bytes = SpaceLog.checkpointBytes(map.runCount, of: map.pageCount)
+        var content = [UInt8](repeating: 0, count: bytes)
+        content.withUnsafeMutableBytes { SpaceLog.encodeCheckpoint(map, $0) }
+        var decoded = try #require(content.withUnsafeBytes { SpaceLog.decodeCheckpoint($0) })
+
+        try decoded.checkInvariants()
+        #expect(decoded.hasSamePages(as: map))
+        #expect(decoded.dead.allSatisfy { $0.birth == Version(4) && $0.death == Version(9) })
+        // Nobody sees them any more.
+        decoded.release(PagePins.Protected(versions: []))
+        #expect(decoded.free == [dead] && decoded.freePageCount == dead.count)
+    }
 }

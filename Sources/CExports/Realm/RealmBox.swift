@@ -86,10 +86,12 @@ class RealmMemberBox: Box {
     @inline(__always)
     final func refusal() -> DatabaseError? { heldSession._withUnsafeGuaranteedRef { $0.refusal() } }
 
-    /// Of a session whose views are short.
+    /// Of a session whose views are short; for the first handle that a call checks.
     @inline(__always)
     final func endViews() {
-        heldSession._withUnsafeGuaranteedRef { if motte_shim_calls() == $0.outermostCall { $0.releaseMemory() } }
+        heldSession._withUnsafeGuaranteedRef {
+            if motte_shim_calls() == $0.outermostCall, motte_shim_may_release() != 0 { $0.releaseMemory() }
+        }
     }
 
     override func check() throws(DatabaseError) { try session.check() }

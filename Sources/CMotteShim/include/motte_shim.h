@@ -32,7 +32,20 @@ static inline uint64_t motte_shim_serial_for_reading(void) { return motte_shim_u
 extern _Thread_local void *motte_shim_scope_of_thread;
 /* Calls from C that this thread is in, one within another where it is called back. */
 extern _Thread_local uint32_t motte_shim_call_depth;
-static inline void motte_shim_enter_call(void) { motte_shim_call_depth++; }
+/* A bit for each depth: a session has let memory go in the call there. */
+extern _Thread_local uint64_t motte_shim_calls_with_release;
+static inline uint64_t motte_shim_call_bit(void) { return 1ull << (motte_shim_call_depth & 63); }
+static inline void motte_shim_enter_call(void) {
+    motte_shim_call_depth++;
+    motte_shim_calls_with_release &= ~motte_shim_call_bit();
+}
+/* Whether the innermost call asks for the first time: what a call was given as arguments must survive the call, so it
+ * lets memory go once, before it reads anything. */
+static inline int motte_shim_may_release(void) {
+    if (motte_shim_calls_with_release & motte_shim_call_bit()) return 0;
+    motte_shim_calls_with_release |= motte_shim_call_bit();
+    return 1;
+}
 static inline void motte_shim_leave_call(void) { motte_shim_call_depth--; }
 /* Calls of the interface that are under way on this thread, each within the one before. */
 static inline uint32_t motte_shim_calls(void) { return motte_shim_call_depth; }
@@ -105,8 +118,9 @@ int motte_shim_test_bytes_except(int descriptor, int64_t first, int64_t count, i
 int motte_shim_file_identity(const char *path, uint64_t *device, uint64_t *inode);
 int motte_shim_descriptor_identity(int descriptor, uint64_t *device, uint64_t *inode);
 /* Whether a file that is open still has a name: not when it was deleted, or another was renamed to its name. A third of
- * what looking at its path takes. */
-int motte_shim_has_name(int descriptor);
+ * what looking at its path takes. `size`, which may be NULL, gets its length, or the highest number if that is not
+ * known. */
+int motte_shim_has_name(int descriptor, uint64_t *size);
 
 /* When the process started, in clock ticks since boot (field 22 of /proc/<pid>/stat); 0 when there is no such process.
  * With the pid it names a process for ever, which the pid alone does not. */

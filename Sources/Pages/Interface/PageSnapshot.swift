@@ -6,6 +6,13 @@ import MotteValues
 package protocol PageSnapshot: AnyObject, Sendable {
     var version: Version { get }
 
+    /// The version of the file whose pages this reads: an older one where changes in memory lie above it.
+    var storedVersion: Version { get }
+
+    /// Whether a compaction has moved values after `version`: then no pointer from a snapshot that reads the pages of
+    /// that version is valid in this one. Can be true where nothing was moved, never false where something was.
+    func hasMovedValues(since version: Version) -> Bool
+
     /// The value of `key`, or nil when there is none.
     func get(_ key: UnsafeRawBufferPointer) throws(DatabaseError) -> PageBytes?
 

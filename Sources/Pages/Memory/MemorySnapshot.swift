@@ -14,6 +14,8 @@ final class MemorySnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: 
         tree.entry(for: key).map { PageBytes(bytes: $0.value, isStable: true) }
     }
 
+    var storedVersion: Version { version }
+    func hasMovedValues(since version: Version) -> Bool { false }
     var mostEntryCount: Int { tree.entryCount }
 
     func makeCursor() throws(DatabaseError) -> PageCursor { MemoryCursor(self) }

@@ -41,6 +41,8 @@ final class OverlaySnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked:
     /// Of the file's version below; what lies above it is in memory.
     func pageProblems() throws(DatabaseError) -> [PageProblem] { try base.pageProblems() }
     var passedOver: PassedOver? { base.passedOver }
+    var storedVersion: Version { base.storedVersion }
+    func hasMovedValues(since version: Version) -> Bool { base.hasMovedValues(since: version) }
     var hold: PageHold? { base.hold }
     func sharing() -> PageSnapshot { OverlaySnapshot(base.sharing(), changes, version) }
     var exceedsMemory: Bool { base.exceedsMemory }

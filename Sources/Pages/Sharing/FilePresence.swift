@@ -41,8 +41,12 @@ final class FilePresence: Sendable {
         }
     }
 
-    /// False once the file was deleted, or another was put in its place.
-    var hasName: Bool { motte_shim_has_name(descriptor) != 0 }
+    /// Its length; nil once the file was deleted, or another was put in its place.
+    var byteCount: Int? {
+        var size: UInt64 = 0
+        guard motte_shim_has_name(descriptor, &size) != 0 else { return nil }
+        return Int(clamping: size)
+    }
 
     /// Called holding the open-files lock.
     func close() { FilePresence.forget(descriptor) }

@@ -22,7 +22,7 @@ class SharedPages: @unchecked Sendable {
     fileprivate final let queue = WriteQueue()
     fileprivate final let holder = Locked<WriteHolder?>(nil)
     private final let forkGeneration = motte_shim_fork_generation()
-    private final let use = Locked((userCount: 0, isClosed: false))
+    private final let use = Locked((userCount: 0, isClosed: false, hasWriters: false))
 
     init(path: String, signal: CommitSignal, observers: ObserverPositions, faults: FaultInjection?) {
         self.path = path
@@ -49,6 +49,12 @@ class SharedPages: @unchecked Sendable {
     final func beginUse() {
         use.withLock { $0.userCount += 1 }
     }
+
+    /// A handle that may write.
+    final func noteWriter() { use.withLock { $0.hasWriters = true } }
+
+    /// Whether some handle may write, or might while it was open: where all only read, the file is not changed.
+    final var hasWriters: Bool { use.withLock { $0.hasWriters } }
 
     /// True when that was the last one.
     fileprivate final func removeUser() -> Bool {

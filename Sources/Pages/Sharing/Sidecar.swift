@@ -51,7 +51,7 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
     }
 
     /// False once it was deleted or replaced: whoever comes next finds another one.
-    var hasName: Bool { motte_shim_has_name(descriptor) != 0 }
+    var hasName: Bool { motte_shim_has_name(descriptor, nil) != 0 }
 
     // MARK: What it says.
 
@@ -127,6 +127,14 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
     /// Called holding the write lock.
     func publishDurable(_ version: Version) {
         motte_shim_store64(word64(SidecarLayout.durableOffset), version.rawValue + 1)
+    }
+
+    /// The latest version in which a compaction has moved values.
+    var movedIn: Version { Version(motte_shim_load64(word64(SidecarLayout.movedOffset))) }
+
+    /// Called holding the write lock, before others can find the version.
+    func publishMoved(_ version: Version) {
+        motte_shim_store64(word64(SidecarLayout.movedOffset), version.rawValue)
     }
 
     /// Whether other processes have the file open, so that its newest version is the announced one. A process that is

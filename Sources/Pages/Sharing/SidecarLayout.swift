@@ -12,6 +12,7 @@
 ///       64  u64 1: some process has opened the file since, so that what stands at 40 means something
 ///       72  u64 device of the file, 80 u64 its inode, 0: not yet known
 ///       96  u32 counts claims of slots, before and behind each
+///      104  u64 latest version in which a compaction has moved values, 0: none since the sidecar was set up
 ///     8192 + 512 * i: 64 words, the versions that process i pins (see `PagePins`)
 ///
 /// Byte locks of the sidecar (of the open file description, so the kernel drops them when the process dies):
@@ -24,7 +25,7 @@
 /// file has two names, holds another byte and is found by that; see `FilePresence`.
 enum SidecarLayout {
     static let magic: UInt64 = 0x5248_5345_5454_4F4D  // "MOTTESHR", little-endian
-    static let number: UInt32 = 4
+    static let number: UInt32 = 5
     static let byteCount = pinsOffset + slotCount * pinRowBytes
     static let slotCount = 126
 
@@ -41,6 +42,7 @@ enum SidecarLayout {
     static let deviceOffset = 72
     static let inodeOffset = 80
     static let claimsOffset = 96
+    static let movedOffset = 104
     static let pinsOffset = 8192
     static let pinRowBytes = 512
 

@@ -47,8 +47,9 @@ struct TreeCommit {
     /// Takes the state's map, so that it is nobody else's.
     init(
         _ pages: TreePages, _ state: inout TreeState, _ version: Version, byteCount: Int, _ wal: WALRequest,
-        _ compaction: OnlineCompaction? = nil
+        _ compaction: OnlineCompaction? = nil, limit: PageCount? = nil
     ) {
+        let limit = limit ?? pages.image.pageLimit
         self.compaction = compaction
         self.pages = pages
         self.version = version
@@ -63,7 +64,7 @@ struct TreeCommit {
         // Before nodes and values take pieces of the run that the WAL before the last one has left.
         if wal.pageCount > 0 {
             let count = wal.pageCount
-            let run = map.take(atLeast: count, atMost: count, wishing: count)
+            let run = map.take(atLeast: count, atMost: count, wishing: count, limit: limit)
             newWAL = run
             next.root.wal = WALLocation(run: run, birth: version, salt: wal.salt)
         } else if wal.isDone {
@@ -77,7 +78,7 @@ struct TreeCommit {
         let few = max(state.likelyPageCount, PageCount(state.root.level + 3))
         let wish = min(1024, image.pageCount(in: byteCount) + min(few, TreeCommit.mostLikelyPages))
         let evacuation = compaction?.evacuation(map)
-        writer = TreeWriter(image, PageAllocator(image, map, wishing: wish, pages.path), version: version)
+        writer = TreeWriter(image, PageAllocator(image, map, wishing: wish, pages.path, limit: limit), version: version)
         writer.allocator.evacuation = evacuation
         if wal.isDone, let old = state.root.wal { writer.free(old.run, birth: old.birth) }
     }
@@ -149,6 +150,9 @@ struct TreeCommit {
     func giveBackMoved() {
         for run in writer.moves.runs { image.giveBackMemory(of: run) }
     }
+
+    /// Values have other places now although their keys were not written.
+    var hasMovedValues: Bool { !writer.moves.runs.isEmpty }
 
     /// Tells the compaction what this commit, which is in the file, has done for it.
     func noteCompaction() {
@@ -269,7 +273,7 @@ struct TreeCommit {
         let dead = TreeCommit.merged(writer.freed)
         // Taking its pages can split one run; giving back what is left of it can add one.
         let bound = SpaceLog.checkpointBytes(
-            writer.allocator.map.runCount + dead.count + 4 + writer.allocator.map.pageCount.rawValue >> 24)
+            writer.allocator.map.runCount + dead.count + 4, of: writer.allocator.map.pageCount)
         let count = image.layout.pageCount(bound)
         let page = try writer.allocator.allocate(count)
         writer.allocator.giveBack()

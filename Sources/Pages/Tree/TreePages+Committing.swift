@@ -11,7 +11,7 @@ extension TreePages {
                 .inputOutput,
                 "an earlier commit to '\(path)' failed half-way; close it everywhere and open it again", path: path)
         }
-        let known = shown.withLock { $0.known }
+        var known = shown.withLock { $0.known }
         try checkFollows(version, known.version)
         // Sealing takes a sequence number as well.
         guard version.rawValue < TreeFormat.versionLimit - 1, known.root.sequence < TreeFormat.versionLimit - 2 else {
@@ -24,9 +24,8 @@ extension TreePages {
         if compaction == nil, automatic == nil,
             let record = try record(changes.entries, header, changes.byteCount, after: known)
         {
-            try append(record)
-            cachedHeader = header
-            return
+            if try append(record) { return noteCommitted(header) }
+            known = shown.withLock { $0.known }
         }
         do throws(DatabaseError) {
             try commitAll(changes, header, after: known, compaction ?? automatic)
@@ -36,49 +35,92 @@ extension TreePages {
             automaticCompaction.stop()
             try commitAll(changes, header, after: known, nil)
         }
+        noteCommitted(header)
+    }
+
+    private func noteCommitted(_ header: FileHeader) {
         cachedHeader = header
+        hasCommitted = true
     }
 
     /// With what the WAL has.
     private func commitAll(
         _ changes: PageBatch.Changes, _ header: FileHeader, after known: TreeVersion, _ compaction: OnlineCompaction?
     ) throws(DatabaseError) {
-        let wal =
+        var wal =
             compaction == nil
             ? try walRequest(known, changes.entries, changes.byteCount)
             : TreeCommit.WALRequest(isDone: true, pageCount: 0, salt: 0)
+        do throws(DatabaseError) {
+            try commitAll(changes, header, wal, after: known, compaction)
+        } catch {
+            guard compaction == nil, !isPoisoned, error.code == .mapFull || error.code == .diskFull else { throw error }
+            // What is free within the file may do for the commit itself, without a new log: deleting is the way out of a
+            // full file.
+            wal.pageCount = 0
+            wal.salt = 0
+            do throws(DatabaseError) {
+                let pages = image.pageCount(in: try disk.byteCount())
+                let limit = min(image.pageLimit, max(known.root.pageCount, pages))
+                try commitAll(changes, header, wal, after: known, nil, limit: limit)
+            } catch let second {
+                throw isPoisoned ? second : error
+            }
+        }
+    }
+
+    private func commitAll(
+        _ changes: PageBatch.Changes, _ header: FileHeader, _ wal: TreeCommit.WALRequest, after known: TreeVersion,
+        _ compaction: OnlineCompaction?, limit: PageCount? = nil
+    ) throws(DatabaseError) {
         guard !known.wal.isEmpty else {
-            return try commit(changes, header, wal, after: known, compaction)
+            return try commit(changes, header, wal, after: known, compaction, limit: limit)
         }
         // `known` keeps what the batch points into.
         try withExtendedLifetime(known) { () throws(DatabaseError) in
             let all = known.wal.batch(before: changes)
-            try commit(all.changes, header, wal, after: known, compaction)
+            try commit(all.changes, header, wal, after: known, compaction, limit: limit)
         }
     }
 
-    private func append(_ record: borrowing PreparedRecord) throws(DatabaseError) {
+    /// False where the record could not be written and nothing of it is left: then the commit goes into the tree, which
+    /// ends this log. On file systems that never overwrite, a log has no room for certain although its pages are there.
+    private func append(_ record: borrowing PreparedRecord) throws(DatabaseError) -> Bool {
         do throws(DatabaseError) {
             try disk.write(record.bytes, at: record.offset)
-            count(record.bytes.count, calls: 1)
-            if durability == .full { try flush(poisoning: nil) }
         } catch {
-            poison(at: record.offset)
-            throw error
+            // Also on the disk, lest a cut bring back what was never acknowledged.
+            guard void(at: record.offset) else {
+                isPoisoned = true
+                throw error
+            }
+            if durability == .full { try flush(poisoning: nil) }
+            shown.withLock { $0.known.wal.mayGrow = false }
+            return false
         }
-        if durability == .full { durable = record.next.version }
+        count(record.bytes.count, calls: 1)
+        if durability == .full {
+            do throws(DatabaseError) { try flush(poisoning: nil) } catch {
+                poison(at: record.offset)
+                throw error
+            }
+            durable = record.next.version
+        }
         let next = record.next
         shown.withLock { $0.known.wal = next }
+        return true
     }
 
     private func commit(
         _ changes: PageBatch.Changes, _ header: FileHeader, _ wal: TreeCommit.WALRequest, after known: TreeVersion,
-        _ compaction: OnlineCompaction?
+        _ compaction: OnlineCompaction?, limit: PageCount?
     ) throws(DatabaseError) {
         let root = known.root
         try compaction?.note(bytesBefore: disk.byteCount())
         var state = try takeState(root)
-        var commit = TreeCommit(self, &state, header.version, byteCount: changes.byteCount, wal, compaction)
+        var commit = TreeCommit(
+            self, &state, header.version, byteCount: changes.byteCount, wal, compaction,
+            limit: limit)
         do throws(DatabaseError) {
             try commit.build(changes, header)
             try commit.lookAfter()
@@ -121,11 +163,18 @@ extension TreePages {
         if isLarge { try flush(poisoning: nil) }
         commit.place(in: freeSlot(root), durable: isLarge ? commit.version : durable ?? .zero)
         let slot = commit.next.root
+        if commit.hasMovedValues { announceMoves(in: slot.version) }
         try putSlot(slot)
         if durability == .full {
             try flush(poisoning: slot)
             durable = slot.version
         }
+    }
+
+    /// Before anybody can see the version: whoever moves to it must not keep pointers from versions before. A commit that
+    /// then fails costs others no more than looking for their values once more.
+    private func announceMoves(in version: Version) {
+        if let sidecar { sidecar.publishMoved(version) } else { shown.withLock { $0.movedIn = version } }
     }
 
     private func count(_ bytes: Int, calls: Int) {

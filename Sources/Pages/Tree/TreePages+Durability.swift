@@ -29,7 +29,7 @@ extension TreePages {
         _ = void(at: offset)
     }
 
-    private func void(at offset: Int) -> Bool {
+    func void(at offset: Int) -> Bool {
         // So that other processes, and this one when it opens the file again, do not find what was never acknowledged.
         let void = [UInt8](repeating: 0, count: image.pageBytes)
         do throws(DatabaseError) {
@@ -69,8 +69,13 @@ extension TreePages {
 
     /// Says in a second slot that the newest version is whole: if it is found otherwise later, that is damage. The
     /// slot before it stays, so nothing is at stake; and a file in use by others is left alone.
+    ///
+    /// Who only reads changes nothing. Who has opened the file in spite of something newer leaves that as it is, so that
+    /// the next one is warned as well and salvage finds it, until a commit writes over it.
     func seal() {
-        guard canWrite, !isPoisoned, !shown.withLock({ $0.known.isSealed }) else { return }
+        guard canWrite, hasWriters, hasCommitted || passedOver == nil, !isPoisoned,
+            !shown.withLock({ $0.known.isSealed })
+        else { return }
         do throws(DatabaseError) {
             if let sidecar {
                 guard try sidecar.lockForWriting(Deadline(milliseconds: 0), nil) else { return }
@@ -78,6 +83,7 @@ extension TreePages {
             defer { sidecar?.unlockForWriting() }
             // Others may have committed since.
             _ = try newestVersionForWriter()
+            try checkPlace(isBeginning: false)
             let known = shown.withLock { $0.known }
             guard known.root.sequence < TreeFormat.versionLimit - 1 else { return }
             try makeDurableForSealing(known.version)

@@ -105,7 +105,8 @@ extension TreePages {
         do throws(DatabaseError) {
             var options = options
             options.walPages = try chosenWALPages(options)
-            let head = try head(disk)
+            let bytes = try firstBytes(disk)
+            let head = try head(bytes, disk.path)
             // Replaced between two looks at its path; the next attempt finds one file.
             if let presence, presence.identity != identity {
                 throw DatabaseError(
@@ -116,9 +117,10 @@ extension TreePages {
             }
             let cipher = try head.cipher(options.encryptionKey, disk.path)
             let size = try disk.byteCount()
+            let limit = options.mostFileBytes.map { max($0, size) }
             let image = try PageImage(
-                disk, pageBytes: head.pageBytes, cipher, memoryBytes: try options.chosenMemory(),
-                limit: options.mostFileBytes.map { max($0, size) })
+                disk, pageBytes: head.pageBytes, cipher, memoryBytes: try options.chosenMemory(), limit: limit)
+            disk.limitGrowth(to: image.byteCount(of: image.pageLimit))
             let hold = PageHold(image)
             defer { withExtendedLifetime(hold) {} }
             let isOpenElsewhere = sidecar?.isFileOpenElsewhere() ?? false
@@ -130,8 +132,8 @@ extension TreePages {
             let versions = try RootSlots.versions(disk, image)
             return TreePages(
                 Parts(
-                    disk: disk, image: image, newest: newest, passedOver: passedOver, header: header, byteCount: size,
-                    slotVersions: versions, sidecar: sidecar, presence: presence, isOpenElsewhere: isOpenElsewhere,
+                    disk: disk, image: image, newest: newest, passedOver: passedOver, header: header, head: bytes,
+                    byteCount: size, slotVersions: versions, sidecar: sidecar, presence: presence, isOpenElsewhere: isOpenElsewhere,
                     identity: identity, isWritable: isWritable), options)
         } catch {
             disk.close()
@@ -139,11 +141,10 @@ extension TreePages {
         }
     }
 
-    static func head(_ disk: any Disk) throws(DatabaseError) -> FileHead {
-        let path = disk.path
-        return try firstBytes(disk).withBytes { bytes throws(DatabaseError) in
-            try FileHead(decoding: bytes, path: path)
-        }
+    static func head(_ disk: any Disk) throws(DatabaseError) -> FileHead { try head(firstBytes(disk), disk.path) }
+
+    private static func head(_ bytes: [UInt8], _ path: String) throws(DatabaseError) -> FileHead {
+        try bytes.withBytes { bytes throws(DatabaseError) in try FileHead(decoding: bytes, path: path) }
     }
 
     /// The header is read without a pin, so others may commit over it; then there is a newer one.

@@ -46,6 +46,10 @@ extension TreePages {
         }
     }
 
+    /// The latest version in which a compaction has moved values, or tried to. Read after a version was pinned it is
+    /// none before that one's moves, since it is announced before the version.
+    var movedIn: Version { sidecar?.movedIn ?? shown.withLock { $0.movedIn } }
+
     func newestVersion() throws(DatabaseError) -> Version {
         try shown.withLock { shown throws(DatabaseError) in
             try refresh(&shown)

@@ -12,6 +12,8 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     let image: PageImage
     let pins: PagePins
     let identity: FileIdentity?
+    /// The first bytes of the file, which never change.
+    private let head: [UInt8]
     let durability: PageStoreOptions.Durability
     let passedOver: PassedOver?
     let walPages: PageCount?
@@ -33,6 +35,8 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     /// The newest version known to be on the disk for good; without a sidecar, else it is in there.
     var ownDurable: Version?
     var isPoisoned = false
+    /// By this process, since it opened the file.
+    var hasCommitted = false
     var lastFlush = Deadline(milliseconds: 0)
     var cachedHeader: FileHeader?
     /// How often processes had attached when this one looked into the file and was alone; nil where it was not.
@@ -47,6 +51,8 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
         /// The version that was pinned last, which may be an older one.
         weak var current: PinnedVersion?
         var hasWarned = false
+        /// Without a sidecar: the latest version in which a compaction has moved values.
+        var movedIn = Version.zero
     }
 
     struct Parts {
@@ -55,6 +61,7 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
         var newest: TreeVersion
         var passedOver: PassedOver?
         var header: FileHeader
+        var head: [UInt8]
         var byteCount: Int
         var slotVersions: [Version]
         var sidecar: Sidecar?
@@ -78,6 +85,7 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
         self.sidecar = sidecar
         presence = parts.presence
         identity = parts.identity
+        head = parts.head
         durability = options.durability
         isWritable = parts.isWritable
         compactsAutomatically = options.compactsAutomatically
@@ -117,12 +125,24 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     func checkPlace(isBeginning: Bool) throws(DatabaseError) {
         guard let identity, let sidecar, let presence else { return }
         guard isBeginning else {
-            if !presence.hasName { throw FileIdentity.moved(path, FileIdentity(at: path)) }
-            return
+            guard let byteCount = presence.byteCount else { throw FileIdentity.moved(path, FileIdentity(at: path)) }
+            return try checkContent(byteCount)
         }
         try identity.checkIsAt(path)
         // A sidecar that was only renamed is safe as well: who has another one is refused the file, see `FilePresence`.
         if !sidecar.hasName { throw .sharedFileMoved(sidecar.path, beside: path) }
+    }
+
+    /// Before a commit: that the file still is what the newest version is in. Another program may have cut it short, or
+    /// written something else over it, and what is added to that nobody would find again.
+    private func checkContent(_ byteCount: Int) throws(DatabaseError) {
+        let root = shown.withLock { $0.known.root }
+        guard byteCount >= image.byteCount(of: root.pageCount), try RootSlots.isThere(root, head, disk, image) else {
+            throw DatabaseError(
+                .fileMoved,
+                "'\(path)' was cut short or overwritten by another program while it was open, so nothing can be"
+                    + " committed to it any more; close it everywhere, and restore it from a copy", path: path)
+        }
     }
 
     func lockAcrossProcesses(
@@ -139,6 +159,4 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
         if faults?.reusesPagesTooEarly == true { return PagePins.Protected(versions: []) }
         return pins.protected(and: durable.map { [root.version, $0] } ?? [root.version])
     }
-
-    // MARK: Writing.
 }

@@ -53,6 +53,8 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
     }
 
     var hold: PageHold? { ownHold }
+    var storedVersion: Version { version }
+    func hasMovedValues(since version: Version) -> Bool { pages.movedIn > version }
     func sharing() -> PageSnapshot { TreeSnapshot(pinned) }
     var exceedsMemory: Bool { image.exceedsMemory(root.pageCount) }
     var memoryBytes: Int { image.memory.budget }

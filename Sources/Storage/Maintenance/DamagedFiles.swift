@@ -10,6 +10,8 @@ package struct DamagedFile {
     let gaps: [KeyGap]
     /// Keys of entries that may be of older versions.
     let older: Set<[UInt8]>
+    /// The version that the file opens at, whose pages are kept while they are read.
+    fileprivate var opened: PageSnapshot?
 
     package init(
         _ database: Database, losses: [String] = [], gaps: [KeyGap] = [], older: Set<[UInt8]> = []
@@ -22,18 +24,24 @@ package struct DamagedFile {
 }
 
 extension Database {
-    /// A file that opens and whose pages are sound, as it is. Of another one what its intact pages hold, in memory, and
-    /// what was wrong with the others.
+    /// A file that opens at its newest version and whose pages are sound, as it is. Of another one what its intact pages
+    /// and log records hold, and what was wrong with the others. The file is only read.
     package static func openForSalvage(
         _ options: DatabaseOptions
     ) throws(DatabaseError) -> DamagedFile {
         var damage: DatabaseError?
+        var newest: PageSnapshot?
+        var options = options
+        if !options.immutable { options.readOnly = true }
         do throws(DatabaseError) {
             let database = try open(options)
             if try database.pages.check().isEmpty {
-                // What was passed over may have been acknowledged.
-                let passedOver = try database.pages.snapshot().passedOver
-                return DamagedFile(database, losses: passedOver.map { [$0.description] } ?? [])
+                let snapshot = try database.pages.snapshot()
+                // What was passed over may have been acknowledged, and some of it may be intact: until the next commit.
+                guard let passedOver = snapshot.passedOver, passedOver.opened == snapshot.version else {
+                    return DamagedFile(database, losses: snapshot.passedOver.map { [$0.description] } ?? [])
+                }
+                newest = snapshot
             }
         } catch {
             guard try isDamage(error, options) else { throw error }
@@ -42,10 +50,13 @@ extension Database {
         guard case .file(let path) = options.location else { throw damage ?? .corrupted("a database in memory") }
         do throws(DatabaseError) {
             let (store, report) = try PageStore.openSalvaged(
-                path, encryptionKey: options.encryptionKey, columns: chunkColumns)
-            return DamagedFile(
-                try joined(store), losses: report.problems.map(\.description) + older(report), gaps: report.gaps,
-                older: report.recoveredKeys)
+                path, encryptionKey: options.encryptionKey, memoryBytes: options.memoryBytes, at: newest?.version,
+                columns: chunkColumns)
+            let losses = (newest?.passedOver.map { [$0.description] } ?? []) + report.problems.map { $0.description }
+            var file = DamagedFile(
+                try joined(store), losses: losses + older(report), gaps: report.gaps, older: report.recoveredKeys)
+            file.opened = newest
+            return file
         } catch {
             // Where no page of ours is left, what opening said says more.
             guard error.code == .notAMotteFile, let damage else { throw error }

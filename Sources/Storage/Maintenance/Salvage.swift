@@ -169,28 +169,12 @@ private struct SalvageWalk {
                     + "or below one; where it is missing all are taken")
         }
         guard !keys.isEmpty else { return }
-        var columns: [(slot: Int, chunk: ColumnChunk?)] = []
-        for (slot, column) in view.layout.columns.enumerated() where !column.isMapKeys {
-            do throws(DatabaseError) {
-                try checkIsNotLost(view, column.key, rowGroup)
-                if let keys = column.keyColumn { try checkIsNotLost(view, keys, rowGroup) }
-                if column.collection == .none {
-                    columns.append((slot, try view.directory.chunk(slot, rowGroup)))
-                } else {
-                    _ = try view.directory.listChunk(slot, rowGroup)
-                    if let keys = column.keyColumn {
-                        _ = try view.directory.listChunk(try view.layout.slot(keys), rowGroup)
-                    }
-                    columns.append((slot, nil))
-                }
-            } catch {
-                report.losses.append(
-                    "\(name).\(column.name) of objects \(first) to \(first + Int64(count) - 1): "
-                        + error.damage)
-            }
-        }
+        letGo(view)
+        var columns = try columns(view, rowGroup, isFirst: true)
         guard !columns.isEmpty else { return }
         for key in keys {
+            // Long values take more than their row group.
+            if letGo(view) { columns = try self.columns(view, rowGroup, isFirst: false) }
             var properties: [(String, SalvagedContent)] = []
             for (slot, chunk) in columns {
                 let column = view.layout.columns[slot]
@@ -208,6 +192,44 @@ private struct SalvageWalk {
             report.objects += 1
             try visit(SalvagedObject(className: name, key: key, properties: properties))
         }
+    }
+
+    /// Lets memory go where it is wanted for other pages; true where chunks have to be asked for again.
+    @discardableResult
+    private func letGo(_ view: TableView) -> Bool {
+        guard source.isMemoryWanted else { return false }
+        if !source.has(view.directory) { view.directory.forgetPlaces() }
+        source.releaseMemory()
+        return true
+    }
+
+    /// The chunks that can be read; nil for collections. What is lost is reported the first time.
+    private mutating func columns(
+        _ view: TableView, _ rowGroup: Int, isFirst: Bool
+    ) throws(DatabaseError) -> [(slot: Int, chunk: ColumnChunk?)] {
+        var columns: [(slot: Int, chunk: ColumnChunk?)] = []
+        for (slot, column) in view.layout.columns.enumerated() where !column.isMapKeys {
+            do throws(DatabaseError) {
+                try checkIsNotLost(view, column.key, rowGroup)
+                if let keys = column.keyColumn { try checkIsNotLost(view, keys, rowGroup) }
+                if column.collection == .none {
+                    columns.append((slot, try view.directory.chunk(slot, rowGroup)))
+                } else {
+                    _ = try view.directory.listChunk(slot, rowGroup)
+                    if let keys = column.keyColumn {
+                        _ = try view.directory.listChunk(try view.layout.slot(keys), rowGroup)
+                    }
+                    columns.append((slot, nil))
+                }
+            } catch {
+                guard isFirst else { continue }
+                let first = view.directory.firstKey(rowGroup)
+                let last = first + Int64(view.directory.rowCount(rowGroup)) - 1
+                report.losses.append(
+                    "\(view.type.name).\(column.name) of objects \(first) to \(last): " + error.damage)
+            }
+        }
+        return columns
     }
 
     /// With the bitmap of this row group alone: a damaged one must not bring back what others say is deleted.
@@ -312,7 +334,7 @@ extension Snapshot {
     fileprivate func guessedState(of table: StoredTable) throws(DatabaseError) -> TableState {
         var state = TableState()
         let prefix = PageKeys.chunks(table.key)
-        let cursor = try pages.makeCursor()
+        var cursor = try pages.makeCursor()
         var found = try prefix.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
         var rowGroups: [Int64: Int] = [:]
         while found, cursor.key.starts(with: prefix) {
@@ -323,6 +345,7 @@ extension Snapshot {
                     rowGroups[rowGroup] = max(rowGroups[rowGroup] ?? 0, rows)
                 }
             }
+            if isMemoryWanted { cursor = try pages.makeCursor(at: cursor, after: { releaseMemory() }) }
             found = try cursor.next()
         }
         // All but the last are full.
@@ -364,7 +387,7 @@ extension Catalog {
             else { return }
             tables[table, default: [:]][column] = found
         }
-        let cursor = try pages.makeCursor()
+        var cursor = try pages.makeCursor()
         var found = try PageKeys.catalog.withBytes { key throws(DatabaseError) in try cursor.seek(key) }
         while found, let space = cursor.key.first, space <= KeySpace.chunks {
             if space == KeySpace.chunks, cursor.key.count == 13 {
@@ -376,6 +399,9 @@ extension Catalog {
                 for column in directory?.columns ?? [] {
                     add(table, column.key.rawValue, UnsafeRawBufferPointer(rebasing: cursor.value.bytes[column.bytes]))
                 }
+            }
+            if let hold = pages.hold, hold.isDue {
+                cursor = try pages.makeCursor(at: cursor, after: { hold.renew() })
             }
             found = try cursor.next()
         }

@@ -3,7 +3,8 @@
 /// Belongs to one `Snapshot` and so to one thread at a time. A snapshot that moves to a newer version keeps the
 /// pointers
 /// of every row group that no commit in between has touched: stable ones point to pages that live on, unstable ones
-/// were copied into the arena when they were first met.
+/// were copied into the arena when they were first met. Where a compaction has moved values the snapshot has it forget
+/// all places before it moves.
 ///
 /// Invariants:
 ///   C1  a chunk has as many rows as its row group

@@ -206,11 +206,8 @@ final class TableWriter {
         return column.seal(key: PageKeys.chunk(layout.key, layout.columns[slot].key, rowGroup), into: spill)
     }
 
-    /// Nothing of what is stored is known by its place any more, so that its memory can be given back.
-    func forgetPlaces() {
-        directory.forgetPlaces()
-        for list in longLists.values { list.reader.forgetPlaces() }
-    }
+    /// Where nodes of stored long lists are is no longer known, so that their memory can be given back.
+    func forgetLists() { for list in longLists.values { list.reader.forgetPlaces() } }
 
     // MARK: Rows
 

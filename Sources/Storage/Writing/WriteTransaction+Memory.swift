@@ -57,7 +57,11 @@ extension WriteTransaction {
     /// Forgets where stored rows are, after copies of those that are patched.
     func releasePages(butLatest: Bool) {
         opened.detach()
-        for writer in writers.all { writer.forgetPlaces() }
+        // Each directory forgets once: of what it has copied, only what was lent since the last time stays.
+        for writer in writers.all {
+            writer.forgetLists()
+            if !base.has(writer.directory) { writer.directory.forgetPlaces() }
+        }
         for pending in pendingIndexes.values { pending.writer.forgetPlaces() }
         base.releaseMemory(butLatest: butLatest)
     }

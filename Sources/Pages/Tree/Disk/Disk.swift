@@ -15,7 +15,13 @@ package protocol Disk: AnyObject, Sendable {
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(DatabaseError)
     /// Everything written before is durable when this returns.
     func flush() throws(DatabaseError)
+    /// More bytes than this the disk does not add by itself. Called before the first write.
+    func limitGrowth(to byteCount: Int)
     /// Grows (with zeros) or cuts off.
     func resize(to byteCount: Int) throws(DatabaseError)
     func close()
+}
+
+extension Disk {
+    package func limitGrowth(to byteCount: Int) {}
 }

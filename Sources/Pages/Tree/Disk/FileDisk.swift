@@ -18,6 +18,8 @@ final class FileDisk: Disk, @unchecked Sendable {
     private let descriptor: Int32
     /// Where the file ended when it was last looked at; it may have grown since, not shrunk but by `resize`.
     private var knownEnd = 0
+    /// No further than this it grows ahead of what is written.
+    private var growthLimit = Int.max
 
     /// Of its length, this part and at most so many bytes are added behind it.
     private static let growthShift = 4
@@ -76,11 +78,13 @@ final class FileDisk: Disk, @unchecked Sendable {
         try grow(behind: offset + bytes.count, bytes.count)
     }
 
+    func limitGrowth(to byteCount: Int) { growthLimit = byteCount }
+
     /// A disk that has no room for more than was written is none of the writer's business.
     private func grow(behind end: Int, _ count: Int) throws(DatabaseError) {
         guard end > knownEnd else { return }
         knownEnd = try byteCount()
-        let growth = min(end >> FileDisk.growthShift, FileDisk.mostGrowth)
+        let growth = min(end >> FileDisk.growthShift, FileDisk.mostGrowth, growthLimit - min(end, growthLimit))
         // What is written in large pieces would be written twice.
         guard end == knownEnd, growth > 2 * count else { return }
         let zeros = UnsafeMutableRawBufferPointer.allocate(
@@ -96,11 +100,18 @@ final class FileDisk: Disk, @unchecked Sendable {
     }
 
     func flush() throws(DatabaseError) {
-        guard fdatasync(descriptor) == 0 else { throw SystemError.error(errno, "flush", path) }
+        // A signal that ends the wait says nothing of what was written, as a failure would: it is asked again.
+        while fdatasync(descriptor) != 0 {
+            if errno == EINTR { continue }
+            throw SystemError.error(errno, "flush", path)
+        }
     }
 
     func resize(to byteCount: Int) throws(DatabaseError) {
-        guard ftruncate(descriptor, off_t(byteCount)) == 0 else { throw SystemError.error(errno, "resize", path) }
+        while ftruncate(descriptor, off_t(byteCount)) != 0 {
+            if errno == EINTR { continue }
+            throw SystemError.error(errno, "resize", path)
+        }
         knownEnd = byteCount
     }
 }

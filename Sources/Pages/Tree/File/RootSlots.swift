@@ -9,7 +9,7 @@ enum RootSlots {
     }
 
     /// The same, and how many others have something in them.
-    private static func look(
+    static func look(
         _ disk: any Disk, _ image: PageImage
     ) throws(DatabaseError) -> (slots: [RootSlot], unreadable: [Int]) {
         let pageBytes = image.pageBytes
@@ -52,6 +52,25 @@ enum RootSlots {
         }
         return versions
     }
+
+    /// Whether the file still begins with these bytes, and has this root where it was written.
+    static func isThere(
+        _ root: RootSlot, _ head: [UInt8], _ disk: any Disk, _ image: PageImage
+    ) throws(DatabaseError) -> Bool {
+        try withUnsafeTemporaryAllocation(byteCount: max(head.count, slotHeadBytes), alignment: 16) { buffer in
+            Result { () throws(DatabaseError) in
+                let begin = UnsafeMutableRawBufferPointer(rebasing: buffer[..<head.count])
+                guard try disk.read(begin, at: 0) == head.count, begin.elementsEqual(head) else { return false }
+                let slot = UnsafeMutableRawBufferPointer(rebasing: buffer[..<slotHeadBytes])
+                let offset = image.offset(of: TreeFormat.slotPage(root.slot))
+                guard try disk.read(slot, at: offset) == slot.count else { return false }
+                return UInt32(littleEndian: slot.load(fromByteOffset: 8, as: UInt32.self)) == RootSlot.magic
+                    && UInt64(littleEndian: slot.load(fromByteOffset: 16, as: UInt64.self)) == root.version.rawValue
+            }
+        }.get()
+    }
+
+    private static let slotHeadBytes = 24
 
     /// The newest slot that is whole. One that was flushed before it was written is never passed over: what is missing
     /// there is damage.
@@ -98,48 +117,75 @@ enum RootSlots {
             return "the file ends before its last page"
         }
         do throws(DatabaseError) {
-            var rest = slot.pageCount
-            if !slot.tree.isNone { try walk(slot.tree, slot.level, slot, image, &rest) }
-            if !slot.checkpoint.isNone, slot.checkpoint.birth > slot.durable { _ = try image.extent(slot.checkpoint) }
-            var log = slot.logPage
-            while !log.isNone, log.birth > slot.durable, log.run(image.layout).end <= slot.pageCount.end {
-                let bytes = try image.extent(log)
-                guard let base = bytes.baseAddress, bytes.count >= SpaceLog.pageHeader else { return brokenLog }
-                let before = PageRef(at: base)
-                guard before.isNone || before.birth < log.birth else { return brokenLog }
-                log = before
-            }
-            return nil
+            var walk = Walk(slot, image)
+            return try walk.run()
         } catch {
             if error.code == .corrupted { return error.damage }
             throw error
         }
     }
 
-    private static let brokenLog = "its free-space map is damaged"
+    /// Over what is younger than a slot's durable version. None of it stays in memory, since there may be more than the
+    /// budget: after a kill of a process that never flushed it is the whole file.
+    private struct Walk: ~Copyable {
+        private let slot: RootSlot
+        private let image: PageImage
+        /// How many pages it may still reach, so that a file that somebody made does not lead the walk to one page on
+        /// more ways than anybody can go.
+        private var rest: PageCount
+        private var scratch = PageScratch()
+        /// Copies of the nodes from the root down to the one at hand.
+        private var path: [UnsafeMutableRawBufferPointer] = []
 
-    /// `rest`: how many pages it may still reach, so that a file that somebody made does not lead the walk to one page
-    /// on more ways than anybody can go.
-    private static func walk(
-        _ reference: PageRef, _ level: Int, _ slot: RootSlot, _ image: PageImage, _ rest: inout PageCount
-    ) throws(DatabaseError) {
-        guard reference.birth > slot.durable else { return }
-        try take(1, &rest)
-        let node = try image.node(reference, level: level)
-        for index in 0 ..< node.count {
-            if level > 0 {
-                try walk(node.reference(index), level - 1, slot, image, &rest)
-            } else if node.hasReference(index) {
-                let extent = node.reference(index)
-                guard extent.birth > slot.durable else { continue }
-                try take(extent.pageCount(image.layout), &rest)
-                _ = try image.extent(extent)
+        init(_ slot: RootSlot, _ image: PageImage) {
+            self.slot = slot
+            self.image = image
+            rest = slot.pageCount
+        }
+
+        deinit { for copy in path { copy.deallocate() } }
+
+        /// What is wrong.
+        mutating func run() throws(DatabaseError) -> String? {
+            if !slot.tree.isNone { try visit(slot.tree, slot.level) }
+            if !slot.checkpoint.isNone, slot.checkpoint.birth > slot.durable {
+                try image.check(slot.checkpoint, with: &scratch)
+            }
+            var log = slot.logPage
+            while !log.isNone, log.birth > slot.durable, log.run(image.layout).end <= slot.pageCount.end {
+                let bytes = try image.extent(log, with: &scratch)
+                guard let base = bytes.baseAddress, bytes.count >= SpaceLog.pageHeader else { return Walk.brokenLog }
+                let before = PageRef(at: base)
+                guard before.isNone || before.birth < log.birth else { return Walk.brokenLog }
+                log = before
+            }
+            return nil
+        }
+
+        private static let brokenLog = "its free-space map is damaged"
+
+        private mutating func visit(_ reference: PageRef, _ level: Int) throws(DatabaseError) {
+            guard reference.birth > slot.durable else { return }
+            try take(1)
+            while path.count <= level { path.append(.allocate(byteCount: image.pageBytes, alignment: 16)) }
+            guard let copy = path[level].baseAddress else { return }
+            try image.check(reference, level: level, copying: copy)
+            let node = TreeNode(copy)
+            for index in 0 ..< node.count {
+                if level > 0 {
+                    try visit(node.reference(index), level - 1)
+                } else if node.hasReference(index) {
+                    let extent = node.reference(index)
+                    guard extent.birth > slot.durable else { continue }
+                    try take(extent.pageCount(image.layout))
+                    try image.check(extent, with: &scratch)
+                }
             }
         }
-    }
 
-    private static func take(_ count: PageCount, _ rest: inout PageCount) throws(DatabaseError) {
-        rest -= count
-        guard rest >= 0 else { throw .corrupted("its tree reaches more pages than it has (T6)") }
+        private mutating func take(_ count: PageCount) throws(DatabaseError) {
+            rest -= count
+            guard rest >= 0 else { throw .corrupted("its tree reaches more pages than it has (T6)") }
+        }
     }
 }

@@ -28,6 +28,13 @@ struct OrphanChunks {
     struct Found {
         var key: [UInt8]
         var bytes: [UInt8]
+        var page: PageNumber
+
+        /// For reading it again, since nothing refers to it.
+        var reference: PageRef {
+            let checksum = bytes.withUnsafeBytes { motte_shim_xxh3($0.baseAddress, $0.count) }
+            return PageRef(page: page, birth: .zero, checksum: checksum, byteCount: bytes.count)
+        }
     }
 
     private let disk: any Disk
@@ -57,10 +64,10 @@ struct OrphanChunks {
     private func find(_ page: PageNumber) throws(DatabaseError) -> Found? {
         guard let head = try read(page, layout.pageBytes) else { return nil }
         if let size = Self.chunkSize(head), let bytes = try read(page, size), let key = chunkKey(bytes) {
-            return Found(key: key, bytes: bytes)
+            return Found(key: key, bytes: bytes, page: page)
         }
         if let size = Self.openGroupSize(head), let bytes = try read(page, size), let key = openGroupKey(bytes) {
-            return Found(key: key, bytes: bytes)
+            return Found(key: key, bytes: bytes, page: page)
         }
         return nil
     }

@@ -63,7 +63,8 @@ struct TreeCopy {
         // The few nodes that the last batches made again are free.
         writer.allocator.giveBack()
         let unused = writer.freed.map(\.run) + writer.allocator.spare
-        let bound = SpaceLog.checkpointBytes(writer.allocator.map.runCount + unused.count + 4)
+        let bound = SpaceLog.checkpointBytes(
+            writer.allocator.map.runCount + unused.count + 4, of: writer.allocator.map.pageCount)
         var content = [UInt8](repeating: 0, count: bound)
         let page = try writer.allocator.allocate(image.layout.pageCount(bound))
         writer.allocator.giveBack()

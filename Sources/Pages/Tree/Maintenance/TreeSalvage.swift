@@ -18,6 +18,9 @@
 /// tree says; those behind a gap do as well, but then any key may be older. For keys of a node that is gone records
 /// count like leaves. Chunks that only a damaged leaf led to are found by their checksums
 /// (`OrphanChunks`); the free-space map says which pages belong to the newest version.
+///
+/// Of each value only its place is kept in memory, and its bytes are read again when somebody asks for them: so the
+/// memory does not follow the bytes of the file, only the number of its entries.
 import MotteValues
 
 package struct PageSalvageReport: Sendable {
@@ -56,12 +59,15 @@ package struct KeyGap: Sendable {
 }
 
 struct TreeSalvage {
-    let image: PageImage
-    private let disk: any Disk
+    let found: FoundPages
+    var image: PageImage { found.image }
+    private var disk: any Disk { found.image.disk }
     /// Of the file as it is, however many its root slots say.
     private let pageCount: PageCount
     /// That can be read, the newest first.
-    private let slots: [RootSlot]
+    private var slots: [RootSlot]
+    /// Some slot has something in it that cannot be read.
+    private let hasUnreadableSlot: Bool
     /// The youngest first.
     private var leaves: [PageRef] = []
     /// And leaves that may be roots, since they begin with the header's key.
@@ -86,7 +92,7 @@ struct TreeSalvage {
     private var missingCount = 0
     /// Keys whose values may be older.
     private var recovered: Set<[UInt8]> = []
-    private(set) var entries: [[UInt8]: [UInt8]] = [:]
+    private(set) var entries: [[UInt8]: FoundValue] = [:]
     /// Keys whose values were damaged, with what was wrong.
     private var lost: [[UInt8]: PageProblem] = [:]
     var report = PageSalvageReport()
@@ -98,12 +104,14 @@ struct TreeSalvage {
         var hasHeaderKey: Bool
     }
 
-    init(_ disk: any Disk, pageBytes: Int, _ cipher: PageCipher?) throws(DatabaseError) {
-        self.disk = disk
+    init(_ disk: any Disk, pageBytes: Int, _ cipher: PageCipher?, memoryBytes: Int) throws(DatabaseError) {
         let size = try disk.byteCount()
         pageCount = PageCount(in: size, pageBytes: pageBytes)
-        image = try PageImage(disk, pageBytes: pageBytes, cipher)
-        slots = try RootSlots.read(disk, image).sorted { $0.isNewer(than: $1) }
+        let image = try PageImage(disk, pageBytes: pageBytes, cipher, memoryBytes: memoryBytes)
+        found = FoundPages(image, pageCount)
+        let (readable, unreadable) = try RootSlots.look(disk, image)
+        slots = readable.sorted { $0.isNewer(than: $1) }
+        hasUnreadableSlot = !unreadable.isEmpty
         try findNodes()
     }
 
@@ -145,11 +153,14 @@ struct TreeSalvage {
         records.sort { $0.version < $1.version }
     }
 
-    /// `columns`: of the schema in a catalog record, nil if it cannot be read.
-    mutating func run(_ columns: ([UInt8]) -> [ChunkColumn]?) throws(DatabaseError) {
+    /// `columns`: of the schema in a catalog record, nil if it cannot be read. `opened`: the version that the file opens
+    /// at, where all of its pages are sound; then newer slots that can be read are of commits that never were whole.
+    mutating func run(_ columns: ([UInt8]) -> [ChunkColumn]?, at opened: Version?) throws(DatabaseError) {
+        if let opened { slots.removeAll { $0.version > opened } }
         try readTree()
         if !report.gaps.isEmpty {
-            try adoptOrphans(entries[[KeySpace.catalog]].flatMap(columns) ?? ChunkColumn.guesses)
+            let catalog = try entries[[KeySpace.catalog]].map { value throws(DatabaseError) in try found.bytes(value) }
+            try adoptOrphans(catalog.flatMap(columns) ?? ChunkColumn.guesses)
         }
         lost = lost.filter { entries[$0.key] == nil }
         report.problems += lost.values.sorted { ($0.page ?? 0, $0.description) < ($1.page ?? 0, $1.description) }
@@ -164,6 +175,13 @@ struct TreeSalvage {
 
     private mutating func readTree() throws(DatabaseError) {
         newest = slots.first { !$0.tree.isNone }
+        if hasUnreadableSlot, let newest, let newer = try wholeRoot(after: newest.version) {
+            let version = newer.reference.birth
+            note(nil, "the root slot of version \(version.rawValue) cannot be read; its tree was found without it")
+            self.newest = nil
+            try walk(newer.reference, newer.level, [], nil)
+            return try applyRecords(after: version)
+        }
         guard let newest else { return try readTreeWithoutSlots() }
         if newest.pageCount > pageCount {
             note(
@@ -197,6 +215,22 @@ struct TreeSalvage {
         }
         try fillGaps()
         try applyRecords(after: birth)
+    }
+
+    private static let mostRootsTried = 16
+
+    /// The newest root whose slot is gone and whose tree is all there. Every commit of the tree wrote a node with the
+    /// header's key on each level.
+    private func wholeRoot(after version: Version) throws(DatabaseError) -> FoundBranch? {
+        var roots: [Version: FoundBranch] = [:]
+        for branch in branches where branch.hasHeaderKey && branch.reference.birth > version {
+            if let other = roots[branch.reference.birth], other.level >= branch.level { continue }
+            roots[branch.reference.birth] = branch
+        }
+        for birth in roots.keys.sorted(by: >).prefix(TreeSalvage.mostRootsTried) {
+            if let root = roots[birth], try found.isWhole(root.reference, root.level) { return root }
+        }
+        return nil
     }
 
     /// Every node that the commit of a root wrote is below it.
@@ -247,7 +281,7 @@ struct TreeSalvage {
 
     private mutating func apply(_ record: FoundRecord, isCertain: Bool) throws(DatabaseError) {
         try record.forEach(image) { key, value in
-            entries[key] = value
+            entries[key] = value.map { .bytes($0) }
             lost.removeValue(forKey: key)
             if value == nil { deleted.insert(key) } else { deleted.remove(key) }
             if value == nil || isCertain { recovered.remove(key) } else { recovered.insert(key) }
@@ -259,13 +293,7 @@ struct TreeSalvage {
     }
 
     private func node(_ reference: PageRef, _ level: Int) throws(DatabaseError) -> TreeNode? {
-        guard reference.page >= TreeFormat.firstPage, reference.page < pageCount.end else { return nil }
-        do throws(DatabaseError) {
-            return try image.node(reference, level: level)
-        } catch {
-            guard error.code == .corrupted else { throw error }
-            return nil
-        }
+        try found.node(reference, level)
     }
 
     private mutating func walk(
@@ -285,7 +313,7 @@ struct TreeSalvage {
         if level == 0 { reachedLeafCount += 1 }
         for index in 0 ..< node.count {
             guard level > 0 else {
-                try keep(node, index)
+                try keep(node, reference, index)
                 if node.hasReference(index) { reached.append(node.reference(index)) }
                 continue
             }
@@ -296,7 +324,7 @@ struct TreeSalvage {
 
     /// Entries of a leaf; false when the value is gone.
     @discardableResult
-    private mutating func keep(_ leaf: TreeNode, _ index: Int) throws(DatabaseError) -> Bool {
+    private mutating func keep(_ leaf: TreeNode, _ reference: PageRef, _ index: Int) throws(DatabaseError) -> Bool {
         let key = [UInt8](leaf.key(index))
         do throws(DatabaseError) {
             if leaf.hasReference(index) {
@@ -306,9 +334,12 @@ struct TreeSalvage {
                 guard extent.page + count <= pageCount.end, keptPages + count <= pageCount else {
                     throw PageImage.damaged(extent)
                 }
+                try found.check(extent)
                 keptPages += count
+                entries[key] = .extent(extent)
+            } else {
+                entries[key] = .inline(reference, index)
             }
-            entries[key] = [UInt8](try TreeSnapshot.value(leaf, index, image).bytes)
             return true
         } catch {
             guard error.code == .corrupted else { throw error }
@@ -384,7 +415,7 @@ struct TreeSalvage {
             reached.append(reference)
             for index in 0 ..< leaf.count {
                 if leaf.hasReference(index) { reached.append(leaf.reference(index)) }
-                if entries[[UInt8](leaf.key(index))] == nil { try keep(leaf, index) }
+                if entries[[UInt8](leaf.key(index))] == nil { try keep(leaf, reference, index) }
             }
         }
         own.ranges.sort { $0.first.lexicographicallyPrecedes($1.first) }
@@ -404,7 +435,7 @@ struct TreeSalvage {
             try record.forEach(image) { key, value in
                 guard isOpen(key) else { return }
                 guard let value else { return _ = gone.insert(key) }
-                entries[key] = value
+                entries[key] = .bytes(value)
                 recovered.insert(key)
             }
         }
@@ -413,7 +444,7 @@ struct TreeSalvage {
             guard let leaf = try node(reference, 0) else { continue }
             for index in 0 ..< leaf.count {
                 let key = [UInt8](leaf.key(index))
-                if isOpen(key), try keep(leaf, index) { recovered.insert(key) }
+                if isOpen(key), try keep(leaf, reference, index) { recovered.insert(key) }
             }
         }
         for record in rest.reversed() { try fill(from: record) }
@@ -431,7 +462,7 @@ struct TreeSalvage {
         try OrphanChunks(disk, image.layout, columns, isKnown: isKnown).forEach { found in
             guard report.gaps.contains(where: { $0.contains(found.key) }), !deleted.contains(found.key) else { return }
             if entries[found.key] != nil, state == nil || !recovered.contains(found.key) { return }
-            let before = entries.updateValue(found.bytes, forKey: found.key)
+            let before = entries.updateValue(.extent(found.reference), forKey: found.key)
             if before == nil, lost[found.key] == nil { missingCount -= 1 }
             if isCertain { recovered.remove(found.key) } else { recovered.insert(found.key) }
         }

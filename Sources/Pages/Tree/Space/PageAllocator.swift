@@ -16,14 +16,17 @@ struct PageAllocator {
     /// How many pages to look for in one piece.
     private let wish: PageCount
     private let path: String
+    /// Pages that the file may have.
+    private let limit: PageCount
     /// Values that were set apart so far; each is a write of its own.
     private var apartCount = 0
     private static let mostApart = 2
     /// Pages that are to become free with this commit.
     var evacuation: Evacuation?
 
-    init(_ image: PageImage, _ map: SpaceMap, wishing wish: PageCount, _ path: String) {
+    init(_ image: PageImage, _ map: SpaceMap, wishing wish: PageCount, _ path: String, limit: PageCount? = nil) {
         self.image = image
+        self.limit = limit ?? image.pageLimit
         self.map = map
         self.wish = wish
         self.path = path
@@ -40,7 +43,7 @@ struct PageAllocator {
             giveBack()
             let run = take(count)
             // The image has no place for it, so it must not be given back either.
-            guard map.pageCount <= image.pageLimit else { throw full }
+            guard map.pageCount <= limit else { throw full }
             current = run
             try image.beginBuilding(run)
         }
@@ -58,7 +61,7 @@ struct PageAllocator {
             // Others have taken what was free there.
             if !evacuation.mayGrow, let run = map.takeLowest(count, outside: .none) { return run }
         }
-        return map.take(atLeast: count, atMost: max(count, wish), wishing: max(count, wish))
+        return map.take(atLeast: count, atMost: max(count, wish), wishing: max(count, wish), limit: limit)
     }
 
     /// Whether what lies at `page` can get a better place.
@@ -73,8 +76,8 @@ struct PageAllocator {
             return try allocate(count)
         }
         apartCount += 1
-        let run = map.takeSmallest(count)
-        guard map.pageCount <= image.pageLimit else { throw full }
+        let run = map.takeSmallest(count, limit: limit)
+        guard map.pageCount <= limit else { throw full }
         try image.beginBuilding(run)
         note(run.start, count)
         return run.start

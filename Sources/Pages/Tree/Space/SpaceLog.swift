@@ -104,6 +104,10 @@ struct SpaceLog {
 
     static let checkpointHeader = 16
     static func checkpointBytes(_ runCount: Int) -> Int { checkpointHeader + runCount * runBytes }
+    /// Room for so many runs in a file of so many pages, of which long ones take several entries.
+    static func checkpointBytes(_ runCount: Int, of pageCount: PageCount) -> Int {
+        checkpointBytes(runCount + 1 + pageCount.rawValue / mostRunPages.rawValue)
+    }
 
     static func encodeCheckpoint(_ map: SpaceMap, _ target: UnsafeMutableRawBufferPointer) {
         guard let base = target.baseAddress else { return }
@@ -116,15 +120,16 @@ struct SpaceLog {
             base.storeBytes(of: death.rawValue.littleEndian, toByteOffset: offset + 16, as: UInt64.self)
             offset += runBytes
         }
-        for run in map.free {
+        func addInParts(_ run: PageRun, _ birth: Version, _ death: Version) {
             var rest = run
             while rest.count > 0 {
                 let part = PageRun(start: rest.start, count: min(mostRunPages, rest.count))
-                add(part, .zero, .zero)
+                add(part, birth, death)
                 rest = PageRun(start: part.end, count: rest.count - part.count)
             }
         }
-        for dead in map.dead { add(dead.run, dead.birth, dead.death) }
+        for run in map.free { addInParts(run, .zero, .zero) }
+        for dead in map.dead { addInParts(dead.run, dead.birth, dead.death) }
         base.storeBytes(of: UInt64((offset - checkpointHeader) / runBytes).littleEndian, as: UInt64.self)
         base.storeBytes(of: UInt64(map.pageCount.rawValue).littleEndian, toByteOffset: 8, as: UInt64.self)
     }

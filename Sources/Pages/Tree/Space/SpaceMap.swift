@@ -140,13 +140,13 @@ struct SpaceMap {
     }
 
     /// Takes pages from the smallest free run that has as many, else from the end of the file.
-    mutating func takeSmallest(_ count: PageCount) -> PageRun {
+    mutating func takeSmallest(_ count: PageCount, limit: PageCount = PageCount(.max)) -> PageRun {
         var best = -1
         for index in free.indices where free[index].count >= count {
             if best < 0 || free[index].count < free[best].count { best = index }
             if free[index].count == count { break }
         }
-        guard best >= 0 else { return take(atLeast: count, atMost: count, wishing: count) }
+        guard best >= 0 else { return take(atLeast: count, atMost: count, wishing: count, limit: limit) }
         let run = PageRun(start: free[best].start, count: count)
         if free[best].count == count {
             free.remove(at: best)
@@ -160,8 +160,12 @@ struct SpaceMap {
 
     /// Takes up to `most` pages, at least `least`, from the lowest free run that has as many as wished for. If there is
     /// none, from the end of the file as long as little of it is free: then pages lie side by side, and what is free in
-    /// small pieces grows together as its neighbours die. Else from the longest run.
-    mutating func take(atLeast least: PageCount, atMost most: PageCount, wishing wish: PageCount) -> PageRun {
+    /// small pieces grows together as its neighbours die. Else from the longest run. Where the file has as many pages as it
+    /// may, what is free is taken in whatever pieces; with none it grows beyond, which the caller notices.
+    mutating func take(
+        atLeast least: PageCount, atMost most: PageCount, wishing wish: PageCount,
+        limit: PageCount = PageCount(.max)
+    ) -> PageRun {
         var longest = -1
         for index in free.indices {
             if free[index].count >= max(wish, least) {
@@ -171,7 +175,8 @@ struct SpaceMap {
             if free[index].count >= least, longest < 0 || free[index].count > free[longest].count { longest = index }
         }
         let isWhole = longest >= 0 && free[longest].count >= max(wish, least)
-        guard longest >= 0, isWhole || freePageCount >= slack(wish) else {
+        let mayGrow = pageCount < limit && max(least, 1) <= limit - pageCount
+        guard longest >= 0, isWhole || freePageCount >= slack(wish) || !mayGrow else {
             // A free run at the very end is the beginning of what is needed.
             if let last = free.last, last.end == pageCount.end, least > last.count {
                 free.removeLast()
