@@ -38,7 +38,14 @@ static const char whole[] = "Person { id: int key, name: string, level: int, num
                             "tags: list<string> }";
 
 /* The properties of `whole` by position. */
-enum { ID, NAME, LEVEL, NUMBER, COLOR, TAGS };
+enum {
+    ID,
+    NAME,
+    LEVEL,
+    NUMBER,
+    COLOR,
+    TAGS
+};
 
 static motte_schema *ruled(counts *state) {
     motte_schema *schema;

@@ -33,6 +33,10 @@ from .objectid import ObjectId
 from .sets import Set
 
 
+#: Makes a database of a realm that the library lends; database.py says how.
+lent_database: Callable[[Realm, Sequence[type[Model]]], AnyDatabase]
+
+
 def declared_schema(
     schema: Union[str, Sequence[type[Model]], None],
 ) -> tuple[Optional[list[type[Model]]], Optional[Schema]]:
@@ -100,9 +104,7 @@ def _filler(cls: type[Model], name: str, make: Callable[[], Any],
     """Gives objects the value that the constructor would: those of an import, which does not name the property, and
     those that are older than it."""
     def fill(handle: Any, class_id: int, keys: list[int]) -> None:
-        from .database import Database
-
-        database = Database(Realm(handle), None, classes)
+        database = lent_database(Realm(handle), classes)
         row = database._row_of(cls)
         for key in keys:
             row.set(database._object(class_id, key), name, make())

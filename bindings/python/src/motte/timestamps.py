@@ -76,9 +76,11 @@ class Timestamp(datetime):
         return self.of(made, self.nanosecond) if isinstance(made, datetime) else made
 
     def astimezone(self, tz: Optional[tzinfo] = None) -> Self:
+        """The same point in time as clocks show it in another zone."""
         return self.of(super().astimezone(tz), self.nanosecond)
 
     def replace(self, *arguments: Any, nanosecond: Optional[int] = None, **named: Any) -> Self:
+        """With other parts; nanoseconds stay unless they are given."""
         plain = self._plain().replace(*arguments, **named)
         return self.of(plain, self.nanosecond if nanosecond is None else nanosecond)
 
