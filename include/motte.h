@@ -778,6 +778,43 @@ motte_status motte_schema_add_class(motte_schema *schema, const char *name, size
 motte_status motte_schema_add_prop(motte_schema *schema, size_t class_index, const motte_prop_spec *spec,
                                    size_t *out_index);
 
+enum {
+    MOTTE_RULE_REQUIRED = 0x1, /* an object that is made without a value is NULL_NOT_ALLOWED */
+    MOTTE_RULE_DEFAULT = 0x2   /* it gets `value` */
+};
+
+/* Writes values for `count` new objects to `out_values`, each of which is zeroed; they are copied when it returns. It
+ * must not change the database. */
+typedef motte_status (*motte_default_fn)(void *userdata, size_t count, motte_value *out_values);
+
+/* Gives values to objects that have none in the property: new ones of an import that does not name it, or those that
+ * were there when it was added. `realm` is theirs, in the open write, which the callback must not end; it is valid
+ * during the call, as the keys are. */
+typedef motte_status (*motte_fill_fn)(void *userdata, motte_realm *realm, motte_class cls, motte_prop prop,
+                                      const motte_key *keys, size_t count);
+
+/* Rules of a property for whoever opens a file with the schema. They are not stored. */
+typedef struct motte_prop_rule {
+    uint32_t struct_size;
+    uint32_t flags;        /* MOTTE_RULE_*; neither, and no function: 0, "", null and so on */
+    motte_value value;     /* with MOTTE_RULE_DEFAULT */
+    motte_default_fn make; /* or NULL; not with flags */
+    motte_fill_fn fill;    /* for collections and links, or NULL */
+    void *userdata;        /* of the functions; freed with the last schema, config and realm that have the rule */
+    motte_free_fn free_userdata;
+    const motte_value *allowed; /* what it, or an element of it, may be beside null */
+    size_t allowed_count;       /* 0: any value of its type */
+} motte_prop_rule;
+
+/** Says which value objects get in a property that whoever makes them does not name, and which values the property
+ *  takes. It holds in realms that are opened with the schema, for everything that their writes and imports make; when
+ *  the property is added to a class that has objects, for these too: a required one without a value is then
+ *  SCHEMA_MISMATCH, unless a migration is there to set it. Other values than allowed ones are WRONG_TYPE. Collections
+ *  have no default but what `fill` puts into them. Batches of changes, and motte_realm_add_schema(), know no rules.
+ *  Thread: any. Result: -. Errors: OUT_OF_BOUNDS, SCHEMA_INVALID, UNKNOWN_FLAG, CALLBACK. */
+motte_status motte_schema_set_rule(motte_schema *schema, size_t class_index, size_t prop_index,
+                                   const motte_prop_rule *rule);
+
 /** Adds an ordered index to the class at a position, of one property or several: their names in its order, "desc"
  *  behind those whose values descend, "[c]", "[d]" or "[cd]" behind texts that are kept without their case or
  *  diacritics, as in "city [c], age desc". `flags` are MOTTE_INDEX_*.

@@ -10,6 +10,8 @@ import MotteValues
 final class ClassPlan {
     struct Field {
         let property: Property
+        /// What the program declares beyond what the file holds.
+        let rule: PropertyRule?
         let column: ColumnKey
         /// Class of links.
         let target: TableKey?
@@ -41,9 +43,11 @@ final class ClassPlan {
     let columns: [ColumnKey]
     /// Index in `fields`.
     let primaryKey: Int?
+    /// Whether rows get more than zeros where they do not name a property, or have to name it.
+    let hasStarts: Bool
     private let names: UnsafeMutablePointer<UInt8>
 
-    init(_ type: ObjectType, _ schema: Schema) throws(DatabaseError) {
+    init(_ type: ObjectType, _ schema: Schema, _ rules: DeclaredRules?) throws(DatabaseError) {
         guard let table = type.tableKey else { throw DatabaseError(.internal, "class \(type.name) is not stored") }
         var fields: [Field] = []
         var columns: [ColumnKey] = []
@@ -55,7 +59,7 @@ final class ClassPlan {
             let isRow = property.collection == .none
             fields.append(
                 Field(
-                    property: property, column: column, target: target,
+                    property: property, rule: rules?.rule(type.name, property.name), column: column, target: target,
                     ownsTarget: target.flatMap { schema[$0]?.isEmbedded } ?? false,
                     position: isRow ? columns.count : -1, nameOffset: bytes.count,
                     nameCount: property.name.utf8.count))
@@ -73,6 +77,9 @@ final class ClassPlan {
         self.fields = fields
         self.columns = columns
         primaryKey = fields.firstIndex { $0.property.isPrimaryKey }
+        hasStarts = fields.contains {
+            $0.rule?.hasStart == true || $0.rule?.isRequired == true || $0.rule?.filler != nil
+        }
         names = .allocate(capacity: max(bytes.count, 1))
         names.initialize(from: bytes, count: bytes.count)
         self.quick = .allocate(capacity: max(quick.count, 1))
@@ -123,6 +130,14 @@ final class ClassPlan {
         field.property.type.defaultValue(isNullable: field.property.isNullable)
     }
 
+    /// An object of these properties is made in its place: is there all that it has to have?
+    func requireAll(_ isNamed: (Int) -> Bool) throws(DatabaseError) {
+        guard hasStarts else { return }
+        for (index, field) in fields.enumerated() where field.rule?.isRequired == true && !isNamed(index) {
+            throw error(DatabaseError(.nullNotAllowed, "a value is needed: it has no default"), at: index)
+        }
+    }
+
     /// An error about one property, as messages of imports name it.
     func error(_ error: DatabaseError, at index: Int) -> DatabaseError {
         let name = fields[index].property.name
@@ -154,16 +169,20 @@ enum QuickReading: UInt8 {
 /// Plans by class, made when they are first asked for.
 struct ClassPlans {
     let schema: Schema
+    private let rules: DeclaredRules?
     private var plans: [TableKey: ClassPlan] = [:]
 
-    init(_ schema: Schema) { self.schema = schema }
+    init(_ schema: Schema, _ rules: DeclaredRules? = nil) {
+        self.schema = schema
+        self.rules = rules
+    }
 
     mutating func plan(_ table: TableKey) throws(DatabaseError) -> ClassPlan {
         if let plan = plans[table] { return plan }
         guard let type = schema[table] else {
             throw DatabaseError(.unknownClass, "there is no class with the key \(table.rawValue)")
         }
-        let plan = try ClassPlan(type, schema)
+        let plan = try ClassPlan(type, schema, rules)
         plans[table] = plan
         return plan
     }

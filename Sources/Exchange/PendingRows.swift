@@ -75,13 +75,26 @@ final class PendingRows {
     func flush(_ session: Session, _ policy: UpdatePolicy) throws(DatabaseError) -> ImportOutcome {
         guard count > 0, let plan else { return ImportOutcome() }
         do throws(DatabaseError) {
+            let isFilled = session.hasFillers(plan.type)
+            let first = isFilled ? try session.nextKey(plan.table) : 0
             let outcome = try session.upsertBatch(
                 plan.table, columns: columns, rows: values, rowCount: count, policy: policy, keys: keys)
+            if isFilled { try session.fill(plan.type) { column in unnamedKeys(plan, column, from: first) } }
             return ImportOutcome(created: outcome.created, updated: outcome.updated)
         } catch {
             let row = count == 1 ? 0 : error.details.rowIndex ?? 0
             throw ExchangeError.at(line: line(row), ExchangeError.withoutRow(error))
         }
+    }
+
+    /// Of new objects, which have keys from `first` on, those whose rows do not name a property.
+    private func unnamedKeys(_ plan: ClassPlan, _ column: ColumnKey, from first: Int64) -> [Int64] {
+        guard !columns.contains(column) else { return [] }
+        var named: Set<Int64> = []
+        for (row, cell) in cells where plan.fields[cell.field].column == column { named.insert(keys[row]) }
+        var found: [Int64] = []
+        for row in 0 ..< count where keys[row] >= first && named.insert(keys[row]).inserted { found.append(keys[row]) }
+        return found
     }
 
     func forget() {

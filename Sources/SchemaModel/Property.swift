@@ -21,6 +21,8 @@ package struct Property: Sendable {
     package var columnKey: ColumnKey?
     /// Of a stored map: the column of its keys, in step with the values.
     package var keyColumn: ColumnKey?
+    /// Of a declared schema only.
+    package var rule: PropertyRule?
 
     package init(
         name: String, type: PropertyType, width: IntWidth = .bits64, collection: CollectionKind = .none,

@@ -59,7 +59,9 @@ public func motte_insert_new(
         let schema = try realm.box.session.schema
         let type = try schema.type(cls)
         let columns = try columns(props, prop_count, of: TableKey(cls), schema)
-        if let primaryKey = type.primaryKey?.columnKey, !columns.contains(primaryKey) {
+        if let primaryKey = type.primaryKey, let column = primaryKey.columnKey, !columns.contains(column),
+            policy != .error || !realm.box.session.hasStart(primaryKey, of: type)
+        {
             throw DatabaseError(
                 .noPrimaryKey, "new objects of \(type.name) need their primary key", className: type.name)
         }

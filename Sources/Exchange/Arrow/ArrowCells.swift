@@ -51,8 +51,8 @@ struct ArrowCells {
     func refused(_ input: ArrowInput) -> DatabaseError {
         DatabaseError(
             .wrongType,
-            "'\(property.name)' holds \(property.type.name) values, which a column of type "
-                + "\(input.field.type.name) is none of", propertyName: property.name)
+            "'\(property.name)' is \(property.type.name), and the column is \(input.field.type.name); cast it",
+            propertyName: property.name)
     }
 
     private func error(_ code: ErrorCode, _ what: String) -> DatabaseError {
@@ -119,8 +119,11 @@ struct ArrowCells {
         }
         switch property.type {
         case .decimal, .mixed: return .decimal(value)
-        case .double: return .double(value.doubleValue)
-        case .float: return .float(Float(value.doubleValue))
+        case .double, .float:
+            let double = value.doubleValue
+            let isSmall = property.type == .double ? double.isFinite : Float(double).isFinite
+            guard isSmall else { throw error(.overflow, "\(DecimalText.text(value)) is too large for a float") }
+            return property.type == .double ? .double(double) : .float(Float(double))
         case .int:
             var whole = coefficient
             for _ in 0 ..< max(scale, 0) where whole != 0 {

@@ -83,7 +83,9 @@ package final class ArrowImport {
     }
 
     private func checkPrimaryKey() throws(DatabaseError) {
-        if let primaryKey = type.primaryKey, !plain.contains(where: { $0.source.column == primaryKey.columnKey }) {
+        if let primaryKey = type.primaryKey, !plain.contains(where: { $0.source.column == primaryKey.columnKey }),
+            policy != .error || !session.hasStart(primaryKey, of: type)
+        {
             throw DatabaseError(
                 .noPrimaryKey,
                 "new objects of \(type.name) need their primary key '\(primaryKey.name)', which is no "
@@ -112,12 +114,18 @@ package final class ArrowImport {
     /// Rows are counted over all batches.
     private func located(_ error: DatabaseError) -> DatabaseError {
         guard let row = error.details.rowIndex else { return error }
-        let prefix = "row \(row): "
-        let message = error.message.hasPrefix(prefix) ? String(error.message.dropFirst(prefix.count)) : error.message
+        return Self.named(ExchangeError.withoutRow(error), type).at(rowIndex: row + rowCount)
+    }
+
+    /// An error about a property, which is called like this with its class: `Person.age` instead of `'age'`.
+    private static func named(_ error: DatabaseError, _ type: ObjectType) -> DatabaseError {
+        guard error.details.className == nil else { return error }
+        var message = error.message
+        if let name = error.details.propertyName, message.hasPrefix("'\(name)'") {
+            message = "\(type.name).\(name)" + String(message.dropFirst(name.count + 2))
+        }
         return DatabaseError(
-            error.code, message, className: error.details.className ?? type.name,
-            propertyName: error.details.propertyName
-        ).at(rowIndex: row + rowCount)
+            error.code, message, className: type.name, propertyName: error.details.propertyName)
     }
 
     private func insert(_ batch: ArrowInput, _ rows: Range<Int>) throws(DatabaseError) {
@@ -125,7 +133,10 @@ package final class ArrowImport {
             throw DatabaseError(.nullNotAllowed, "a row is null").at(rowIndex: row - rows.lowerBound)
         }
         let inChildren = batch.fieldIndex(rows.lowerBound) ..< batch.fieldIndex(rows.upperBound)
+        let isFilled = session.hasFillers(type)
+        let first = isFilled ? try session.nextKey(table) : 0
         let keys = try insertPlain(batch, inChildren)
+        if isFilled { try fill(from: first) }
         guard !nested.isEmpty else { return }
         for index in 0 ..< rows.count {
             for (child, property, column) in nested {
@@ -133,8 +144,18 @@ package final class ArrowImport {
                 let key = ObjectKey(keys[index])
                 do throws(DatabaseError) {
                     try assign(table, key, property, column, batch.children[child], place)
-                } catch { throw error.at(rowIndex: index) }
+                } catch { throw ExchangeError.withoutRow(error).at(rowIndex: index) }
             }
+        }
+    }
+
+    /// What new objects have no column for.
+    private func fill(from first: Int64) throws(DatabaseError) {
+        let next = try session.nextKey(table)
+        let new = Array(first ..< next)
+        try session.fill(type) { column in
+            let isNamed = plain.contains { $0.source.column == column } || nested.contains { $0.column == column }
+            return isNamed ? [] : new
         }
     }
 
@@ -242,7 +263,7 @@ package final class ArrowImport {
                         .nullNotAllowed, "'\(property.name)' has an element that is null", propertyName: property.name)
                 }
                 let child = try write.embeddedInsert(table, column, key, at: position)
-                try fill(embedded, child, values, place)
+                try fill(embedded, child, values, place, isNew: true)
             }
             return
         }
@@ -276,6 +297,7 @@ package final class ArrowImport {
         guard pairs.field.type == .structure, pairs.children.count == 2 else { throw wanted(property, input) }
         let keyCells = cells(Property(name: property.name, type: .string))
         var entries: [(key: UnsafeRawBufferPointer, value: ValueView)] = []
+        var seen: Set<String> = []
         if embedded != nil, policy != .error { try map.clear() }
         for place in range {
             guard !pairs.isNull(place) else { throw wanted(property, input) }
@@ -285,9 +307,14 @@ package final class ArrowImport {
                 throw DatabaseError(
                     .nullNotAllowed, "'\(property.name)' has a key that is null", propertyName: property.name)
             }
+            let name = String(decoding: mapKey.bytes, as: UTF8.self)
+            guard seen.insert(name).inserted else {
+                throw DatabaseError(
+                    .invalidArgument, "'\(property.name)' has the key '\(name)' twice", propertyName: property.name)
+            }
             if let embedded, !pairs.children[1].isNull(place) {
                 let child = try session.requireWrite().embeddedMapPut(table, column, key, mapKey.bytes)
-                try fill(embedded, child, pairs.children[1], place)
+                try fill(embedded, child, pairs.children[1], place, isNew: true)
             } else {
                 entries.append((mapKey.bytes, embedded == nil ? try value(element, pairs.children[1], place) : .null))
             }
@@ -310,20 +337,37 @@ package final class ArrowImport {
             return
         }
         let known = policy == .modified ? try session.value(table, column, key) : .null
-        let child =
-            known.kind == .link
-            ? known.linkValue.key : try session.requireWrite().embeddedPut(table, column, key)
-        try fill(embedded, child, input, index)
+        let stays = known.kind == .link
+        let child = stays ? known.linkValue.key : try session.requireWrite().embeddedPut(table, column, key)
+        try fill(embedded, child, input, index, isNew: !stays)
+    }
+
+    /// What an embedded object has to have is among the fields.
+    private func requireAll(_ type: ObjectType, _ input: ArrowInput) throws(DatabaseError) {
+        guard let rules = session.writeRules?.declared, rules.hasRules(type.name) else { return }
+        for property in type.properties where rules.rule(type.name, property.name)?.isRequired == true {
+            guard !input.field.children.contains(where: { $0.name.hasSameBytes(as: property.name) }) else { continue }
+            throw DatabaseError(
+                .nullNotAllowed, "\(type.name).\(property.name) needs a value: it has no default",
+                className: type.name, propertyName: property.name)
+        }
     }
 
     /// Assigns the fields of a struct.
     private func fill(
-        _ type: ObjectType, _ key: ObjectKey, _ input: ArrowInput, _ index: Int
+        _ type: ObjectType, _ key: ObjectKey, _ input: ArrowInput, _ index: Int, isNew: Bool
     ) throws(DatabaseError) {
         guard input.field.type == .structure, input.dictionary == nil, let table = type.tableKey else {
             throw DatabaseError(
                 .wrongType, "objects of \(type.name) are structs in Arrow, not \(input.field.type.name)",
                 className: type.name)
+        }
+        if isNew {
+            try requireAll(type, input)
+            try session.fill(type) { column in
+                let name = type.property(column)?.name ?? ""
+                return input.field.children.contains { $0.name.hasSameBytes(as: name) } ? [] : [key.rawValue]
+            }
         }
         let place = input.fieldIndex(index)
         for child in input.children {
@@ -334,7 +378,9 @@ package final class ArrowImport {
                     .unknownProperty, "\(type.name) has no property '\(child.field.name)'", className: type.name,
                     propertyName: child.field.name)
             }
-            try assign(table, key, property, column, child, place)
+            do throws(DatabaseError) { try assign(table, key, property, column, child, place) } catch {
+                throw Self.named(ExchangeError.withoutRow(error), type)
+            }
         }
     }
 }

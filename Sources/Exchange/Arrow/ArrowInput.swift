@@ -202,7 +202,12 @@ package final class ArrowInput {
         let views = field.type == .textView || field.type == .binaryView
         if case .other = field.type {
         } else {
-            guard views ? buffers.count >= 3 : buffers.count == field.type.bufferCount else {
+            // Some write a bitmap beside a column of nulls.
+            let isFine =
+                views
+                ? buffers.count >= 3
+                : buffers.count == field.type.bufferCount || field.type == .null && buffers.count == 1
+            guard isFine else {
                 throw field.malformed("has \(buffers.count) buffers for its type \(field.type.name)")
             }
         }
@@ -256,13 +261,13 @@ package final class ArrowInput {
 
     @inline(__always)
     func isNull(_ index: Int) -> Bool {
-        guard let validity else { return field.type == .null }
+        guard let validity, field.type != .null else { return field.type == .null }
         return !BitRuns.bit(validity, offset &+ index)
     }
 
     /// Whether none of some elements is null.
     func isComplete(_ range: Range<Int>) -> Bool {
-        guard let validity else { return field.type != .null }
+        guard let validity, field.type != .null else { return field.type != .null || range.isEmpty }
         return BitRuns.countOnes(validity, from: offset + range.lowerBound, count: range.count) == range.count
     }
 

@@ -19,6 +19,7 @@ extension Session {
             }
         }
         write?.commitCheck = commitCheck
+        write?.rules = asFollower ? nil : writeRules
         writeSerial &+= 1
         births.begin()
         // Members of a group are notified of those before them when all are durable.

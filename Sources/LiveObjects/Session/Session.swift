@@ -36,6 +36,8 @@ package final class Session: @unchecked Sendable {
     package var queryProgressNanoseconds = QueryWatch.progressNanoseconds
     /// Asked before each commit of this session; see `Session+CommitCheck`.
     var commitCheck: CommitCheck?
+    /// Of the schema that it was opened with.
+    package let writeRules: WriteRules?
     /// While a caller is asked about a query or a commit, the session refuses everything.
     var isAsking: Asking?
 
@@ -117,6 +119,7 @@ package final class Session: @unchecked Sendable {
         var options = options
         options.forgetOpening()
         self.options = options
+        writeRules = frozen == nil ? options.schema.flatMap { WriteRules($0) } : nil
         viewsAreShort = options.viewsAreShort
         outermostCall = calls + 1
         queryControl = control ?? QueryControl(timeoutMilliseconds: options.queryTimeoutMilliseconds)

@@ -19,6 +19,8 @@ package struct SchemaRequest {
     /// Changes objects during a migration; what it throws undoes everything.
     package var step: ((SchemaMigration) throws(DatabaseError) -> Void)?
     package var progress: MigrationProgressHandler?
+    /// Calls the functions of properties that are added.
+    package var fill: Fill?
     /// Fills a new file, in the write that gives it its schema.
     package var populate: ((WriteTransaction) throws(DatabaseError) -> Void)?
     /// `populate` also fills what is added to a file that is there.
@@ -60,6 +62,7 @@ extension Snapshot {
         if version == catalog.schemaVersion || request.resetsInsteadOfMigrating {
             try difference.checkNeedsNoMigration(fixesProperties: request.fixesProperties)
             if !difference.changesSchema, version == catalog.schemaVersion { return plan(.nothing, []) }
+            try checkAdditions(difference)
             return plan(.add, difference.additionLines())
         }
         return try CatalogMigration.make(
@@ -163,13 +166,19 @@ extension WriteTransaction {
         else { return install(base.catalog, touching: []) }
         install(changes.catalog, touching: changes.touched)
         try changes.catalog.requireKnownIndexes()
-        for (_, index) in changes.indexesToBuild { try buildIndex(index) }
+        try fillAdditions(request.declared, mayStayEmpty: false, by: request.fill)
+        for (_, index) in changes.indexesToBuild {
+            // Built from the final rows.
+            forgetIndexChanges(of: index)
+            try buildIndex(index)
+        }
     }
 
     fileprivate func migrate(_ request: SchemaRequest, _ plan: SchemaPlan) throws(DatabaseError) -> SchemaPlan {
         let migration = try SchemaMigration(
             self, declared: request.declared, schemaVersion: plan.declaredVersion, renames: request.renames,
-            deleting: request.deletedTypes, progress: request.progress)
+            deleting: request.deletedTypes, progress: request.progress, hasStep: request.step != nil,
+            fill: request.fill)
         try catalog.requireKnownIndexes()
         try request.step?(migration)
         try requireOpen()

@@ -36,6 +36,9 @@ package final class SchemaMigration {
     package private(set) var plan: SchemaPlan
     package let declared: Schema
     private let schemaVersion: UInt64
+    /// Whether the caller gives values to what has to have one and has no default.
+    private let hasStep: Bool
+    private let fill: SchemaRequest.Fill?
     private var renames: SchemaRenames
     private var deleting: [String]
     private var current: CatalogMigration
@@ -61,9 +64,11 @@ package final class SchemaMigration {
 
     init(
         _ write: WriteTransaction, declared: Schema, schemaVersion: UInt64, renames: SchemaRenames, deleting: [String],
-        progress: MigrationProgressHandler?
+        progress: MigrationProgressHandler?, hasStep: Bool = true, fill: SchemaRequest.Fill? = nil
     ) throws(DatabaseError) {
         self.write = write
+        self.hasStep = hasStep
+        self.fill = fill
         self.declared = declared
         self.schemaVersion = schemaVersion
         self.renames = renames
@@ -84,6 +89,7 @@ package final class SchemaMigration {
         write.beginMigration(state, current.catalog)
         plan = current.plan
         for (table, column) in current.relaxed { try keepFormerDefaults(table, column) }
+        try write.fillAdditions(declared, mayStayEmpty: hasStep, by: fill)
         installedAt = write.changeCount
     }
 

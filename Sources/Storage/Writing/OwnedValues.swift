@@ -11,7 +11,7 @@ final class LentRows {
 }
 
 /// Copies of bytes, for as long as this lives.
-private final class ByteCopies {
+final class ByteCopies {
     private var blocks: [UnsafeMutableRawPointer] = []
 
     func copy(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {

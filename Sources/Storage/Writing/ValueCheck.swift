@@ -27,8 +27,14 @@ enum ValueCheck {
             return view
         case (.bool, .bool), (.float, .float), (.double, .double):
             return view
-        case (.int, .double): return .double(Double(view.intValue))
-        case (.int, .float): return .float(Float(view.intValue))
+        case (.int, .double):
+            let double = Double(view.intValue)
+            guard Int64(exactly: double) == view.intValue else { throw rounded(view.intValue, column, table) }
+            return .double(double)
+        case (.int, .float):
+            let float = Float(view.intValue)
+            guard Int64(exactly: float) == view.intValue else { throw rounded(view.intValue, column, table) }
+            return .float(float)
         case (.float, .double): return .double(Double(view.floatValue))
         case (.double, .float): return .float(Float(view.doubleValue))
         case (.string, .string):
@@ -136,6 +142,16 @@ enum ValueCheck {
             .overflow,
             "\(table.name).\(column.name) is an int\(column.width.bits) and holds \(range.lowerBound) to "
                 + "\(range.upperBound), not \(value); declare it wider or give a smaller value",
+            className: table.name, propertyName: column.name)
+    }
+
+    private static func rounded(
+        _ value: Int64, _ column: StoredColumn, _ table: StoredTable
+    ) -> DatabaseError {
+        DatabaseError(
+            .overflow,
+            "\(table.name).\(column.name) is a \(column.type.name), which would round \(value) to another number; "
+                + "give it as a floating number if that is meant",
             className: table.name, propertyName: column.name)
     }
 

@@ -23,8 +23,10 @@ extension WriteTransaction {
         _ table: TableKey, columns: [ColumnKey], rows: UnsafePointer<ValueView>?, rowCount: Int
     ) throws(DatabaseError) -> ObjectKey {
         let stride = columns.count
-        if rowCount == 1, let rows, let key = try insertPlainRow(try writer(table, forNew: 1), columns, rows) {
-            return key
+        if rowCount == 1, let rows {
+            let writer = try writer(table, forNew: 1)
+            let isPlain = rules?.rules(writer.layout).map { $0.isPlain(columns, rows) } ?? true
+            if isPlain, let key = try insertPlainRow(writer, columns, rows) { return key }
         }
         guard rowCount > 0, let rows else {
             return try insertOwned(
@@ -47,11 +49,30 @@ extension WriteTransaction {
     private func insertOwned(
         _ table: TableKey, columns: [ColumnKey], sources: [BatchColumn], rowCount: Int
     ) throws(DatabaseError) -> ObjectKey {
+        try requireOpen()
+        guard rowCount > 0, let rules = try self.rules?.rules(writer(table).layout) else {
+            return try insertWhole(table, columns: columns, sources: sources, rowCount: rowCount)
+        }
+        // Functions of the program may run here, before anything has been looked at.
+        let before = changeCount
+        let starts = try rules.startSources(columns, rowCount: rowCount, isEmbedded: isCreatingEmbedded)
+        defer { withExtendedLifetime(starts.kept) {} }
+        guard isOpen, changeCount == before else {
+            throw DatabaseError(.reentrant, "a function that makes a default has changed the database")
+        }
+        return try insertWhole(
+            table, columns: columns + starts.columns, sources: sources + starts.sources, rowCount: rowCount, rules)
+    }
+
+    private func insertWhole(
+        _ table: TableKey, columns: [ColumnKey], sources: [BatchColumn], rowCount: Int, _ rules: TableRules? = nil
+    ) throws(DatabaseError) -> ObjectKey {
         let writer = try writer(table, forNew: rowCount)
         let first = ObjectKey(writer.state.nextKey)
         guard rowCount > 0 else { return first }
         let batch = try RowBatch(writer.layout, columns: columns, sources: sources, rowCount: rowCount)
         try batch.check(self)
+        try rules?.check(batch)
         try checkPrimaryKeys(batch)
         try checkIndexes(batch, firstKey: first.rawValue)
         try append(batch, writer)

@@ -25,7 +25,15 @@ extension WriteTransaction {
     ) throws(DatabaseError) -> ValueView {
         let fitted = try ValueCheck.fitted(value, column, table)
         if column.isLink || column.type == .mixed { try requireTargets(fitted, column, table) }
+        if rules != nil { try checkRule(fitted, column, table) }
         return fitted
+    }
+
+    @inline(never)
+    private func checkRule(
+        _ value: ValueView, _ column: StoredColumn, _ table: StoredTable
+    ) throws(DatabaseError) {
+        try rules?.rules(try self.table(table.key).layout)?.check(value, column.key)
     }
 
     /// The same for a column by its key.
@@ -49,7 +57,10 @@ extension WriteTransaction {
     func assignment(
         _ layout: TableLayout, _ slot: Int, _ value: ValueView
     ) throws(DatabaseError) -> Assignment {
-        if layout.shapes[slot].takes(value) { return Assignment(slot: slot, value: value) }
+        if layout.shapes[slot].takes(value) {
+            if let rules { try rules.rules(layout)?.check(value, slot) }
+            return Assignment(slot: slot, value: value)
+        }
         return try checkedAssignment(layout, slot, value)
     }
 

@@ -46,6 +46,8 @@ package final class WriteTransaction: RowSource {
     var postponesIndexChecks = false
     /// Pages of replication that are written with the commit, by their keys.
     var replicaPages: [[UInt8]: [UInt8]] = [:]
+    /// Of whoever writes; nil for what comes from another file.
+    package var rules: WriteRules?
     /// Asked before the commit.
     package var commitCheck: CommitCheck?
     /// The commit was refused by that; the write is to be cancelled.

@@ -55,10 +55,27 @@ static bool learn_types(Plan *plan, PyObject *type) {
     return plan->knows_types;
 }
 
+/* Ints of 64 bits, and texts that are Unicode. */
+static bool fits(PyObject *value) {
+    if (PyLong_CheckExact(value)) {
+        int overflow = 0;
+        PyLong_AsLongLongAndOverflow(value, &overflow);
+        return overflow == 0;
+    }
+    if (!PyUnicode_CheckExact(value)) return true;
+    /* Kept with the text, which is stored so later. */
+    Py_ssize_t size;
+    if (PyUnicode_AsUTF8AndSize(value, &size) != NULL) return true;
+    if (PyErr_ExceptionMatches(PyExc_UnicodeError)) PyErr_Clear();
+    return false;
+}
+
 static bool takes(Entry *entry, PyObject *type, PyObject *value) {
     if (entry->types != NULL) {
         int found = PySet_Contains(entry->types, (PyObject *)Py_TYPE(value));
-        if (found != 0) return found == 1;
+        if (found < 0) return false;
+        if (found == 1 && fits(value)) return true;
+        if (PyErr_Occurred()) return false;
     }
     PyObject *done = PyObject_CallMethodObjArgs(type, names.check_given, entry->name, value, NULL);
     Py_XDECREF(done);

@@ -17,7 +17,8 @@ static const int64_t least_second = -62135596800, most_second = 253402300799;
 
 static PyObject *moment(const motte_value *value) {
     int64_t second = value->as.seconds;
-    if (second < least_second || second > most_second) return NOT_PLAIN;
+    /* Nanoseconds have a class of their own. */
+    if (second < least_second || second > most_second || value->aux % 1000 != 0) return NOT_PLAIN;
     PyObject *difference =
         PyObject_CallFunction(hooks.timedelta, "iLI", 0, (long long)second, (unsigned int)(value->aux / 1000));
     if (difference == NULL) return NULL;

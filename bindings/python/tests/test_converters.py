@@ -235,7 +235,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("day", None, "None is not allowed"), ("at", time(1, tzinfo=timezone.utc), "time zone"), ("at", 5, "time"),
     ("length", 5, "timedelta is wanted"), ("file", "/tmp", "Path is wanted"), ("size", "medium", "'small', 'large'"),
     ("rank", 4, "none of 1, 2, 3"), ("rank", True, "none of 1, 2, 3"), ("color", (1, 2, 3), "Color is wanted"),
-    ("place", (1.0,), "a tuple of 2"), ("place", ("a", "b"), "double"), ("words", "ab", "a tuple"),
+    ("place", (1.0,), "a tuple of 2"), ("place", ("a", "b"), "float"), ("words", "ab", "a tuple"),
     ("row", ("x", "y", date(2000, 1, 1)), "is str where int"), ("days", [date(2000, 1, 1), 5], "date is wanted"),
     ("files", {"a": "b"}, "Path is wanted"), ("kind", 3, "whose values are"),
 ]
@@ -281,7 +281,9 @@ def test_converters_that_cannot_be() -> None:
 
     class Odd:
         pass
-    motte.converter(Odd, list, store=list, load=lambda _: Odd())
+    for kind in (list, Event, list[int], Any):
+        with pytest.raises(TypeError, match="values are stored as one of bool, int"):
+            motte.converter(Odd, kind, store=list, load=lambda _: Odd())
 
     class Holder(motte.Model):
         odd: Annotated[Odd, motte.Converter(Odd, list, lambda _: [], lambda _: Odd())]

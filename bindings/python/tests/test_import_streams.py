@@ -260,6 +260,6 @@ def test_values_without_bytes_need_no_buffer(db: motte.Database) -> None:
 @pytest.mark.parametrize("nulls", [3, -1, 0])
 def test_types_that_no_property_takes_are_refused_null_or_not(db: motte.Database, texts: Any, nulls: int) -> None:
     for name in ("text", "any"):
-        with pytest.raises(motte.errors.WrongTypeError, match=f"'{name}' holds"):
+        with pytest.raises(motte.errors.WrongTypeError, match=f"Item.{name} is"):
             db.import_data(Item, Hostile(set_field("text.null_count", nulls), texts, name))
     assert db.count(Item) == 0

@@ -124,7 +124,7 @@ def test_programs_have_their_own(shops: motte.Database) -> None:
         shops.update(shop, size=4, boss=shop.clerks[1])
         shops.create_or_update(Shop, name="Far", size=1)
         shops.insert_columns(Clerk, {"name": ["Cy"], "age": [3]})
-        with pytest.raises(errors.WrongTypeError, match=r"store\.limit holds int"):  # as the file calls it
+        with pytest.raises(errors.WrongTypeError, match=r"store\.limit takes int, not str"):  # as the file calls it
             shop.size = "x"
         with pytest.raises(errors.UnknownPropertyError, match="'limit'; it has name, street"):
             shops.update(shop, limit=1)

@@ -172,10 +172,9 @@ struct CellAssignment {
         }
         try requireObject(&reader)
         let known = try importer.session.value(plan.table, field.column, key)
-        let child =
-            policy == .modified && known.kind == .link
-            ? known.linkValue.key : try write.embeddedPut(plan.table, field.column, key)
-        try importer.fillEmbedded(&reader, target, child)
+        let stays = policy == .modified && known.kind == .link
+        let child = stays ? known.linkValue.key : try write.embeddedPut(plan.table, field.column, key)
+        try importer.fillEmbedded(&reader, target, child, isNew: !stays)
     }
 
     private func embeddedList(_ reader: inout JSONReader) throws(DatabaseError) {
@@ -193,7 +192,7 @@ struct CellAssignment {
                     index < count
                     ? try view.listElement(field.column, key, index).linkValue.key
                     : try write.embeddedInsert(plan.table, field.column, key, at: index)
-                try importer.fillEmbedded(&reader, target, child)
+                try importer.fillEmbedded(&reader, target, child, isNew: index >= count)
                 index += 1
             }
         }
@@ -215,19 +214,22 @@ struct CellAssignment {
                     continue
                 }
                 try requireObject(&reader)
-                try importer.fillEmbedded(&reader, target, try child(mapKey))
+                let (child, isNew) = try child(mapKey)
+                try importer.fillEmbedded(&reader, target, child, isNew: isNew)
             }
         }
         try checkDistinct(keys, reader)
         try removeKeys(except: keys)
     }
 
-    private func child(_ mapKey: UnsafeRawBufferPointer) throws(DatabaseError) -> ObjectKey {
+    private func child(
+        _ mapKey: UnsafeRawBufferPointer
+    ) throws(DatabaseError) -> (key: ObjectKey, isNew: Bool) {
         if policy == .modified, let index = try view.mapFind(field.column, key, mapKey) {
             let known = try view.listElement(field.column, key, index)
-            if known.kind == .link { return known.linkValue.key }
+            if known.kind == .link { return (known.linkValue.key, false) }
         }
-        return try write.embeddedMapPut(plan.table, field.column, key, mapKey)
+        return (try write.embeddedMapPut(plan.table, field.column, key, mapKey), true)
     }
 
     private func requireObject(_ reader: inout JSONReader) throws(DatabaseError) {

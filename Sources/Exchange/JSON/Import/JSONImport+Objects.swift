@@ -139,7 +139,9 @@ extension JSONImport {
     // MARK: Nested objects
 
     /// Assigns what stands in a text to an embedded object that is there.
-    func fillEmbedded(_ reader: inout JSONReader, _ table: TableKey, _ key: ObjectKey) throws(DatabaseError) {
+    func fillEmbedded(
+        _ reader: inout JSONReader, _ table: TableKey, _ key: ObjectKey, isNew: Bool
+    ) throws(DatabaseError) {
         let plan = try plans.plan(table)
         let scratch = ObjectScratch(plan, ByteArena())
         // Its values borrow from its arena.
@@ -149,6 +151,12 @@ extension JSONImport {
         }
         scratch.begin(reader, line: reader.line)
         try objectReader.read(&reader, into: scratch)
+        if isNew {
+            do throws(DatabaseError) { try plan.requireAll { scratch.isNamed[$0] } } catch {
+                throw ExchangeError.at(line: scratch.line(reader), error)
+            }
+            try fill(scratch, key.rawValue)
+        }
         let (columns, values) = scratch.namedValues
         for (index, column) in columns.enumerated() {
             if options.policy == .modified, try isSame(session.value(table, column, key), values[index]) { continue }
@@ -157,6 +165,15 @@ extension JSONImport {
             }
         }
         for cell in scratch.cells { try assign(plan, key, cell) }
+    }
+
+    /// What a new object does not name.
+    private func fill(_ scratch: ObjectScratch, _ key: Int64) throws(DatabaseError) {
+        let plan = scratch.plan
+        try session.fill(plan.type) { column in
+            let index = plan.fields.firstIndex { $0.column == column }
+            return index.map { scratch.isNamed[$0] } == false ? [key] : []
+        }
     }
 
     func isSame(_ old: ValueView, _ new: ValueView) -> Bool {
@@ -174,6 +191,7 @@ extension JSONImport {
         try objectReader.read(&reader, into: scratch)
         let (columns, values) = scratch.namedValues
         var key: Int64 = -1
+        let first = try session.nextKey(target)
         do throws(DatabaseError) {
             _ = try values.withViews { rows throws(DatabaseError) in
                 try session.upsertBatch(
@@ -181,6 +199,7 @@ extension JSONImport {
                     policy: plan.primaryKey == nil ? .error : options.policy, keys: &key)
             }
         } catch { throw ExchangeError.at(line: scratch.line(reader), error) }
+        if key >= first { try fill(scratch, key) }
         if scratch.sourceKey >= 0 { try remember(plan, scratch.sourceKey, key, line: scratch.line(reader)) }
         for cell in scratch.cells { try assign(plan, ObjectKey(key), cell) }
         return ObjectLink(table: target, key: ObjectKey(key))

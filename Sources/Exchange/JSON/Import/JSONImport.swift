@@ -63,7 +63,7 @@ package final class JSONImport {
         self.session = session
         let options = options.inBatchesThatCanBeCommitted
         self.options = options
-        plans = ClassPlans(try session.schema)
+        plans = ClassPlans(try session.schema, session.writeRules?.declared)
         rows = JSONRows(table, plans, options)
     }
 

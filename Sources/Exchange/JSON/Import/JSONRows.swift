@@ -116,7 +116,8 @@ final class JSONRows: RowReader {
         scratch.arena = rows.arena
         scratch.begin(reader)
         try objects.read(&reader, into: scratch)
-        if policy(plan) == .error {
+        // What a row does not name the store gives it, of a batch whose rows name the same.
+        if policy(plan) == .error, !plan.hasStarts {
             try requirePrimaryKey(scratch, reader)
             rows.place.update(from: scratch.values, count: plan.columns.count)
         } else {
@@ -138,6 +139,7 @@ final class JSONRows: RowReader {
 
     private func requirePrimaryKey(_ scratch: ObjectScratch, _ reader: JSONReader) throws(DatabaseError) {
         guard let primaryKey = scratch.plan.primaryKey, !scratch.hasValue[primaryKey] else { return }
+        if scratch.plan.fields[primaryKey].rule?.hasStart == true, policy(scratch.plan) == .error { return }
         let name = scratch.plan.fields[primaryKey].property.name
         throw ExchangeError.at(
             line: scratch.line(reader),

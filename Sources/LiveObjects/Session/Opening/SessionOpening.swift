@@ -104,6 +104,12 @@ struct SessionOpening {
                 try step(sides)
             }
         }
+        request.fill = { (write, table, column, keys, filler) throws(DatabaseError) in
+            guard let filler = filler as? any ObjectFiller else { return }
+            let session = Session.joining(options, database, write)
+            defer { session.leaveMigration() }
+            try filler.fill(session, table, column, keys)
+        }
         request.populatesAdditions = options.fillsAdditions
         if let firstOpen = options.firstOpen {
             request.populate = { (write) throws(DatabaseError) in

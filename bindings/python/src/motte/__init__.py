@@ -49,6 +49,7 @@ from .projections import ProjectedCollection, Projection, projected
 from .realmfiles import Conversion, ConversionNote, ConvertedClass, RealmFileSchema, convert, realm_file_schema
 from .results import Collection, Results, Section, Sections
 from .sets import Set
+from .timestamps import Timestamp
 from .write import Write
 
 __version__ = "0.1.0"
@@ -59,10 +60,10 @@ __all__ = [
     "DatabaseChange", "EmbeddedModel", "Error", "Float32", "GeoBox", "GeoCircle", "GeoPolygon", "Group", "GroupBy",
     "Groups", "ImportCounts", "Index", "Int16", "Int32", "Int8", "List", "Map", "Migration", "Mixed", "Model",
     "ObjectChange", "ObjectId", "Observation", "OnlineCompaction", "Page", "Plan", "Predicate", "PreparedQuery",
-    "ProjectedCollection", "Projection", "PropertyChange", "QueryPlan", "QueryPlanStep", "Reader", "RealmFileSchema",
-    "Reference", "Report", "Results", "Section", "SectionChanges", "Sections", "Set", "Space", "Write", "avg",
-    "backlinks", "by", "compact", "convert", "converter", "count", "csv_schema", "delete", "dump_schema", "errors",
-    "exists", "field", "index", "library_version", "max", "median", "min", "open", "percentile", "plan", "projected",
-    "realm_file_schema", "salvage", "salvaged", "schema_version", "set_log_level", "sqlite_notes", "sqlite_schema",
-    "stddev", "sum", "var", "verify",
+    "ProjectedCollection", "Projection", "PropertyChange", "QueryPlan", "QueryPlanStep", "Reader",
+    "RealmFileSchema", "Reference", "Report", "Results", "Section", "SectionChanges", "Sections", "Set", "Space",
+    "Timestamp", "Write", "avg", "backlinks", "by", "compact", "convert", "converter", "count", "csv_schema",
+    "delete", "dump_schema", "errors", "exists", "field", "index", "library_version", "max", "median", "min",
+    "open", "percentile", "plan", "projected", "realm_file_schema", "salvage", "salvaged", "schema_version",
+    "set_log_level", "sqlite_notes", "sqlite_schema", "stddev", "sum", "var", "verify",
 ]

@@ -1,7 +1,9 @@
 """Properties as attributes of model classes: descriptors, the names they may have, and what constructors take."""
 from __future__ import annotations
 
+import copy
 import typing
+from functools import partial
 from typing import Any, ClassVar, Optional
 
 from . import _objects, errors
@@ -28,7 +30,7 @@ class Property(_objects.Property):
         if self.is_computed:
             raise AttributeError(f"{type(instance).__name__}.{self.name} is computed and cannot be assigned")
         owner = type(instance)
-        if type(value) not in owner._taken_types()[self.name]:
+        if type(value) in (int, str) or type(value) not in owner._taken_types()[self.name]:
             owner._check_given(self.name, value)
 
     def _refused(self, instance: Any) -> None:
@@ -73,6 +75,9 @@ def start(field: Field) -> tuple[int, Any]:
     if field.origin is not None:
         return 3, None
     if field.default is not MISSING:
+        if type(field.default) in (list, dict, set, bytearray):
+            # Each object has one of its own.
+            return 1, partial(copy.deepcopy, field.default)
         return 0, field.default
     return (2, None) if field.default_factory is MISSING else (1, field.default_factory)
 

@@ -27,6 +27,9 @@ extern "Python" motte_status motte_python_pair(void *userdata, const motte_objec
                                                motte_object *new_object);
 extern "Python" motte_status motte_python_section_key(void *userdata, const motte_coll *coll, size_t index,
                                                       motte_value *out_key);
+extern "Python" motte_status motte_python_default(void *userdata, size_t count, motte_value *out_values);
+extern "Python" motte_status motte_python_fill(void *userdata, motte_realm *realm, motte_class cls, motte_prop prop,
+                                               const motte_key *keys, size_t count);
 extern "Python" motte_status motte_python_work(void *userdata, motte_realm *realm);
 extern "Python" motte_status motte_python_done(void *userdata, motte_status status, uint64_t version);
 extern "Python" void motte_python_log(void *userdata, motte_log_level level, const char *category,

@@ -71,8 +71,9 @@ def _interrupted(kind: Any, error: Optional[BaseException], traceback: Optional[
         _keep(error)
 
 
-def _run_with(userdata: Any, *handles: tuple[str, Any]) -> int:
-    """Calls with handles and their kinds, which are the library's only during the call: the clones are Python's."""
+def _run_with(userdata: Any, *handles: tuple[str, Any], more: tuple[Any, ...] = ()) -> int:
+    """Calls with handles and their kinds, which are the library's only during the call: the clones are Python's.
+    `more` is what comes behind them."""
     clones = []
     for kind, handle in handles:
         place = out(kind)
@@ -81,7 +82,7 @@ def _run_with(userdata: Any, *handles: tuple[str, Any]) -> int:
             _keep(errors.made(status))
             return 1
         clones.append(own(place))
-    return _run(userdata, *clones)
+    return _run(userdata, *clones, *more)
 
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
@@ -129,6 +130,16 @@ def motte_python_pair(userdata: Any, old_object: Any, new_object: Any) -> int:
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_section_key(userdata: Any, _: Any, index: int, out_key: Any) -> int:
     return _run(userdata, index, out_key)
+
+
+@ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
+def motte_python_default(userdata: Any, count: int, out_values: Any) -> int:
+    return _run(userdata, count, out_values)
+
+
+@ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
+def motte_python_fill(userdata: Any, realm: Any, class_id: int, _: Any, keys: Any, count: int) -> int:
+    return _run_with(userdata, ("motte_realm", realm), more=(class_id, ffi.unpack(keys, count)))
 
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]

@@ -20,7 +20,7 @@ SUBSET, SUPERSET, INTERSECTS = lib.MOTTE_SET_SUBSET, lib.MOTTE_SET_SUPERSET, lib
 COUNT, MIN, MAX = lib.MOTTE_AGGREGATE_COUNT, lib.MOTTE_AGGREGATE_MIN, lib.MOTTE_AGGREGATE_MAX
 SUM, AVERAGE = lib.MOTTE_AGGREGATE_SUM, lib.MOTTE_AGGREGATE_AVG
 SELF = lib.MOTTE_PROP_SELF
-MICROSECONDS = lib.MOTTE_UNIT_MICROSECONDS
+MICROSECONDS, NANOSECONDS = lib.MOTTE_UNIT_MICROSECONDS, lib.MOTTE_UNIT_NANOSECONDS
 
 
 class CollInfo(NamedTuple):
@@ -175,16 +175,18 @@ class Coll:
     def numbers(self, kind: str, prop: int, first: int, count: int, into: Any) -> tuple[bytearray, int]:
         """Fills `into` and tells which are present (a bitmap) and how many there are.
 
-        `kind` is ints, doubles, bools, timestamps (microseconds) or links; `into` a writable buffer of their size."""
+        `kind` is ints, doubles, bools, timestamps (microseconds), nanoseconds or links; `into` a writable buffer of
+        their size."""
         function, element = {
             "ints": (lib.motte_read_ints, "int64_t[]"),
             "doubles": (lib.motte_read_doubles, "double[]"),
             "bools": (lib.motte_read_bools, "uint8_t[]"),
             "timestamps": (lib.motte_read_timestamps, "int64_t[]"),
+            "nanoseconds": (lib.motte_read_timestamps, "int64_t[]"),
             "links": (lib.motte_read_links, "motte_key[]"),
         }[kind]
         validity, read = bytearray((count + 7) // 8), ffi.new("size_t *")
-        unit = (MICROSECONDS,) if kind == "timestamps" else ()
+        unit = {"timestamps": (MICROSECONDS,), "nanoseconds": (NANOSECONDS,)}.get(kind, ())
         errors.check(function(
             self.handle, prop, *unit, first, count, ffi.from_buffer(element, into),
             ffi.from_buffer("uint8_t[]", validity), read))

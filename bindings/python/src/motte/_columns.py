@@ -18,6 +18,7 @@ from ._convert import (
 )
 from ._ffi import ffi, lib
 from .objectid import ObjectId
+from .timestamps import nanoseconds_behind
 
 
 class Column(NamedTuple):
@@ -55,7 +56,8 @@ def column(values: Any, type_: int, link_key: Callable[[Any], int]) -> Column:
         ready = _from_buffer(values, type_)
         if ready is not None:
             return ready
-        values = list(values)
+        # Of NumPy, Python's values of it.
+        values = values.tolist() if hasattr(values, "dtype") and hasattr(values, "tolist") else list(values)
     kinds = set(map(type, values))
     if any(issubclass(kind, enum.Enum) for kind in kinds):
         values = [value.value if isinstance(value, enum.Enum) else value for value in values]
@@ -71,10 +73,10 @@ def column(values: Any, type_: int, link_key: Callable[[Any], int]) -> Column:
 
 
 def _kinds_must_be(kinds: set[type], allowed: tuple[type, ...], values: Sequence[Any], type_: int) -> None:
-    if kinds <= set(allowed):
+    if all(issubclass(kind, allowed) for kind in kinds):
         return
     for row, value in enumerate(values):
-        if value is not None and type(value) not in allowed:
+        if value is not None and not isinstance(value, allowed):
             error = wrong_type(value, type_)
             error.row_index = row
             raise error
@@ -131,7 +133,10 @@ def _real_column(type_: int, code: str) -> Callable[..., Column]:
 
 
 def _bool_column(values: Sequence[Any], kinds: set[type], validity: Optional[bytes], _: Any) -> Column:
-    _kinds_must_be(kinds, (bool,), values, BOOL)
+    if not kinds <= {bool}:
+        # NumPy's are another type.
+        values = [bool(value) if type(value).__name__ in ("bool", "bool_") else value for value in values]
+        _kinds_must_be(set(map(type, values)) - {type(None)}, (bool,), values, BOOL)
     return Column(BOOL, 0, bytes(_filled(values, validity, False)), validity, None, len(values))
 
 
@@ -170,6 +175,13 @@ def _timestamp_column(values: Sequence[Any], kinds: set[type], validity: Optiona
             error = wrong_type(value, TIMESTAMP)
             error.row_index = row
             raise error
+        if type(value) is not datetime and nanoseconds_behind(value):
+            # Of a day far from today no number of nanoseconds fits; a value each does.
+            exact = Values()
+            for each in values:
+                exact.add(each, TIMESTAMP)
+            content = bytes(ffi.buffer(exact.pointer(), 24 * len(exact)))
+            return Column(MIXED, 0, content, None, None, len(values))
         number = known.get(value)
         if number is None:
             seconds, nanoseconds = seconds_of(value)
@@ -276,7 +288,13 @@ def _from_datetime64(values: Any, mask: Any) -> Optional[Column]:
 
     unit = numpy.datetime_data(values.dtype)
     if unit[0] not in _UNITS or unit[1] != 1 or values.ndim != 1:
-        values, unit = values.astype("datetime64[us]"), ("us", 1)
+        finer = unit[0] in ("ps", "fs", "as")
+        exact, values = values, values.astype("datetime64[ns]" if finer else "datetime64[us]")
+        unit = ("ns" if finer else "us", 1)
+        changed = numpy.flatnonzero((values.astype(exact.dtype) != exact) & ~numpy.isnat(exact))
+        if len(changed):
+            raise errors.NumberOverflowError(f"{exact[changed[0]]!r} has no timestamp of whole nanoseconds",
+                                             row_index=int(changed[0]))
     plain = numpy.ascontiguousarray(numpy.asarray(values))
     absent = numpy.isnat(plain)
     if mask is not None:

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, Optional
 from . import _decimals, _objects, errors
 from ._ffi import ffi, lib
 from .objectid import ObjectId
+from .timestamps import Timestamp, nanoseconds_behind
 
 NULL, BOOL, INT, FLOAT, DOUBLE, STRING, DATA, TIMESTAMP, LINK, INVERSE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 100
 DECIMAL, OBJECT_ID, UUID, LIST, MAP, MIXED = 9, 10, 11, 12, 13, 14
@@ -35,6 +36,9 @@ DECIMAL, OBJECT_ID, UUID, LIST, MAP, MIXED = 9, 10, 11, 12, 13, 14
 TYPE_NAMES = {NULL: "null", BOOL: "bool", INT: "int", FLOAT: "float", DOUBLE: "double", STRING: "string",
               DATA: "data", TIMESTAMP: "timestamp", LINK: "link", DECIMAL: "decimal", OBJECT_ID: "objectId",
               UUID: "uuid", LIST: "list", MAP: "map", MIXED: "mixed", INVERSE: "inverse"}
+#: What messages ask a caller of Python for.
+WANTED = {**TYPE_NAMES, FLOAT: "float", DOUBLE: "float", STRING: "str", DATA: "bytes", TIMESTAMP: "datetime",
+          DECIMAL: "Decimal", OBJECT_ID: "motte.ObjectId", UUID: "uuid.UUID", LINK: "an object of a model class"}
 #: Bytes of the types that are arrays of bytes.
 WIDTHS = {DECIMAL: 16, UUID: 16, OBJECT_ID: 12}
 #: Types of values that are or may hold objects.
@@ -64,7 +68,7 @@ class Link(NamedTuple):
 
 
 def wrong_type(value: Any, type_: Optional[int]) -> errors.Error:
-    wanted = f" where {TYPE_NAMES[type_]} is wanted" if type_ is not None else ""
+    wanted = f" where {WANTED[type_]} is wanted" if type_ is not None else ""
     return errors.WrongTypeError(f"{value!r:.60} is {type(value).__name__}{wanted}")
 
 
@@ -93,7 +97,7 @@ def whole(value: int, type_: int) -> int:
             return value
     except OverflowError:
         pass
-    raise errors.NumberOverflowError(f"{value} is no {TYPE_NAMES[type_]} exactly; give a float, or round it before")
+    raise errors.NumberOverflowError(f"{value} is no float exactly; give a float, or round it before")
 
 
 def real(value: Any, type_: Optional[int]) -> float:
@@ -136,7 +140,8 @@ def seconds_of(value: datetime) -> tuple[int, int]:
     if not LEAST <= difference <= MOST:
         raise errors.NumberOverflowError(
             f"{value!r} lies outside the years 1 to 9999 in UTC, which is how it would be read")
-    return difference.days * 86_400 + difference.seconds, difference.microseconds * 1_000
+    behind = 0 if type(value) is datetime else nanoseconds_behind(value)
+    return difference.days * 86_400 + difference.seconds, difference.microseconds * 1_000 + behind
 
 
 class Values:
@@ -330,7 +335,8 @@ def copy_bytes(address: int, size: int) -> bytes:
 
 def moment(seconds: int, nanoseconds: int) -> datetime:
     try:
-        return EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1_000)
+        made = EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1_000)
+        return Timestamp.of(made, nanoseconds % 1_000) if nanoseconds % 1_000 else made
     except OverflowError:
         raise errors.NumberOverflowError(
             f"the timestamp {seconds} s lies outside the years 1 to 9999 that a datetime can hold") from None

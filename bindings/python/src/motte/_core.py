@@ -164,12 +164,16 @@ class Core(abc.ABC, _objects.Core):
     def _encoded(self, values: Sequence[Any], type_: Optional[int] = None) -> Values:
         """`type_` is that of the property or the elements, None in queries."""
         encoded = Values()
-        if type_ is None or type_ in HOLDING:
-            for value in values:
-                self._encode(encoded, value, type_)
-        else:
-            for value in values:
-                encoded.add(value, type_)
+        try:
+            if type_ is None or type_ in HOLDING:
+                for value in values:
+                    self._encode(encoded, value, type_)
+            else:
+                for value in values:
+                    encoded.add(value, type_)
+        except errors.Error as error:
+            error.row_index = len(encoded)
+            raise
         return encoded
 
     def _encode(self, encoded: Values, value: Any, type_: Optional[int]) -> None:

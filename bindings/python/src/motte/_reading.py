@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._coll import Coll
 from ._columns import fixed, unpacked
+from .errors import NumberOverflowError
 from ._convert import (
     DATA, BOOL, DOUBLE, FLOAT, INT, LINK, MIXED, NULL, STRING, TIMESTAMP, WIDTHS, Maker, moment,
 )
@@ -34,6 +35,8 @@ def column(coll: Coll, prop: int, type_: int, target: int, make_object: Maker) -
     if type_ in WIDTHS:
         content, validity = coll.fixed(prop, WIDTHS[type_], 0, count)
         return [value if here else None for value, here in zip(fixed(type_, content), unpacked(validity, count))]
+    if type_ == TIMESTAMP:
+        return _timestamps(coll, prop, count, make_object)
     kind, code = _BULK[type_]
     numbers: array[Any] = array(code, bytes(array(code).itemsize * count))
     validity, read = coll.numbers(kind, prop, 0, count, numbers)
@@ -41,9 +44,18 @@ def column(coll: Coll, prop: int, type_: int, target: int, make_object: Maker) -
     return [made(number) if here else None for number, here in zip(numbers, unpacked(validity, read))]
 
 
+def _timestamps(coll: Coll, prop: int, count: int, make_object: Maker) -> list[Any]:
+    numbers = array("q", bytes(8 * count))
+    try:
+        validity, read = coll.numbers("nanoseconds", prop, 0, count, numbers)
+    except NumberOverflowError:
+        # Far from today there is no number of nanoseconds for them.
+        return coll.values([prop], 0, count, make_object)
+    return [moment(number // 1_000_000_000, number % 1_000_000_000) if here else None
+            for number, here in zip(numbers, unpacked(validity, read))]
+
+
 def _from_numbers(type_: int, target: int, make_object: Maker) -> Callable[[Any], Any]:
-    if type_ == TIMESTAMP:
-        return lambda number: moment(number // 1_000_000, number % 1_000_000 * 1_000)
     if type_ == LINK:
         return lambda key: make_object(target, key)
     return bool if type_ == BOOL else lambda number: number

@@ -1,11 +1,11 @@
 """Schemas being declared, as Python calls."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional
 
-from . import errors
-from ._convert import utf8
+from . import _callbacks, errors
+from ._convert import Values, one, utf8
 from ._ffi import NULL, ffi, lib, sized
 from ._handles import out, own, take_text
 
@@ -13,6 +13,23 @@ NULLABLE, PRIMARY_KEY, INDEXED = lib.MOTTE_PROP_NULLABLE, lib.MOTTE_PROP_PRIMARY
 UNIQUE, INDEX_UNIQUE = lib.MOTTE_PROP_UNIQUE, lib.MOTTE_INDEX_UNIQUE
 #: Flags of ints by their bits.
 WIDTHS: dict[int, int] = {64: 0, 8: lib.MOTTE_PROP_INT8, 16: lib.MOTTE_PROP_INT16, 32: lib.MOTTE_PROP_INT32}
+
+
+#: Stands for a default that there is none of.
+NOTHING: Any = object()
+
+
+class Rule(NamedTuple):
+    """The rule of one property, as the library takes it."""
+
+    required: bool = False
+    #: What is stored; NOTHING: none.
+    default: Any = NOTHING
+    #: Writes values for so many objects.
+    make: Optional[Callable[[int, Any], None]] = None
+    allowed: Optional[list[Any]] = None
+    #: Fills objects that are there: (realm, class, keys).
+    fill: Optional[Callable[[Any, int, list[int]], None]] = None
 
 
 class PropertySpec(NamedTuple):
@@ -24,6 +41,7 @@ class PropertySpec(NamedTuple):
     flags: int = 0
     target: Optional[str] = None
     origin: Optional[str] = None
+    rule: Optional[Rule] = None
 
 
 class ClassSpec(NamedTuple):
@@ -32,6 +50,32 @@ class ClassSpec(NamedTuple):
     embedded: bool = False
     #: The properties of each as text, and its flags.
     indexes: Sequence[tuple[str, int]] = ()
+
+
+def _set_rule(schema: Any, class_index: int, index: int, spec: PropertySpec) -> None:
+    rule, given = spec.rule, sized("motte_prop_rule")
+    assert rule is not None
+    kept: list[Any] = []
+    given.flags = lib.MOTTE_RULE_REQUIRED * rule.required
+    if rule.default is not NOTHING:
+        given.flags |= lib.MOTTE_RULE_DEFAULT
+        kept.append(one(rule.default, spec.type))
+        given.value = kept[-1].pointer()[0]
+    if rule.allowed is not None:
+        values = Values()
+        for value in rule.allowed:
+            values.add(value, spec.type)
+        kept.append(values)
+        given.allowed, given.allowed_count = values.pointer(), len(values)
+    function = rule.make or rule.fill
+    if function is not None:
+        given.userdata, given.free_userdata = _callbacks.passed(function), lib.motte_python_free
+        if rule.make is not None:
+            given.make = lib.motte_python_default
+        else:
+            given.fill = lib.motte_python_fill
+    errors.check(lib.motte_schema_set_rule(schema, class_index, index, given))
+    del kept
 
 
 class Schema:
@@ -52,7 +96,7 @@ class Schema:
             name = utf8(declared.name)
             flags = lib.MOTTE_CLASS_EMBEDDED if declared.embedded else 0
             errors.check(lib.motte_schema_add_class(handle, name, len(name), flags, index))
-            for property_ in declared.properties:
+            for number, property_ in enumerate(declared.properties):
                 spec.type, spec.flags = property_.type, property_.flags
                 spec.collection = property_.collection
                 kept = []
@@ -65,6 +109,8 @@ class Schema:
                     setattr(spec, field + "_size", len(content))
                 errors.check(lib.motte_schema_add_prop(handle, index[0], spec, NULL))
                 del kept
+                if property_.rule is not None:
+                    _set_rule(handle, index[0], number, property_)
             for parts, unique in declared.indexes:
                 content = utf8(parts)
                 errors.check(lib.motte_schema_add_index(handle, index[0], content, len(content), unique))

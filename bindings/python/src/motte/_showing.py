@@ -14,6 +14,7 @@ from ._convert import (
 )
 from ._ffi import lib
 from .objectid import ObjectId
+from .sequenced import Sequenced, is_sequence
 
 #: What Python calls the types.
 NAMES = {NULL: "None", BOOL: "bool", INT: "int", FLOAT: "Float32", DOUBLE: "float", STRING: "str", DATA: "bytes",
@@ -71,13 +72,13 @@ def value_text(value: Any, width: int = WIDE, depth: int = 0) -> str:
     if isinstance(value, AbstractSet):
         texts = [value_text(each, 30) for each in _first(value, FEW)]
         return _several("{", texts, len(value), "}") if texts else "set()"
-    if isinstance(value, (list, Sequence)) and not isinstance(value, tuple):
+    if is_sequence(value) and not isinstance(value, tuple):
         return _several("[", [value_text(each, 30, depth + 1) for each in value[:FEW]], len(value), "]")
     return _cut(repr(value), width)
 
 
 def _first(values: Iterable[Any], count: int) -> list[Any]:
-    if isinstance(values, Sequence):
+    if isinstance(values, (Sequence, Sequenced)):
         return list(values[:count])
     return [each for _, each in zip(range(count), values)]
 

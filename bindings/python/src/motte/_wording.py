@@ -3,7 +3,19 @@ from __future__ import annotations
 
 import re
 
+#: The types of values as Python calls them.
+_NAMES = {"string": "str", "data": "bytes", "timestamp": "datetime", "double": "float", "decimal": "Decimal",
+          "objectId": "motte.ObjectId", "uuid": "uuid.UUID", "link": "an object", "mixed": "Any", "null": "None"}
+_HOLDS = re.compile(r"^((?:row \d+: )?\S+) holds (\w+), not (\w+)$")
+
+
+def _takes(found: re.Match[str]) -> str:
+    return f"{found[1]} takes {_NAMES.get(found[2], found[2])}, not {_NAMES.get(found[3], found[3])}"
+
+
 _RULES = [(re.compile(pattern), words) for pattern, words in (
+    (r"^changes need a write transaction; begin one first$",
+     "changes need a write: put `with db.write():` around them"),
     # Not of an object, whose class may be called like that.
     (r"\b(this|that|a|another|live|new|last|frozen|the|open|other) (?:realm|session)s?\b(?! has been deleted)",
      r"\1 database"),
@@ -27,12 +39,13 @@ _RULES = [(re.compile(pattern), words) for pattern, words in (
     (r"; see whether it is valid before$", "; ask is_valid before"),
 )]
 #: Most messages have none of these.
-_MARKS = re.compile(r"realm|session|handle|NULL|struct_|MOTTE_|motte_|release|valid before", re.IGNORECASE)
+_MARKS = re.compile(
+    r"write transaction|realm|session|handle|NULL|struct_|MOTTE_|motte_|release|valid before", re.IGNORECASE)
 
 
 def of_python(message: str) -> str:
     if not _MARKS.search(message):
-        return message
+        return _HOLDS.sub(_takes, message)
     for pattern, words in _RULES:
         message = pattern.sub(words, message)
     return message

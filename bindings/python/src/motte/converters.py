@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import pathlib
+import typing
 import uuid
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone
@@ -145,6 +146,11 @@ def converter(type: type[V], stored_type: Any, *, store: Callable[[V], Any],
     if type in STORABLE:
         raise TypeError(f"{type.__name__} is stored as it is; put a converter of a property into Annotated[...]")
     inner = of_type(stored_type) if isinstance(stored_type, _TYPE) else None
+    if inner is None and stored_type not in STORABLE and typing.get_origin(stored_type) is not typing.Annotated:
+        shown = getattr(stored_type, "__name__", None) or str(stored_type)
+        raise TypeError(
+            f"values are stored as one of {', '.join(each.__name__ for each in STORABLE)}, or as a type that has a "
+            f"converter, not as {shown}")
     if inner is not None:
         made = Converter(type, inner.stored_type, lambda value: inner.stored(store(value)),
                          lambda stored: load(inner.loaded(stored)))
@@ -209,6 +215,13 @@ def _time_of_day(stored: int) -> time:
         raise errors.NumberOverflowError(f"{stored} microseconds are no time of day") from None
 
 
+def _stored_duration(value: timedelta) -> int:
+    # Those of pandas have nanoseconds.
+    if getattr(value, "nanoseconds", 0):
+        raise errors.NumberOverflowError(f"{value!r} has nanoseconds, and microseconds are stored; round it before")
+    return value // _MICROSECOND
+
+
 def _duration(stored: int) -> timedelta:
     return stored * _MICROSECOND
 
@@ -216,7 +229,7 @@ def _duration(stored: int) -> timedelta:
 _converters[date] = _DateConverter(
     date, datetime, lambda value: datetime.combine(value, _MIDNIGHT), lambda stored: stored.date())
 _converters[time] = Converter(time, int, _microseconds, _time_of_day)
-_converters[timedelta] = Converter(timedelta, int, lambda value: value // _MICROSECOND, _duration)
+_converters[timedelta] = Converter(timedelta, int, _stored_duration, _duration)
 _converters[pathlib.PurePosixPath] = Converter(pathlib.PurePosixPath, str, str, pathlib.PurePosixPath)
 _converters[pathlib.PureWindowsPath] = Converter(pathlib.PureWindowsPath, str, str, pathlib.PureWindowsPath)
 _converters[pathlib.Path] = Converter(pathlib.Path, str, str, pathlib.Path)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar, Union, overlo
 
 from . import (
     _objects, _showing, changes, errors, exchange, handover, importing, maintenance, predicates, query, realmfiles,
-    storing,
+    schema, storing,
 )
 from ._config import Progress
 from ._core import Core
@@ -588,3 +588,6 @@ class Database(Core):
         return exchange.imported(
             self, model, path, text, format_=exchange.CSV, policy=policy, delimiter=delimiter, null=null,
             batch_rows=batch_rows, commit_every=commit_every, progress=progress)
+
+
+schema.lent_database = lambda realm, classes: Database(realm, None, classes)

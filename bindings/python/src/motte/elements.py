@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, Generic, NoReturn, Optional, TypeVar, Union, overload
 
 from . import _coll, _objects, _showing, errors
@@ -13,6 +13,7 @@ from ._convert import LINK, MIXED, TYPE_NAMES
 from ._protocols import AnyDatabase, AnyRow
 from .converters import Converter
 from .pages import Page
+from .sequenced import Sequenced
 
 T = TypeVar("T")
 
@@ -28,11 +29,15 @@ class _Missing:
 MISSING: Any = _Missing()
 
 
-class Elements(Sequence[T], Generic[T]):
+class Elements(Sequenced[T], Generic[T]):
     """A collection as a sequence, which each look computes again."""
 
     __hash__ = None  # type: ignore[assignment]
     _brackets = "[]"
+    _database: AnyDatabase
+    _coll: Coll
+    _type: int
+    _converter: Optional[Converter[Any]]
     #: What it is called where that is not the name of its class.
     _called = ""
 

@@ -103,6 +103,13 @@ class Error(Exception):
         return (_restored, (type(self), self.message, dict(self.__dict__)))
 
 
+def in_row(error: Error, row: int) -> None:
+    """The error says which row of a batch it is about."""
+    before = f"row {error.row_index}: "
+    message = error.message[len(before):] if error.message.startswith(before) else error.message
+    error.row_index, error.message = row, f"row {row}: {message}"
+
+
 def _restored(kind: type[Error], message: str, attributes: dict[str, Any]) -> Error:
     error = kind(message)
     error.__dict__.update(attributes)

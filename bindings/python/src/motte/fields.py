@@ -24,13 +24,14 @@ from typing import Annotated, Any, Callable, Literal, NamedTuple, Optional, Unio
 
 from . import errors
 from ._convert import (
-    DATA, BOOL, DECIMAL, DOUBLE, FLOAT, INT, INVERSE, LINK, MIXED, OBJECT_ID, STRING, TIMESTAMP, UUID, seconds_of,
+    DATA, BOOL, DECIMAL, DOUBLE, FLOAT, INT, INVERSE, LINK, MIXED, OBJECT_ID, STRING, TIMESTAMP, UUID, Values,
     wrong_type,
 )
 from ._ffi import lib
 from .backlinks import Backlinks
 from .converters import Converter, EnumConverter, LiteralConverter, of_type
 from .objectid import ObjectId
+from .sequenced import is_sequence
 
 ModelClass = type[Any]
 
@@ -463,9 +464,12 @@ _TAKEN: dict[int, tuple[type, ...]] = {
 
 def taken_types(declared: Declared) -> frozenset[type]:
     """Types of which every value is taken for a property without a closer look."""
-    if not declared.is_plain or declared.converter is not None or declared.type in (LINK, MIXED, TIMESTAMP):
+    if not declared.is_plain or declared.converter is not None or declared.type in (
+            LINK, MIXED, TIMESTAMP, DECIMAL, FLOAT) or declared.type == INT and declared.bits < 64:
         return frozenset()
-    return frozenset(_TAKEN[declared.type] + ((type(None),) if declared.nullable else ()))
+    # Ints that a float has not are refused.
+    kinds = (float,) if declared.type == DOUBLE else _TAKEN[declared.type]
+    return frozenset(kinds + ((type(None),) if declared.nullable else ()))
 
 
 def check_value(declared: Any, value: Any) -> None:
@@ -485,13 +489,14 @@ def check_value(declared: Any, value: Any) -> None:
     if declared.converter is not None:
         value = declared.converter.stored(value)
     taken = _TAKEN[declared.type]
-    if type(value) in taken:
-        if declared.type == TIMESTAMP and value.tzinfo is None:
-            seconds_of(value)
-        return
     if isinstance(value, bool) and declared.type != BOOL or not isinstance(value, taken) and not _is_number(
             value, declared.type):
         raise wrong_type(value, declared.type)
+    if declared.type == INT and not -(1 << declared.bits - 1) <= value < 1 << declared.bits - 1:
+        raise errors.NumberOverflowError(f"{value} does not fit in {declared.bits} bits")
+    if declared.type in (INT, FLOAT, DOUBLE, STRING, DECIMAL, TIMESTAMP):
+        # Whatever storing would refuse.
+        Values().add(value, declared.type)
 
 
 def _is_number(value: Any, type_: int) -> bool:
@@ -532,7 +537,7 @@ def _check_collection(declared: Declared, value: Any) -> None:
         return
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         raise errors.WrongTypeError(f"{value!r:.60} is {type(value).__name__} where a {name} is wanted")
-    if isinstance(value, (Sequence, AbstractSet)):
+    if is_sequence(value) or isinstance(value, AbstractSet):
         _check_elements(declared, value)
 
 

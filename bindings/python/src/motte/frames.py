@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
-from . import _arrow, _numpy, _reading, query
+from . import _arrow, _numpy, _pandas, _reading, query
 from ._coll import Coll
 from ._convert import LINK
 from ._protocols import AnyDatabase
@@ -93,12 +93,11 @@ class Frames:
     # -------------------------------------------------------------------------------------------- frames
 
     def to_pandas(self, *columns: Any, unit: str = "us") -> pandas.DataFrame:
-        """A pandas frame of all stored properties, or of these; through pyarrow."""
-        _arrow.library("pandas", "to_pandas()")
+        """A pandas frame of all stored properties, or of these; through pyarrow. Ints and bools that may be None, and
+        links, are columns of pandas's nullable types, which keep every int."""
+        library = _arrow.library("pandas", "to_pandas()")
         pyarrow = _arrow.library("pyarrow", "to_pandas()")
-        frame: pandas.DataFrame = self._table(pyarrow, columns, unit=unit).to_pandas(
-            split_blocks=True, self_destruct=True)
-        return frame
+        return _pandas.frame(library, pyarrow, self._table(pyarrow, columns, unit=unit))
 
     def to_polars(self, *columns: Any, unit: str = "us") -> polars.DataFrame:
         """A polars frame of all stored properties, or of these."""

@@ -7,16 +7,19 @@ then. The language is in docs/groups.md.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union, overload
 
-from . import _arrow, _showing, errors, query
+from . import _arrow, _pandas, _showing, errors, query
 from ._convert import BOOL, DOUBLE, FLOAT, INT, TIMESTAMP
 from ._ffi import ffi
 from ._groups import Column, NativeGroups
 from ._protocols import AnyObjects
 from ._querytext import name_text
+from .converters import Converter, for_query
 from .explain import QueryPlan
+from .sequenced import Sequenced
 from .notifications import Changes, ChangeStream, Observation, collection_changes, observe_collection
 
 if TYPE_CHECKING:
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     import polars  # type: ignore[import-not-found,unused-ignore]
     import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
+#: How query text calls the extreme of a property.
+_EXTREME = re.compile(r"(?:MIN|MAX)\((.+)\)")
 #: Spans of the calendar, in UTC.
 BUCKETS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 
@@ -169,13 +174,14 @@ class GroupBy:
     def __init__(self, collection: AnyObjects, keys: tuple[Any, ...], named: dict[str, Any]) -> None:
         self._collection = collection
         texts = []
-        for key in keys:
+        #: The properties that keys have values of, by their titles.
+        self._sources: dict[str, str] = {}
+        for name, key in [(None, key) for key in keys] + list(named.items()):
             named_key, bucket = (key._property, key._unit) if isinstance(key, By) else (key, "")
-            title = query.property_name(named_key) + (f" BY {bucket}" if bucket else "")
+            title = name or query.property_name(named_key) + (f" BY {bucket}" if bucket else "")
             texts.append(self._key(named_key, bucket, title))
-        for name, key in named.items():
-            named_key, bucket = (key._property, key._unit) if isinstance(key, By) else (key, "")
-            texts.append(self._key(named_key, bucket, name))
+            if not bucket:
+                self._sources[title] = query.property_name(named_key)
         self._text = f"GROUP({', '.join(texts)})"
 
     @staticmethod
@@ -185,9 +191,16 @@ class GroupBy:
     def agg(self, *aggregates: Aggregate, **named: Aggregate) -> Groups:
         """The groups with these aggregates: `agg(motte.count(), age=motte.avg("age"))`. Those without a name are called
         as in query text, `COUNT` and `AVG(age)`."""
+        for each in (*aggregates, *named.values()):
+            if not isinstance(each, Aggregate):
+                raise TypeError(f"an aggregate is made by motte.sum('pages') and the like; {each!r:.60} is none")
         texts = [f"{each._text()} AS {_quoted(each._title())}" for each in aggregates]
         texts += [f"{each._text()} AS {_quoted(name)}" for name, each in named.items()]
-        return Groups(self._collection, f"{self._text} {', '.join(texts)}", (), built=True)
+        sources = dict(self._sources)
+        for name, each in [(each._title(), each) for each in aggregates] + list(named.items()):
+            if each._form in ("MIN({})", "MAX({})"):
+                sources[name] = query.property_name(each._property)
+        return Groups(self._collection, f"{self._text} {', '.join(texts)}", (), built=sources)
 
     def count(self) -> Groups:
         """The groups with the number of objects in each, called `count`."""
@@ -197,15 +210,16 @@ class GroupBy:
         return f"<GroupBy: {self._text}>"
 
 
-class Groups(Sequence[Group]):
+class Groups(Sequenced[Group]):
     """Groups of the objects of a collection, live: a sequence of `Group`, one after another in the order of their keys
     where nothing else was asked for. Made by `query()` and `group_by()`."""
 
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, collection: AnyObjects, text: str, arguments: Sequence[Any], *, having: str = "",
-                 clauses: str = "", built: bool = False) -> None:
+                 clauses: str = "", built: Optional[Mapping[str, str]] = None) -> None:
         self._collection, self._given, self._arguments = collection, text, tuple(arguments)
+        #: Of groups that were not made by query text: the properties that columns have values of.
         self._having, self._clauses, self._built = having, clauses, built
         whole = text + (f" HAVING {having}" if having else "") + clauses
         database = collection._database
@@ -214,13 +228,31 @@ class Groups(Sequence[Group]):
         self.columns: tuple[str, ...] = tuple(each.name for each in self._native.columns)
         #: How many of them are keys.
         self.key_count: int = len([each for each in self._native.columns if each.is_key])
+        self._converters = [self._converter(each) for each in self._native.columns]
+
+    def _converter(self, column: Column) -> Optional[Converter[Any]]:
+        """What makes the values of a property of what is stored, for a key or an extreme of it."""
+        model = self._collection._model()
+        if self._built is not None:
+            path = self._built.get(column.name)
+        else:
+            extreme = _EXTREME.fullmatch(column.name)
+            path = column.name if column.is_key else extreme[1] if extreme else None
+        if model is None or path is None:
+            return None
+        *links, name = path.split(".")
+        owner = model._path_target(tuple(links))
+        declared = None if owner is None else owner._declared().get(name)
+        if declared is None or declared.type != column.type:
+            return None
+        return declared.converter
 
     # -------------------------------------------------------------------------------------------- choosing
 
     def _derived(self, arguments: Sequence[Any], having: str, clauses: str) -> Groups:
-        if not self._built:
+        if self._built is None:
             raise errors.InvalidArgumentError("groups by query text say HAVING, SORT and LIMIT in the text")
-        return Groups(self._collection, self._given, arguments, having=having, clauses=clauses, built=True)
+        return Groups(self._collection, self._given, arguments, having=having, clauses=clauses, built=self._built)
 
     def having(self, condition: str, /, *arguments: Any) -> Groups:
         """Those for which a condition on columns holds: `having("count > $0", 10)`. Before sorted() and limit()."""
@@ -274,12 +306,21 @@ class Groups(Sequence[Group]):
 
     def _rows(self, first: int, count: int) -> list[Group]:
         make = self._collection._database._object
-        columns = [self._native.values(index, first, count, make) for index in range(len(self.columns))]
+        columns = [self._loaded(index, self._native.values(index, first, count, make))
+                   for index in range(len(self.columns))]
         return [Group(values, self.columns) for values in zip(*columns)]
+
+    def _loaded(self, index: int, values: list[Any]) -> list[Any]:
+        converter = self._converters[index]
+        return values if converter is None else [converter.loaded(value, nullable=True) for value in values]
 
     def find(self, *keys: Any) -> Optional[Group]:
         """The group with these keys, all of them; None if there is none."""
-        plain = [self._collection._database._plain(key) for key in keys]
+        plain = []
+        for number, key in enumerate(keys):
+            converter = self._converters[number] if number < self.key_count else None
+            key = for_query(key) if converter is None else converter.for_query(key)
+            plain.append(self._collection._database._plain(key))
         row = self._native.find(plain)
         return None if row is None else self[row]
 
@@ -291,7 +332,8 @@ class Groups(Sequence[Group]):
 
     def column(self, name: str) -> list[Any]:
         """One column of all groups."""
-        return self._native.values(self._column(name), 0, len(self), self._collection._database._object)
+        index = self._column(name)
+        return self._loaded(index, self._native.values(index, 0, len(self), self._collection._database._object))
 
     def explain(self, *, analyze: bool = False) -> QueryPlan:
         """How the groups would be made now; with `analyze` they are made, to see what each step takes."""
@@ -327,8 +369,9 @@ class Groups(Sequence[Group]):
 
     def to_pandas(self, *, unit: str = "us") -> pandas.DataFrame:
         """A pandas frame; through pyarrow."""
-        _arrow.library("pandas", "to_pandas()")
-        frame: pandas.DataFrame = self.to_arrow(unit=unit).to_pandas()
+        library = _arrow.library("pandas", "to_pandas()")
+        pyarrow = _arrow.library("pyarrow", "to_pandas()")
+        frame: pandas.DataFrame = _pandas.frame(library, pyarrow, self.to_arrow(unit=unit))
         return frame
 
     def to_polars(self, *, unit: str = "us") -> polars.DataFrame:

@@ -7,12 +7,13 @@ from functools import partial
 from itertools import islice
 from typing import Any, Optional
 
-from . import _arrow, errors, storing
+from . import _arrow, _rules, errors, storing, unmanaged
 from ._atomic import atomically
-from ._convert import LINK
+from ._convert import DOUBLE, FLOAT, LINK
 from ._ffi import lib, sized
 from ._protocols import AnyDatabase
 from .exchange import ImportCounts, writing
+from .fields import MISSING
 from .frames import Frames
 from .model import EmbeddedModel, Model
 from .results import Collection
@@ -29,7 +30,7 @@ def import_data(
     database._check_task()
     flags = policy_flags(policy)
     row: Row = database._row_of(model)
-    data = _frame(data)
+    data = _frame(row.model, data)
     with writing(database), atomically(database):
         if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
             return _import_arrow(database, row, _renamed(row.model, data), flags, ignore_unknown)
@@ -38,19 +39,42 @@ def import_data(
         return _import_rows(database, row, data, policy, ignore_unknown)
 
 
-def _frame(data: Any) -> Any:
+def _frame(model: type[Model], data: Any) -> Any:
     """What a library hands over in its own way."""
     library = type(data).__module__.partition(".")[0]
     if library == "pandas" and hasattr(data, "columns"):
-        # Its index is no column, whatever it is.
-        pyarrow = _arrow.library("pyarrow", "import_data() of a pandas frame")
-        try:
-            return pyarrow.Table.from_pandas(data, preserve_index=False)
-        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
-            raise errors.WrongTypeError(f"the frame has a column that pyarrow cannot read: {error}") from None
-    if library == "polars" and hasattr(data, "collect"):
-        return data.collect()
+        return _from_pandas(model, data)
+    if library == "polars":
+        data = data.collect() if hasattr(data, "collect") else data
+        _check_polars(data)
     return data
+
+
+def _check_polars(data: Any) -> None:
+    """A column of Python objects goes to Arrow as their addresses."""
+    schema = getattr(data, "schema", None)
+    for name, kind in schema.items() if isinstance(schema, Mapping) else ():
+        if "Object" in str(kind):
+            raise errors.WrongTypeError(
+                f"the polars column '{name}' holds Python objects ({kind}), of which nothing can be read; cast it, or "
+                "give rows as dicts", property_name=name)
+
+
+def _from_pandas(model: type[Model], data: Any) -> Any:
+    """Its index is no column, whatever it is. NaN is a value where None is none, else pandas writes it for None."""
+    pyarrow = _arrow.library("pyarrow", "import_data() of a pandas frame")
+    try:
+        table = pyarrow.Table.from_pandas(data, preserve_index=False)
+        for name, declared in model._declared().items():
+            if declared.nullable or declared.type not in (FLOAT, DOUBLE) or name not in table.column_names:
+                continue
+            position = table.column_names.index(name)
+            if table.column(position).null_count and data[name].dtype.kind == "f":
+                values = pyarrow.array(data[name].to_numpy(), from_pandas=False)
+                table = table.set_column(position, name, values)
+        return table
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
+        raise errors.WrongTypeError(f"the frame has a column that pyarrow cannot read: {error}") from None
 
 
 def _renamed(model: type[Model], data: Any) -> Any:
@@ -121,24 +145,24 @@ def _import_rows(
     rows = iter(data)
     while batch := list(islice(rows, _BATCH)):
         try:
-            counts = _import_batch(database, row, batch, policy, ignore_unknown, done)
+            counts = _import_batch(database, row, batch, policy, ignore_unknown)
         except errors.Error as error:
-            if error.row_index is not None and done:
-                error.row_index += done
+            if error.row_index is not None:
+                errors.in_row(error, error.row_index + done)
             raise
         created, updated, done = created + counts.created, updated + counts.updated, done + len(batch)
     return ImportCounts(created, updated)
 
 
 def _import_batch(
-    database: AnyDatabase, row: Row, batch: Sequence[Any], policy: str, ignore_unknown: bool, done: int
+    database: AnyDatabase, row: Row, batch: Sequence[Any], policy: str, ignore_unknown: bool
 ) -> ImportCounts:
     counts = _Counting(database, row)
     kinds = set(map(type, batch))
     if kinds == {row.model}:
         keys: Iterable[int] = _stored(database, list(batch), policy)
     else:
-        made = [_as_mapping(each, number + done) for number, each in enumerate(batch)]
+        made = [_as_mapping(each, number) for number, each in enumerate(batch)]
         names = list(dict.fromkeys(name for values in made for name in values))
         if ignore_unknown:
             names = [name for name in names if name in row.properties]
@@ -148,6 +172,10 @@ def _import_batch(
                 len(values) == len(made[0]) and values.keys() == made[0].keys() for values in made):
             keys = storing.insert_columns(
                 database, row.model, {name: [values[name] for values in made] for name in names}, policy)
+        elif policy != "error" and any(len(values.keys() & row.properties.keys()) < _stored_count(row.model)
+                                       for values in made):
+            # What a row does not name stays as it is.
+            keys = [_merged(database, row, values, set(names), policy, number) for number, values in enumerate(made)]
         else:
             known = set(names)
             objects = [_object(row, values, known, number) for number, values in enumerate(made)]
@@ -170,7 +198,7 @@ def _as_mapping(each: Any, number: int) -> Mapping[str, Any]:
     found = _fields(each)
     if found is None:
         raise errors.WrongTypeError(
-            f"row {number}: a dict, a dataclass or a pydantic model is wanted, not {each!r:.60}", row_index=number)
+            f"a dict, a dataclass or a pydantic model is wanted, not {each!r:.60}", row_index=number)
     return found
 
 
@@ -191,10 +219,34 @@ def _fields(each: Any) -> Optional[Mapping[str, Any]]:
     return None
 
 
+def _stored_count(model: type[Model]) -> int:
+    return sum(declared.is_stored for declared in model._declared().values())
+
+
+def _merged(
+    database: AnyDatabase, row: Row, values: Mapping[str, Any], known: set[str], policy: str, number: int
+) -> int:
+    """The key of the object that was made or changed."""
+    given = {name: _value(row.model, name, value) for name, value in values.items() if name in known}
+    try:
+        others = [each for value in given.values() for each in unmanaged.models_in(value)
+                  if not isinstance(each, EmbeddedModel)]
+        unmanaged.add_unmanaged(database, others, policy)
+        return storing.create_or_update(database, row.model, policy, given)._key
+    except errors.Error as error:
+        error.row_index = number
+        raise
+
+
 def _object(row: Row, values: Mapping[str, Any], known: set[str], number: int) -> Model:
     """An object in no database yet, of which embedded ones may be dicts too."""
     given = {name: _value(row.model, name, value) for name, value in values.items() if name in known}
     try:
+        for name, declared in row.model._declared().items():
+            field = declared.field
+            if name not in given and declared.is_stored and not declared.has_start and (
+                    field.default is MISSING and field.default_factory is MISSING):
+                raise _rules.missing(row.model, name)
         return row.model(**given)
     except errors.Error as error:
         if error.row_index is None:

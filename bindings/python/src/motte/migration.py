@@ -58,7 +58,7 @@ class Migration:
             self._new = Database(self._new_realm, None, self._classes)
         return self._new
 
-    def enumerate(self, model: ClassName) -> Iterator[tuple[Optional[Any], Optional[Any]]]:
+    def enumerate(self, model: ClassName) -> Iterator[tuple[Any, Any]]:
         """Pairs of old and new object, of each that was there before; None where only the other side has the class.
 
         The class goes by its new name. Objects that were deleted on the way are passed over."""

@@ -13,13 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional
 
-from . import _objects, _showing, errors, fields
+from . import _objects, _rules, _showing, errors, fields
 from ._attributes import Property, Signature, check_name, is_class_variable, is_special, start
 from ._convert import INVERSE, LINK
 from ._protocols import AnyRow, AnyWrite
 from .fields import MISSING, Declared, Field, Index
 from .notifications import ChangeStream, ObjectChange, Observation, object_changes, observe_object
 from .query import path_names
+from .sequenced import is_sequence
 
 if TYPE_CHECKING:
     from typing_extensions import Self, dataclass_transform
@@ -55,6 +56,8 @@ class Model(_objects.Object):
     _plan: ClassVar[_objects.Plan] = _objects.Plan(())
     #: By property, types of which every value is taken without a closer look; made with the declarations.
     _taken: ClassVar[Optional[dict[str, frozenset[type]]]] = None
+    #: What _starts() gives.
+    _own_starts: ClassVar[Optional[dict[str, Callable[[], Any]]]] = None
     #: Those of index(), inherited ones first.
     _indexes: ClassVar[tuple[Index, ...]] = ()
     #: What the file calls the class.
@@ -89,7 +92,7 @@ class Model(_objects.Object):
                     f"{cls.__name__}.{name} has no annotation; write {name}: <type> = motte.field(...)",
                     class_name=cls.__name__, property_name=name)
         cls._properties = found
-        cls._declarations = cls._taken = cls._mapping = None
+        cls._declarations = cls._taken = cls._mapping = cls._own_starts = None
         cls._plan = _objects.Plan(tuple((name, *start(property_.field)) for name, property_ in found.items()))
         cls._stored_name = cls.__name__ if stored_name is None else stored_name
         if not cls._is_made:
@@ -131,6 +134,13 @@ class Model(_objects.Object):
         if cls._taken is None:
             cls._taken = {name: fields.taken_types(declared) for name, declared in cls._declared().items()}
         return cls._taken
+
+    @classmethod
+    def _starts(cls) -> dict[str, Callable[[], Any]]:
+        """Of properties that the library cannot start; see _rules.py."""
+        if cls._own_starts is None:
+            cls._own_starts = _rules.starts(cls)
+        return cls._own_starts
 
     @classmethod
     def _check_given(cls, name: str, value: Any) -> None:
@@ -354,8 +364,8 @@ def _copied(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _copied(each) for key, each in value.items()}
     if isinstance(value, AbstractSet):
-        return {_copied(each) for each in value} if not isinstance(value, Sequence) else [*map(_copied, value)]
-    return [*map(_copied, value)] if isinstance(value, Sequence) else value
+        return {_copied(each) for each in value} if not is_sequence(value) else [*map(_copied, value)]
+    return [*map(_copied, value)] if is_sequence(value) else value
 
 
 # What an object keeps, past __setattr__.

@@ -398,6 +398,12 @@ class Path(_Side):
     def __iter__(self) -> NoReturn:
         raise TypeError(f"{self!r} is a property of a class, not of an object: there is nothing to iterate")
 
+    def __contains__(self, value: Any) -> NoReturn:
+        raise TypeError(f"Python makes a bool of `in`; write {self!r}.contains({value!r:.30})")
+
+    def __len__(self) -> NoReturn:
+        raise TypeError(f"Python makes an int of len(); write {self!r}.length() of a text, or {self!r}.count()")
+
     # -------------------------------------------------------------------------------------------- collections
 
     def any(self, predicate: Optional[Any] = None) -> Any:

@@ -64,6 +64,9 @@ def argument(value: Any) -> Any:
     """A value for $0 as the library takes it."""
     if isinstance(value, Shape):
         return str(value)
+    if getattr(value, "ndim", 0) == 1 and hasattr(value, "tolist"):
+        # An array of NumPy.
+        value = value.tolist()
     converted = for_query(value)
     if converted is value and isinstance(value, (AbstractSet, range, list, tuple)):
         return [*map(for_query, value)]

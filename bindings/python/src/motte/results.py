@@ -56,6 +56,19 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
         compiled = query.condition(self._model(), condition, arguments, named)
         return self._results(self._coll.filter(compiled.text, self._database._arguments(compiled.arguments)))
 
+    def any(self, condition: Condition = "", /, *arguments: Any, **named: Any) -> bool:
+        """Whether an element matches; without a condition, whether there is one. Of a class's attribute it is a
+        predicate: `where(Person.dogs.any(Dog.name == "Rex"))`."""
+        return len(self.where(condition, *arguments, **named).limit(1)) > 0
+
+    def all(self, condition: Condition, /, *arguments: Any, **named: Any) -> bool:
+        """Whether all elements match. Of a class's attribute it is a predicate."""
+        return len(self.where(condition, *arguments, **named)) == len(self)
+
+    def none(self, condition: Condition = "", /, *arguments: Any, **named: Any) -> bool:
+        """Whether no element matches. Of a class's attribute it is a predicate."""
+        return not self.any(condition, *arguments, **named)
+
     def sorted(self, *keys: Any, descending: bool = False) -> Results[T]:
         """In the order of properties: `sorted("name", "-age")`, `sorted(Person.name, -Person.age)`. Paths through links
         are fine. Without keys, values by themselves."""
@@ -124,10 +137,10 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
 
     def column(self, property: Any = None) -> list[Any]:
         """One property of all elements, as a list of the values that the attribute has."""
-        id_, type_, _, target = self._property_id(property)
+        id_, type_, nullable, target = self._property_id(property)
         values = _reading.column(self._coll, id_, type_, target, self._database._object)
         converter = self._converter_of(property)
-        return values if converter is None else [converter.loaded(value, nullable=True) for value in values]
+        return values if converter is None else [converter.loaded(value, nullable) for value in values]
 
     def sectioned(self, by: SectionKey, *, first_letter: bool = False) -> Sections[T]:
         """The elements in sections, by a key path, `"owner.city"`, `Dog.age`, by the first letter of its texts, or by a

@@ -12,15 +12,17 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from . import _objects, errors
+from . import _objects, _rules, errors
 from ._atomic import atomically, needs_others
 from ._convert import (
     DATA, BOOL, DECIMAL, DECODERS, DOUBLE, EPOCH, FLOAT, IN_PLACE, INT, INVERSE, LINK, MIXED, OBJECT_ID,
-    HOLDING, PLACE_DECODERS, STRING, TIMESTAMP, UUID, Maker, Values,
+    HOLDING, PLACE_DECODERS, STRING, TIMESTAMP, UUID, Link, Maker, Values,
 )
 from ._protocols import AnyDatabase
 from ._realm import PropertyInfo, Realm, prop_array
-from ._schema import INDEX_UNIQUE, INDEXED, NULLABLE, PRIMARY_KEY, UNIQUE, WIDTHS, ClassSpec, PropertySpec, Schema
+from ._schema import (
+    INDEX_UNIQUE, INDEXED, NULLABLE, PRIMARY_KEY, UNIQUE, WIDTHS, ClassSpec, PropertySpec, Rule, Schema,
+)
 from .backlinks import Backlinks
 from .converters import EnumConverter
 from .fields import INTS, LIST, MAP, MISSING, SET, SINGLE, Declared, Field, Float32, Index, named, written_index
@@ -29,6 +31,10 @@ from .maps import Map
 from .model import EmbeddedModel, Model, is_stored_embedded
 from .objectid import ObjectId
 from .sets import Set
+
+
+#: Makes a database of a realm that the library lends; database.py says how.
+lent_database: Callable[[Realm, Sequence[type[Model]]], AnyDatabase]
 
 
 def declared_schema(
@@ -45,13 +51,14 @@ def declared_schema(
     return classes, Schema.declared(specification(classes))
 
 
-def specification(classes: Sequence[type[Model]]) -> list[ClassSpec]:
+def specification(classes: list[type[Model]]) -> list[ClassSpec]:
     """The classes as the library wants them declared."""
     specs = []
     for cls in classes:
         if not (isinstance(cls, type) and issubclass(cls, Model)) or cls is Model:
             raise errors.SchemaInvalidError(f"a schema is a list of subclasses of motte.Model, not of {cls!r:.60}")
-        specs.append(ClassSpec(cls._stored_name, [_property(cls, declared) for declared in cls._declared().values()],
+        specs.append(ClassSpec(cls._stored_name,
+                               [_property(cls, declared, classes) for declared in cls._declared().values()],
                                issubclass(cls, EmbeddedModel), [_index(cls, index) for index in cls._indexes]))
     return specs
 
@@ -76,7 +83,7 @@ def _index(cls: type[Model], index: Index) -> tuple[str, int]:
     return ", ".join(texts), INDEX_UNIQUE * index.unique
 
 
-def _property(cls: type[Model], declared: Declared) -> PropertySpec:
+def _property(cls: type[Model], declared: Declared, classes: list[type[Model]]) -> PropertySpec:
     target, origin = declared.target, declared.field.origin
     model = cls._path_target((declared.name,))
     if model is not None:
@@ -85,7 +92,29 @@ def _property(cls: type[Model], declared: Declared) -> PropertySpec:
     flags = (NULLABLE * declared.nullable | PRIMARY_KEY * declared.field.primary_key
              | INDEXED * declared.field.indexed | UNIQUE * declared.field.unique | WIDTHS[declared.bits])
     return PropertySpec(
-        declared.stored_name, declared.type, declared.collection, flags, target, origin)
+        declared.stored_name, declared.type, declared.collection, flags, target, origin,
+        _rule(cls, declared, classes))
+
+
+def _rule(cls: type[Model], declared: Declared, classes: list[type[Model]]) -> Optional[Rule]:
+    if cls._is_made:
+        return None
+    make = cls._starts().get(declared.name)
+    if make is None:
+        return _rules.rule(cls, declared)
+    return (_rules.rule(cls, declared) or Rule())._replace(fill=_filler(cls, declared.name, make, classes))
+
+
+def _filler(cls: type[Model], name: str, make: Callable[[], Any],
+            classes: list[type[Model]]) -> Callable[[Any, int, list[int]], None]:
+    """Gives objects the value that the constructor would: those of an import, which does not name the property, and
+    those that are older than it."""
+    def fill(handle: Any, class_id: int, keys: list[int]) -> None:
+        database = lent_database(Realm(handle), classes)
+        row = database._row_of(cls)
+        for key in keys:
+            row.set(database._object(class_id, key), name, make())
+    return fill
 
 
 _ANNOTATIONS: dict[int, Any] = {BOOL: bool, INT: int, FLOAT: Float32, DOUBLE: float, STRING: str, DATA: bytes,
@@ -133,6 +162,18 @@ def made_class(
     namespace["__annotations__"] = annotations
     namespace["_is_made"] = True
     return type(name, (EmbeddedModel if embedded else Model,), namespace, indexes=indexes)
+
+
+def _check_linked(declared: Declared, value: Any) -> None:
+    """What is assigned to a link."""
+    target = declared.target_class
+    if value is None or type(value) is Link or isinstance(value, Model) and (
+            target is None or isinstance(value, target)):
+        return
+    name = declared.target
+    found = "" if isinstance(value, Model) else f"; db.get({name}, key) finds one by its primary key"
+    raise errors.WrongTypeError(
+        f"{value!r:.60} is {type(value).__name__} where an object of {name}, or None, is wanted{found}")
 
 
 class Bound:
@@ -190,7 +231,7 @@ class NewRow:
     def columns(self, instances: Sequence[Model]) -> Optional[dict[str, list[Any]]]:
         """The values of several objects by property; None if storing one takes more than one call."""
         for name in self.collections:
-            if any(instance._values[name] for instance in instances):
+            if not all(is_empty(instance._values[name]) for instance in instances):
                 return None
         columns = {name: [instance._values[name] for instance in instances] for name in self.names}
         for position in self.holding:
@@ -303,6 +344,8 @@ class Row(_objects.Row):
             try:
                 if bound.converter is not None:
                     value = bound.converter.stored(value)
+                if bound.type == LINK:
+                    _check_linked(bound.declared, value)
                 if bound.may_hold:
                     encode(encoded, value, bound.type)
                 else:

@@ -8,13 +8,13 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, Union
 
-from . import _objects, errors, unmanaged
+from . import _objects, _rules, errors, unmanaged
 from ._atomic import atomic, atomically, needs_others
 from ._columns import Column, column, is_buffer, mixed_column
 from ._convert import MIXED, Values
 from ._protocols import AnyDatabase
 from ._realm import prop_array
-from .converters import EnumConverter
+from .converters import Converter, EnumConverter
 from .unmanaged import policy_flags
 from .maps import Map
 from .model import EmbeddedModel, Model, is_stored_embedded, store
@@ -89,7 +89,8 @@ def _add_all(database: AnyDatabase, instances: Iterable[M], update: bool) -> lis
         unmanaged.add_unmanaged(database, made, "all" if update else "error")
         return made
     row: Row = database._row_of(type(made[0]))
-    for instance, key in zip(made, insert_columns(database, type(made[0]), columns, "error")):
+    # All of each object is there: nothing is started.
+    for instance, key in zip(made, _inserted(database, row, columns, "error")):
         store(instance, row, key, database._write)
     return made
 
@@ -97,8 +98,10 @@ def _add_all(database: AnyDatabase, instances: Iterable[M], update: bool) -> lis
 def create_or_update(database: AnyDatabase, model: type[M], policy: str, values: Mapping[str, Any]) -> M:
     database._check_task()
     row: Row = database._row_of(model)
-    plain = {name: value for name, value in values.items() if row.bound(name).is_plain}
-    if len(plain) < len(values) or _need_others(row, plain):
+    # What is made in its place, or one by one, needs an object that is there.
+    plain = {name: value for name, value in values.items()
+             if row.bound(name).is_plain and not isinstance(value, EmbeddedModel)}
+    if len(plain) < len(values) or _need_others(row, plain) or row.model._starts():
         with atomically(database):
             key = _created_or_updated(database, row, policy, plain, values)
     else:
@@ -121,8 +124,12 @@ def _created_or_updated(
         row.class_id, prop_array([bound.info.id for bound in bounds]), encoded, policy_flags(policy))
     if is_new and database._write is not None:
         database._write._made(row.class_id, key)
+    if is_new:
+        _rules.start(row, (key,), values)
     for name, value in values.items():
-        if name not in plain:
+        if isinstance(value, EmbeddedModel):
+            row.set(database._object(row.class_id, key), name, value)
+        elif name not in plain:
             bound = row.bound(name)
             there = place(database, database._realm.row_coll(row.class_id, key, bound.info.id), bound.declared)
             there.assign(assigned(bound.declared, value), only_differences=policy == "modified")
@@ -145,7 +152,12 @@ def update(database: AnyDatabase, instance: M, values: Mapping[str, Any]) -> M:
         bounds = [row.bound(name) for name in values]
     if _need_others(row, values):
         with atomically(database):
-            _set(database, row, instance, bounds, list(values.values()))
+            embedded = {name: value for name, value in values.items() if isinstance(value, EmbeddedModel)}
+            others = {name: value for name, value in values.items() if name not in embedded}
+            if others or not embedded:
+                _set(database, row, instance, [row.bound(name) for name in others], list(others.values()))
+            for name, value in embedded.items():
+                row.set(instance, name, value)
     else:
         _set(database, row, instance, bounds, list(values.values()))
     return instance
@@ -201,11 +213,26 @@ def _is_function(value: Any) -> bool:
 def insert_columns(
     database: AnyDatabase, model: type[Model], columns: Mapping[str, Any], policy: str
 ) -> array[int]:
-    """One call of the library, unless values of mixed properties need others."""
+    """One call of the library, unless values of mixed properties need others, or something is started here."""
     database._check_task()
     row: Row = database._row_of(model)
+    try:
+        return _started(database, row, columns, policy)
+    except errors.Error as error:
+        if error.row_index is not None:
+            errors.in_row(error, error.row_index)
+        raise
+
+
+def _started(database: AnyDatabase, row: Row, columns: Mapping[str, Any], policy: str) -> array[int]:
     columns = {name: list(values) if row.bound(name).type == MIXED else values for name, values in columns.items()}
     # Links are given as keys or as objects that have one.
+    if row.model._starts():
+        with atomically(database):
+            new = _first_unused(database, row.class_id)
+            keys = _inserted(database, row, columns, policy)
+            _rules.start(row, dict.fromkeys(key for key in keys if key >= new), columns)
+            return keys
     if any(row.bound(name).type == MIXED and needs_others(values) for name, values in columns.items()):
         with atomically(database):
             return _inserted(database, row, columns, policy)
@@ -222,7 +249,7 @@ def _inserted(database: AnyDatabase, row: Row, columns: Mapping[str, Any], polic
                                         property_name=name)
         try:
             if bound.converter is not None and (not is_buffer(values) or isinstance(bound.converter, EnumConverter)):
-                values = [bound.converter.stored(value) for value in values]
+                values = _converted(bound.converter, values)
             if bound.type == MIXED:
                 kept.append(database._encoded(values, MIXED))
                 made.append(mixed_column(kept[-1]))
@@ -233,6 +260,17 @@ def _inserted(database: AnyDatabase, row: Row, columns: Mapping[str, Any], polic
             raise
         props.append(bound.info.id)
     return _insert(database, row, props, made, policy_flags(policy))
+
+
+def _converted(converter: Converter[Any], values: Iterable[Any]) -> list[Any]:
+    made: list[Any] = []
+    try:
+        for value in values:
+            made.append(converter.stored(value))
+    except errors.Error as error:
+        error.row_index = len(made)
+        raise
+    return made
 
 
 def _insert(
@@ -287,6 +325,11 @@ def delete(database: AnyDatabase, what: Union[Model, Collection[Any], Map[Any], 
         return deleted
     if isinstance(what, (Collection, Map)):
         return what._coll.delete_objects()
+    if isinstance(what, type) or not isinstance(what, Iterable):
+        name = getattr(what, "__name__", "Person")
+        raise errors.WrongTypeError(
+            f"delete() takes objects or a collection of them, not {what!r:.60}; db.delete(db.objects({name})) deletes "
+            "all of a class")
     by_class: dict[int, list[int]] = {}
     for instance in what:
         link = database._link(instance)

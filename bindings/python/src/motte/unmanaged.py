@@ -102,10 +102,12 @@ def batch_of(database: AnyDatabase, made: Sequence[Model]) -> Optional[dict[str,
 def add_unmanaged(database: AnyDatabase, instances: Iterable[Any], policy: str = "error") -> None:
     """Stores the unmanaged objects among these and all unmanaged objects reachable from them; all or none.
 
-    Embedded ones are left to what holds them, which makes them in their places."""
+    Embedded ones are left to what holds them, which makes them in their places. An error knows which of `instances` it
+    is about."""
+    instances = list(instances)
     found: dict[int, Model] = {}
     seen: set[int] = set()
-    waiting = [each for instance in reversed(list(instances)) for each in models_in(instance)]
+    waiting = [each for instance in reversed(instances) for each in models_in(instance)]
     for instance in waiting:
         if instance._row is not None and not database._realm.row_exists(*database._link(instance)):
             raise instance._row._deleted()
@@ -126,13 +128,32 @@ def add_unmanaged(database: AnyDatabase, instances: Iterable[Any], policy: str =
     unmanaged = Unmanaged(found, policy)
     with atomically(database):
         for identity, instance in found.items():
-            unmanaged.keys[identity], is_new = create(database, instance, unmanaged)
+            with _numbered(instances, instance):
+                unmanaged.keys[identity], is_new = create(database, instance, unmanaged)
             if is_new:
                 unmanaged.new.add(identity)
         for identity, instance in found.items():
-            connect(database, instance, unmanaged.keys[identity], unmanaged, identity in unmanaged.new)
+            with _numbered(instances, instance):
+                connect(database, instance, unmanaged.keys[identity], unmanaged, identity in unmanaged.new)
         for identity, instance in found.items():
             store(instance, database._row_of(type(instance)), unmanaged.keys[identity], database._write)
+
+
+class _numbered:
+    """An error of one of several objects says which."""
+
+    __slots__ = ("_instances", "_instance")
+
+    def __init__(self, instances: list[Any], instance: Model) -> None:
+        self._instances, self._instance = instances, instance
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Optional[BaseException], traceback: Any) -> None:
+        if isinstance(error, errors.Error) and error.row_index is None and len(self._instances) > 1:
+            error.row_index = next((number for number, each in enumerate(self._instances)
+                                    if each is self._instance), None)
 
 
 def create(database: AnyDatabase, instance: Model, unmanaged: Unmanaged) -> tuple[int, bool]:
@@ -169,11 +190,11 @@ def connect(database: AnyDatabase, instance: Model, key: int, unmanaged: Unmanag
             continue
         # A type of the program may be a tuple, which is not to become a list before its converter has seen it.
         if not bound.is_plain:
-            kept = assigned(declared, kept or declared.empty())
+            kept = assigned(declared, declared.empty() if kept is None else kept)
         value = unmanaged.linked(database, kept) if declared.converter is None else kept
         if not bound.is_plain:
             there = place(database, database._realm.row_coll(row.class_id, key, prop), declared)
-            if len(there) or value:
+            if len(there) or not is_empty(value):
                 there.assign(value, only_differences=unmanaged.policy == "modified")
         elif is_unmanaged_embedded(value):
             known = database._realm.row_values(row.class_id, key, [prop], Link)[0]

@@ -93,6 +93,8 @@ def read(db: motte.Database) -> Sequence[str]:
     found = db.objects(Person).where(Person.age >= 18, Person.name.startswith("A"), size="s")
     found = found.sorted("-age", Person.name).where("age > $low AND name != $0", "x", low=3)
     found = found.where(lambda person: person.home.city == "London")
+    found = found.where(Person.owned.none(Dog.name == "Hasso"))
+    assert all(isinstance(person.owned.any(name="Hasso"), bool) for person in found)
     first: Person | None = found.first()
     if first is not None and first.home is not None:
         print(first.home.city.upper(), first.to_dict()["name"], first.place[0] + 1, [dog.name for dog in first.owned])
@@ -137,6 +139,11 @@ async def later(db: motte.Database) -> int:
     resolved: Person | None = db.resolve(reference)
     added: Dog = await db.write_async(lambda db: db.add(Dog(name="Moritz")))
     return 0 if resolved is None else len(added.name)
+
+
+def migrate(migration: motte.Migration) -> None:
+    for old, new in migration.enumerate(Person):
+        new.name = f"{old.first} {old.last}"
 
 
 def main(path: Path) -> None:

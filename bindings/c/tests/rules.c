@@ -1,0 +1,225 @@
+/* Rules of declared properties: defaults, functions that make them or fill collections, what has to be given, what is
+ * allowed; in rows, batches and imports, and for objects that are older than a property. */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <unistd.h>
+
+typedef struct counts {
+    int made, filled, freed, fails;
+} counts;
+
+static motte_status make(void *userdata, size_t count, motte_value *out_values) {
+    counts *state = (counts *)userdata;
+    size_t index;
+    if (state->fails) return 7;
+    for (index = 0; index < count; index++) out_values[index] = motte_int(100 + state->made++);
+    return MOTTE_OK;
+}
+
+static motte_status fill(void *userdata, motte_realm *realm, motte_class cls, motte_prop prop, const motte_key *keys,
+                         size_t count) {
+    counts *state = (counts *)userdata;
+    size_t index;
+    for (index = 0; index < count; index++) {
+        motte_coll *list = NULL;
+        motte_value value = motte_string("a");
+        MUST(motte_row_get_coll(realm, cls, keys[index], prop, &list));
+        MUST(motte_list_append(list, &value, 1));
+        motte_release(list);
+        state->filled++;
+    }
+    return MOTTE_OK;
+}
+
+static void count_free(void *userdata) { ((counts *)userdata)->freed++; }
+
+static const char whole[] = "Person { id: int key, name: string, level: int, number: int, color: string, "
+                            "tags: list<string> }";
+
+/* The properties of `whole` by position. */
+enum {
+    ID,
+    NAME,
+    LEVEL,
+    NUMBER,
+    COLOR,
+    TAGS
+};
+
+static motte_schema *ruled(counts *state) {
+    motte_schema *schema;
+    motte_prop_rule rule;
+    motte_value colors[2];
+    MUST(motte_schema_parse(whole, MOTTE_NTS, &schema));
+    memset(&rule, 0, sizeof rule);
+    rule.struct_size = sizeof rule;
+    rule.flags = MOTTE_RULE_REQUIRED;
+    STATUS(MOTTE_OK, motte_schema_set_rule(schema, 0, NAME, &rule));
+    rule.flags = MOTTE_RULE_DEFAULT;
+    rule.value = motte_int(7);
+    STATUS(MOTTE_OK, motte_schema_set_rule(schema, 0, LEVEL, &rule));
+    colors[0] = motte_string("red");
+    colors[1] = motte_string("blue");
+    rule.value = motte_string("blue");
+    rule.allowed = colors;
+    rule.allowed_count = 2;
+    STATUS(MOTTE_OK, motte_schema_set_rule(schema, 0, COLOR, &rule));
+    memset(&rule, 0, sizeof rule);
+    rule.struct_size = sizeof rule;
+    rule.userdata = state;
+    rule.free_userdata = count_free;
+    rule.make = make;
+    STATUS(MOTTE_OK, motte_schema_set_rule(schema, 0, NUMBER, &rule));
+    rule.make = NULL;
+    rule.fill = fill;
+    STATUS(MOTTE_OK, motte_schema_set_rule(schema, 0, TAGS, &rule));
+    return schema;
+}
+
+static motte_realm *opened(const char *name, motte_schema *schema, motte_status expected) {
+    motte_config *config;
+    motte_realm *realm = NULL;
+    MUST(motte_config_new(&config));
+    MUST(motte_config_set_in_memory(config, name, MOTTE_NTS));
+    MUST(motte_config_set_schema(config, schema, 0));
+    STATUS(expected, motte_realm_open(config, &realm));
+    motte_release(config);
+    return realm;
+}
+
+static motte_value value_of(motte_realm *realm, const char *name, motte_key key) {
+    motte_class person = motte_class_named(realm, "Person");
+    motte_prop prop = motte_prop_named(realm, person, name);
+    motte_value value;
+    MUST(motte_row_get_many(realm, person, key, &prop, 1, &value));
+    return value;
+}
+
+static size_t tags_of(motte_realm *realm, motte_key key) {
+    motte_class person = motte_class_named(realm, "Person");
+    motte_coll *list = NULL;
+    size_t count;
+    MUST(motte_row_get_coll(realm, person, key, motte_prop_named(realm, person, "tags"), &list));
+    MUST(motte_coll_count(list, &count));
+    motte_release(list);
+    return count;
+}
+
+static void rules_of_new_objects(void) {
+    counts state = {0, 0, 0, 0};
+    motte_schema *schema = ruled(&state);
+    motte_realm *realm = opened("rules", schema, MOTTE_OK);
+    motte_class person = motte_class_named(realm, "Person");
+    motte_prop props[3];
+    motte_value values[3];
+    motte_import_options options;
+    motte_key key;
+    motte_insert *insert = NULL;
+    motte_release(schema);
+    props[0] = motte_prop_named(realm, person, "id");
+    props[1] = motte_prop_named(realm, person, "name");
+    props[2] = motte_prop_named(realm, person, "color");
+    values[0] = motte_int(1);
+    values[1] = motte_string("Ada");
+    values[2] = motte_string("green");
+    MUST(motte_realm_begin_write(realm, -1));
+    STATUS(MOTTE_E_NULL_NOT_ALLOWED, motte_row_create(realm, person, props, values, 1, MOTTE_CREATE_NEW, &key, NULL));
+    CHECK(strcmp(check_error().property_name, "name") == 0);
+    STATUS(MOTTE_E_WRONG_TYPE, motte_row_create(realm, person, props, values, 3, MOTTE_CREATE_NEW, &key, NULL));
+    STATUS(MOTTE_OK, motte_row_create(realm, person, props, values, 2, MOTTE_CREATE_NEW, &key, NULL));
+    CHECK(value_of(realm, "level", key).as.integer == 7 && value_of(realm, "number", key).as.integer >= 100);
+    CHECK(memcmp(value_of(realm, "color", key).as.string.data, "blue", 4) == 0);
+    STATUS(MOTTE_E_WRONG_TYPE, motte_row_set_many(realm, person, key, props + 2, values + 2, 1));
+    values[2] = motte_string("red");
+    STATUS(MOTTE_OK, motte_row_set_many(realm, person, key, props + 2, values + 2, 1));
+
+    state.fails = 1;
+    values[0] = motte_int(2);
+    STATUS(MOTTE_E_CALLBACK, motte_row_create(realm, person, props, values, 2, MOTTE_CREATE_NEW, &key, NULL));
+    CHECK(check_error().user_code == 7);
+    state.fails = 0;
+    MUST(motte_insert_new(realm, person, props, 2, MOTTE_CREATE_NEW, &insert));
+    STATUS(MOTTE_OK, motte_insert_rows(insert, values, 1, &key));
+    motte_release(insert);
+    CHECK(value_of(realm, "level", key).as.integer == 7 && state.filled == 0);
+
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    options.text = "[{\"id\": 3, \"name\": \"c\"}, {\"id\": 4, \"name\": \"d\", \"tags\": []}]";
+    options.text_size = strlen(options.text);
+    STATUS(MOTTE_OK, motte_import(realm, person, &options, NULL, NULL, NULL, NULL));
+    MUST(motte_row_find(realm, person, &(motte_value){.type = MOTTE_TYPE_INT, .as.integer = 3}, &key));
+    CHECK(tags_of(realm, key) == 1 && state.filled == 1 && value_of(realm, "level", key).as.integer == 7);
+    MUST(motte_row_find(realm, person, &(motte_value){.type = MOTTE_TYPE_INT, .as.integer = 4}, &key));
+    CHECK(tags_of(realm, key) == 0);
+    options.text = "[{\"id\": 5}]";
+    options.text_size = strlen(options.text);
+    STATUS(MOTTE_E_NULL_NOT_ALLOWED, motte_import(realm, person, &options, NULL, NULL, NULL, NULL));
+    MUST(motte_realm_commit(realm, 0, NULL));
+    CHECK(state.freed == 0);
+    MUST(motte_realm_close(realm));
+    motte_release(realm);
+    CHECK(state.freed == 2);
+}
+
+static void rules_of_older_objects(void) {
+    counts state = {0, 0, 0, 0};
+    motte_realm *before = check_realm("older", "Person { id: int key }"), *realm;
+    motte_class person = motte_class_named(before, "Person");
+    motte_prop id = motte_prop_named(before, person, "id");
+    motte_schema *schema = ruled(&state);
+    motte_prop_rule none;
+    motte_value value = motte_int(1);
+    motte_key key;
+    MUST(motte_realm_begin_write(before, -1));
+    MUST(motte_row_create(before, person, &id, &value, 1, MOTTE_CREATE_NEW, &key, NULL));
+    MUST(motte_realm_commit(before, 0, NULL));
+    /* What has to be given cannot come by itself. */
+    opened("older", schema, MOTTE_E_SCHEMA_MISMATCH);
+    memset(&none, 0, sizeof none);
+    none.struct_size = sizeof none;
+    STATUS(MOTTE_OK, motte_schema_set_rule(schema, 0, NAME, &none));
+    realm = opened("older", schema, MOTTE_OK);
+    CHECK(value_of(realm, "level", key).as.integer == 7 && value_of(realm, "number", key).as.integer >= 100);
+    CHECK(memcmp(value_of(realm, "color", key).as.string.data, "blue", 4) == 0 && tags_of(realm, key) == 1);
+    motte_release(schema);
+    MUST(motte_realm_close(realm));
+    motte_release(realm);
+    MUST(motte_realm_close(before));
+    motte_release(before);
+    CHECK(state.freed == 2);
+}
+
+static void rules_that_are_none(void) {
+    counts state = {0, 0, 0, 0};
+    motte_schema *schema = ruled(&state);
+    motte_prop_rule rule;
+    memset(&rule, 0, sizeof rule);
+    STATUS(MOTTE_E_BAD_STRUCT_SIZE, motte_schema_set_rule(schema, 0, NAME, &rule));
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_schema_set_rule(schema, 0, NAME, NULL));
+    rule.struct_size = sizeof rule;
+    STATUS(MOTTE_E_OUT_OF_BOUNDS, motte_schema_set_rule(schema, 1, NAME, &rule));
+    STATUS(MOTTE_E_OUT_OF_BOUNDS, motte_schema_set_rule(schema, 0, 99, &rule));
+    rule.flags = 4;
+    STATUS(MOTTE_E_UNKNOWN_FLAG, motte_schema_set_rule(schema, 0, NAME, &rule));
+    rule.flags = MOTTE_RULE_DEFAULT | MOTTE_RULE_REQUIRED;
+    STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_set_rule(schema, 0, NAME, &rule));
+    rule.flags = MOTTE_RULE_REQUIRED;
+    STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_set_rule(schema, 0, TAGS, &rule));
+    rule.flags = 0;
+    rule.fill = fill;
+    rule.userdata = &state;
+    rule.free_userdata = count_free;
+    STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_set_rule(schema, 0, NAME, &rule));
+    CHECK(state.freed == 1);
+    motte_release(schema);
+    CHECK(state.freed == 3);
+}
+
+int main(void) {
+    rules_of_new_objects();
+    rules_of_older_objects();
+    rules_that_are_none();
+    return check_summary();
+}

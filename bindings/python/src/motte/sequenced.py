@@ -1,0 +1,26 @@
+"""Sequences that libraries of data frames are not to take for lists.
+
+They ask first whether something is a `collections.abc.Sequence`, which they go through object by object, and only then
+whether it has Arrow's columns. So what has those has all that a sequence has, is one to people and to type checkers,
+and is none to `isinstance()`.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+T = TypeVar("T", covariant=True)
+
+if TYPE_CHECKING:
+    Sequenced = Sequence
+else:
+    class Sequenced(Generic[T]):
+        """Length, index, slice, iteration and `in` are of whoever derives from it."""
+
+        __contains__, __reversed__ = Sequence.__contains__, Sequence.__reversed__
+        index, count = Sequence.index, Sequence.count
+
+
+def is_sequence(value: Any) -> bool:
+    """Whether it has an order and positions."""
+    return isinstance(value, (Sequence, Sequenced))
