@@ -95,22 +95,56 @@ static Row *row_for(PyObject *database, PyObject *instance) {
     return NULL;
 }
 
-/* An object, or a tuple of several, whose values were stored: from now on they are those of the database. Where
- * the write cannot be notified, the values are deleted again: false, with an error. */
+/* An object, or a tuple of several, whose values were stored: from now on they are those of the database. Where one of
+ * them was stored elsewhere meanwhile, by another thread or twice here, the values are deleted again: false. */
 static bool store_all(Row *row, PyObject *objects, const motte_key *keys, Py_ssize_t count) {
-    if (!note_made(row, keys[0])) {
-        motte_row_delete(row->realm, row->class_id, keys, (size_t)count, NULL);
-        return false;
-    }
+    bool is_done = true;
     /* Dropping their values may end the write. */
-    PyObject *write = ((Core *)row->database)->write;
+    PyObject *write = open_write((Core *)row->database);
     Py_XINCREF(write);
-    for (Py_ssize_t index = 0; index < count; index++) {
-        PyObject *instance = PyTuple_Check(objects) ? PyTuple_GetItem(objects, index) : objects;
-        store((Object *)instance, row, keys[index], write);
+    Py_ssize_t stored = 0;
+    while (is_done && stored < count) {
+        PyObject *instance = PyTuple_Check(objects) ? PyTuple_GetItem(objects, stored) : objects;
+        is_done = store((Object *)instance, row, keys[stored], write);
+        if (is_done) stored++;
     }
+    for (Py_ssize_t index = 0; index < stored; index++) {
+        Object *object = (Object *)(PyTuple_Check(objects) ? PyTuple_GetItem(objects, index) : objects);
+        if (is_done) {
+            forget_values(object);
+        } else {
+            unstore(object);
+        }
+    }
+    if (!is_done) motte_row_delete(row->realm, row->class_id, keys, (size_t)count, NULL);
     Py_XDECREF(write);
-    return true;
+    return is_done;
+}
+
+/* claim(object, row, key, write): makes an unmanaged object a managed one, and notes it where the call under way may be
+ * undone; False if it is one already. */
+PyObject *claim(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count) {
+    if (count != 4 || !PyObject_TypeCheck(arguments[0], object_type) || !PyObject_TypeCheck(arguments[1], row_type)) {
+        return PyErr_Format(PyExc_TypeError, "claim() takes an object, a row, a key and a write");
+    }
+    Object *object = (Object *)arguments[0];
+    Row *row = (Row *)arguments[1];
+    int64_t key = PyLong_AsLongLong(arguments[2]);
+    if (key == -1 && PyErr_Occurred()) return NULL;
+    PyObject *stored = row->database == NULL ? NULL : ((Core *)row->database)->stored, *entry = NULL;
+    Py_XINCREF(stored);
+    if (stored != NULL && PyList_Check(stored)) {
+        PyObject *values = PyObject_GetAttr(arguments[0], names.values);
+        entry = values == NULL ? NULL : PyTuple_Pack(2, arguments[0], values);
+        Py_XDECREF(values);
+    }
+    bool fails = PyErr_Occurred();
+    bool is_done = !fails && object->row == NULL && (entry == NULL || PyList_Append(stored, entry) == 0) &&
+                   store(object, row, key, arguments[3]);
+    Py_XDECREF(entry);
+    Py_XDECREF(stored);
+    if (is_done) forget_values(object);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(is_done);
 }
 
 /* add(database, object): whether it is stored now. */
@@ -138,10 +172,16 @@ PyObject *add(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_
 
 /* ------------------------------------------------------------------------------------------------ many */
 
+/* Objects between two turns of others. */
+enum {
+    TURN = 256
+};
+
 /* So many objects, the marks telling that none is there twice. */
 static bool fill_rows(Row *row, PyObject *objects, Py_ssize_t first, Py_ssize_t count, int64_t mark, motte_value *cells,
                       Kept *kept) {
     for (Py_ssize_t index = 0; index < count; index++) {
+        if (index % TURN == TURN - 1 && !give_way()) return false;
         PyObject *instance = PyTuple_GetItem(objects, first + index);
         if ((PyObject *)Py_TYPE(instance) != row->model) return false;
         Object *object = (Object *)instance;
@@ -155,7 +195,8 @@ static bool fill_rows(Row *row, PyObject *objects, Py_ssize_t first, Py_ssize_t 
     return true;
 }
 
-/* Whether none of them was stored, or got another mark, by code that ran while the values of others were made. */
+/* Whether none of them was stored, or got another mark, by code that ran while the values of others were made. What
+ * runs after that, while the library has them, store_all() sees. */
 static bool are_marked(PyObject *objects, Py_ssize_t first, Py_ssize_t count, int64_t mark) {
     for (Py_ssize_t index = first; index < first + count; index++) {
         Object *object = (Object *)PyTuple_GetItem(objects, index);
@@ -187,7 +228,6 @@ static bool insert_all(Row *row, PyObject *objects, Py_ssize_t total, motte_inse
                   are_marked(objects, first, count, mark) && insert_rows(insert, cells, count, keys + first);
         let_go(&kept);
     }
-    if (is_done && total > most) is_done = are_marked(objects, 0, total, mark);
     PyMem_Free(kept.held);
     PyMem_Free(cells);
     return is_done;

@@ -42,6 +42,43 @@ static bool raises_end(motte_status status) {
     return true;
 }
 
+/* Objects between two turns of others. */
+enum {
+    TURN = 512
+};
+
+/* How many elements there are, and the keys of those from `first` on, at most `wanted`, which PyMem_Free() is for; NULL
+ * where the library refuses, or with an error. The query is run in here, which may take its time. */
+static motte_key *read_keys(Row *row, const motte_coll *coll, size_t first, size_t wanted, size_t *read) {
+    size_t total = 0;
+    motte_status status;
+    *read = 0;
+    if (row->database == NULL || !is_own_task((Core *)row->database)) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    status = motte_coll_count(coll, &total);
+    Py_END_ALLOW_THREADS;
+    if (raises_end(status) || status < 0) return NULL;
+    size_t left = first < total ? total - first : 0;
+    size_t room = wanted < left ? wanted : left;
+    motte_key *keys = room < (size_t)PY_SSIZE_T_MAX / sizeof *keys ? PyMem_Calloc(room + 1, sizeof *keys) : NULL;
+    if (keys == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    if (room == 0) return keys;
+    Py_BEGIN_ALLOW_THREADS;
+    status = motte_read_keys(coll, first, room, keys, read);
+    Py_END_ALLOW_THREADS;
+    if (!raises_end(status) && status >= 0) return keys;
+    PyMem_Free(keys);
+    return NULL;
+}
+
+static PyObject *not_here(void) {
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NOTIMPLEMENTED;
+}
+
 /* ------------------------------------------------------------------------------------------------ loops */
 
 /* iterated(row, address): an iterator of objects, NotImplemented where the library refuses. */
@@ -49,20 +86,9 @@ PyObject *iterated(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_s
     Row *row;
     const motte_coll *coll;
     if (!take_row(arguments, count, 2, &row, &coll)) return NULL;
-    size_t total = 0, read = 0;
-    motte_status status;
-    /* The first look runs the query, which may take its time. */
-    Py_BEGIN_ALLOW_THREADS;
-    status = motte_coll_count(coll, &total);
-    Py_END_ALLOW_THREADS;
-    if (raises_end(status)) return NULL;
-    if (status < 0 || total > (size_t)PY_SSIZE_T_MAX / sizeof(motte_key)) Py_RETURN_NOTIMPLEMENTED;
-    motte_key *keys = PyMem_Malloc((total + 1) * sizeof *keys);
-    if (keys == NULL) return PyErr_NoMemory();
-    if (total > 0 && motte_read_keys(coll, 0, total, keys, &read) < 0) {
-        PyMem_Free(keys);
-        Py_RETURN_NOTIMPLEMENTED;
-    }
+    size_t read;
+    motte_key *keys = read_keys(row, coll, 0, SIZE_MAX, &read);
+    if (keys == NULL) return not_here();
     allocfunc allocate = (allocfunc)PyType_GetSlot(cursor_type, Py_tp_alloc);
     PyObject *made = allocate(cursor_type, 0);
     if (made == NULL) {
@@ -70,10 +96,9 @@ PyObject *iterated(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_s
         return NULL;
     }
     Cursor *cursor = (Cursor *)made;
-    Core *core = (Core *)row->database;
     Py_INCREF(row);
     cursor->row = row;
-    replace(&cursor->write, core == NULL ? NULL : core->write);
+    replace(&cursor->write, open_write((Core *)row->database));
     cursor->keys = keys;
     cursor->count = read;
     return made;
@@ -81,6 +106,9 @@ PyObject *iterated(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_s
 
 static PyObject *cursor_next(PyObject *self) {
     Cursor *cursor = (Cursor *)self;
+    if (cursor->row == NULL || cursor->next >= cursor->count) return NULL;
+    /* list() runs to the end without a line of Python. */
+    if (cursor->next % TURN == TURN - 1 && !give_way()) return NULL;
     if (cursor->row == NULL || cursor->next >= cursor->count) return NULL;
     return object_in(cursor->row, cursor->keys[cursor->next++], cursor->write);
 }
@@ -149,25 +177,14 @@ PyObject *objects_of(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py
     if (!take_row(arguments, count, 4, &row, &coll)) return NULL;
     Py_ssize_t first = PyLong_AsSsize_t(arguments[2]), wanted = PyLong_AsSsize_t(arguments[3]);
     if (PyErr_Occurred()) return NULL;
-    size_t total = 0, read = 0;
-    motte_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = motte_coll_count(coll, &total);
-    Py_END_ALLOW_THREADS;
-    if (raises_end(status)) return NULL;
-    if (status < 0 || first < 0 || wanted < 0) Py_RETURN_NOTIMPLEMENTED;
-    size_t left = (size_t)first < total ? total - (size_t)first : 0;
-    size_t room = (size_t)wanted < left ? (size_t)wanted : left;
-    if (room == 0) return PyList_New(0);
-    motte_key *keys = PyMem_Calloc(room, sizeof *keys);
-    if (keys == NULL) return PyErr_NoMemory();
-    if (motte_read_keys(coll, (size_t)first, room, keys, &read) < 0) {
-        PyMem_Free(keys);
-        Py_RETURN_NOTIMPLEMENTED;
-    }
+    if (first < 0 || wanted < 0) Py_RETURN_NOTIMPLEMENTED;
+    size_t read;
+    motte_key *keys = read_keys(row, coll, (size_t)first, (size_t)wanted, &read);
+    if (keys == NULL) return not_here();
     PyObject *list = PyList_New((Py_ssize_t)read);
     for (size_t index = 0; index < read && list != NULL; index++) {
-        PyObject *made = object_of(row, keys[index]);
+        bool goes_on = index % TURN != TURN - 1 || give_way();
+        PyObject *made = goes_on ? object_of(row, keys[index]) : NULL;
         if (made == NULL || PyList_SetItem(list, (Py_ssize_t)index, made) < 0) {
             Py_DECREF(list);
             list = NULL;
@@ -184,6 +201,7 @@ PyObject *element_of(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py
     if (!take_row(arguments, count, 3, &row, &coll)) return NULL;
     size_t index = PyLong_AsSize_t(arguments[2]);
     if (PyErr_Occurred()) return NULL;
+    if (row->database == NULL || !is_own_task((Core *)row->database)) return not_here();
     motte_value value;
     motte_status status;
     Py_BEGIN_ALLOW_THREADS;
@@ -202,7 +220,8 @@ PyObject *find(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize
     Slot key_slot = {.type = PyLong_CheckExact(wanted) ? MOTTE_TYPE_INT : MOTTE_TYPE_STRING};
     motte_value value;
     motte_key key;
-    bool is_plain = row != NULL && wanted != Py_None && encoded(row, &key_slot, wanted, &value, &owner);
+    bool is_plain = row != NULL && wanted != Py_None && is_own_task((Core *)arguments[0]) &&
+                    encoded(row, &key_slot, wanted, &value, &owner);
     motte_status status = is_plain ? motte_row_find(row->realm, row->class_id, &value, &key) : -1;
     if (status == MOTTE_NOT_FOUND) {
         result = Py_None;

@@ -18,6 +18,12 @@ PyTypeObject *made_type(PyObject *module, PyType_Spec *spec) {
     return (PyTypeObject *)type;
 }
 
+bool give_way(void) {
+    Py_BEGIN_ALLOW_THREADS;
+    Py_END_ALLOW_THREADS;
+    return PyErr_CheckSignals() == 0;
+}
+
 bool add_types(PyObject *module) {
     return add_plan_type(module) && add_object_type(module) && add_property_type(module) && add_row_types(module) &&
            add_cursor_type(module);
@@ -28,6 +34,7 @@ static bool add_names(void) {
         PyObject **place;
         const char *text;
     } wanted[] = {
+        {&names.values, "_values"},
         {&names.get, "get"},
         {&names.set, "set"},
         {&names.of_class, "_of_class"},
@@ -40,7 +47,6 @@ static bool add_names(void) {
         {&names.plan, "_plan"},
         {&names.properties, "_properties"},
         {&names.make, "_object"},
-        {&names.made, "_made"},
         {&names.new, "__new__"},
         {&names.value, "_value_"},
         {&names.days, "days"},
@@ -79,6 +85,7 @@ static PyObject *configure(PyObject *Py_UNUSED(module), PyObject *arguments, PyO
 
 static PyMethodDef methods[] = {
     {"configure", (PyCFunction)(void (*)(void))configure, METH_VARARGS | METH_KEYWORDS, NULL},
+    {"claim", (PyCFunction)(void (*)(void))claim, METH_FASTCALL, NULL},
     {"add", (PyCFunction)(void (*)(void))add, METH_FASTCALL, NULL},
     {"add_all", (PyCFunction)(void (*)(void))add_all, METH_FASTCALL, NULL},
     {"find", (PyCFunction)(void (*)(void))find, METH_FASTCALL, NULL},

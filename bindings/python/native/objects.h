@@ -69,9 +69,14 @@ typedef struct {
     bool is_computed;
 } Property;
 
-/* Base of Core: an open database. */
+/* Base of Guard: whose a database is at the moment. All that comes from the database has the guard, and asks it. */
 typedef struct {
     PyObject_HEAD PyObject *write;
+} Guard;
+
+/* Base of Core: an open database. */
+typedef struct {
+    PyObject_HEAD PyObject *guard;
     PyObject *stored;
     PyObject *rows;
     PyObject *class_ids;
@@ -80,7 +85,6 @@ typedef struct {
 /* Base of Write. */
 typedef struct {
     PyObject_HEAD PyObject *task;
-    uint64_t serial;
     /* Whether what it did may still be lost. */
     bool is_open;
 } Write;
@@ -116,8 +120,6 @@ typedef struct {
     uint32_t class_id;
     uint32_t flags;
     uint64_t serial;
-    /* The write that knows that it has made objects of this class, by its serial. */
-    uint64_t noted_by;
     Py_ssize_t count;
     Slot *slots;
     /* Those of one value: their places among `slots`, and their ids. */
@@ -131,7 +133,8 @@ enum {
     ROW_SHOWS = 2, /* to_dict() is made here: no attribute stands before a property */
 };
 
-extern PyTypeObject *object_type, *property_type, *core_type, *write_type, *row_type, *cursor_type, *plan_type;
+extern PyTypeObject *object_type, *property_type, *guard_type, *core_type, *write_type, *row_type, *cursor_type,
+    *plan_type;
 
 /* ------------------------------------------------------------------------------------------------ module.c */
 
@@ -153,8 +156,8 @@ extern Hooks hooks;
 
 /* Names that are looked up. */
 typedef struct {
-    PyObject *get, *set, *of_class, *unmanaged_value, *plan, *properties, *make, *made, *missing, *new, *value, *days,
-        *seconds, *microseconds, *tzinfo, *running_loop, *check_value, *refused, *taken_types, *check_given;
+    PyObject *get, *set, *of_class, *unmanaged_value, *plan, *properties, *make, *missing, *new, *value, *days,
+        *seconds, *microseconds, *tzinfo, *running_loop, *check_value, *refused, *taken_types, *check_given, *values;
 } Names;
 
 extern Names names;
@@ -166,6 +169,10 @@ bool add_property_type(PyObject *module);
 bool add_row_types(PyObject *module);
 bool add_cursor_type(PyObject *module);
 PyTypeObject *made_type(PyObject *module, PyType_Spec *spec);
+
+/* Now and then in a long loop: other threads that wait run, and handlers of signals. False with an error. Python code
+ * may run. */
+bool give_way(void);
 
 /* Does `Py_DECREF` of what a name held, after giving it another value. */
 void replace(PyObject **place, PyObject *value);
@@ -190,6 +197,9 @@ void forget_values(Object *object);
 /* Where a property is in a row, NULL where it is not. */
 Slot *slot_of(Row *row, Property *property);
 
+/* The open write, borrowed; NULL where there is none. */
+PyObject *open_write(Core *core);
+
 /* Whether the task that runs may use the database: it has no write open, or the write is this task's. False also
  * where only Python can tell, or with an error. Python code may run. */
 bool is_own_task(Core *core);
@@ -208,12 +218,10 @@ PyObject *linked_object(Core *core, uint32_t class_id, int64_t key);
 Row *row_of_class(Core *core, uint32_t class_id);
 Row *row_of_model(PyObject *database, PyObject *model);
 
-/* Tells the open write that it has made an object with that key. False with an error. */
-bool note_made(Row *row, int64_t key);
-
-/* Makes an unmanaged object a managed one, seen first in that write. Not while its database is in a call that may be
- * undone. */
-void store(Object *object, Row *row, int64_t key, PyObject *write);
+/* Makes an unmanaged object a managed one, seen first in that write; false if it is one already, also by what another
+ * thread did meanwhile. No Python code runs; whoever stored it calls forget_values(). */
+bool store(Object *object, Row *row, int64_t key, PyObject *write);
+void unstore(Object *object);
 
 /* ------------------------------------------------------------------------------------------------ values.c */
 
@@ -232,6 +240,7 @@ bool encoded(Row *row, const Slot *slot, PyObject *value, motte_value *out, PyOb
 /* So many go to the library together in add_all(). */
 extern Py_ssize_t most_values;
 
+PyObject *claim(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *add(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *add_all(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *find(PyObject *module, PyObject *const *arguments, Py_ssize_t count);

@@ -1,11 +1,11 @@
-/* Row, Core and Write: what a class is in one database, and whose it is at the moment. */
+/* Row, Core, Guard and Write: what a class is in one database, and whose that is at the moment. */
 #include "objects.h"
 
 #include <string.h>
 
-PyTypeObject *core_type, *write_type, *row_type;
+PyTypeObject *guard_type, *core_type, *write_type, *row_type;
 
-/* Of rows and writes; 0 is none. */
+/* Of rows; 0 is none. */
 static uint64_t last_serial;
 
 void replace(PyObject **place, PyObject *value) {
@@ -28,10 +28,17 @@ Slot *slot_of(Row *row, Property *property) {
     return NULL;
 }
 
+PyObject *open_write(Core *core) {
+    if (core == NULL || core->guard == NULL) return NULL;
+    PyObject *write = ((Guard *)core->guard)->write;
+    return is_none(write) ? NULL : write;
+}
+
 bool is_own_task(Core *core) {
-    if (is_none(core->write)) return true;
-    if (!PyObject_TypeCheck(core->write, write_type)) return false;
-    PyObject *task = ((Write *)core->write)->task;
+    PyObject *write = open_write(core);
+    if (write == NULL) return true;
+    if (!PyObject_TypeCheck(write, write_type)) return false;
+    PyObject *task = ((Write *)write)->task;
     static PyObject *running_loop;
     if (running_loop == NULL) {
         PyObject *events = PyImport_GetModule(names.running_loop);
@@ -127,7 +134,7 @@ PyObject *object_in(Row *row, int64_t key, PyObject *write) {
 
 PyObject *object_of(Row *row, int64_t key) {
     Core *core = (Core *)row->database;
-    return object_in(row, key, core == NULL ? NULL : core->write);
+    return object_in(row, key, open_write(core));
 }
 
 PyObject *linked_object(Core *core, uint32_t class_id, int64_t key) {
@@ -144,28 +151,23 @@ PyObject *linked_object(Core *core, uint32_t class_id, int64_t key) {
     return made;
 }
 
-bool note_made(Row *row, int64_t key) {
-    Core *core = (Core *)row->database;
-    if (is_none(core->write)) return true;
-    /* Keys ascend: whoever knows of one knows of all after it. */
-    uint64_t serial = PyObject_TypeCheck(core->write, write_type) ? ((Write *)core->write)->serial : 0;
-    if (serial != 0 && row->noted_by == serial) return true;
-    PyObject *number = PyLong_FromUnsignedLong(row->class_id), *place = PyLong_FromLongLong(key), *done = NULL;
-    if (number != NULL && place != NULL) {
-        done = PyObject_CallMethodObjArgs(core->write, names.made, number, place, NULL);
-    }
-    Py_XDECREF(number);
-    Py_XDECREF(place);
-    if (done != NULL) row->noted_by = serial;
-    Py_XDECREF(done);
-    return done != NULL;
+bool store(Object *object, Row *row, int64_t key, PyObject *write) {
+    if (object->row != NULL) return false;
+    PyObject *before = object->write;
+    Py_INCREF(row);
+    if (is_none(write)) write = NULL;
+    Py_XINCREF(write);
+    object->key = key;
+    object->row = (PyObject *)row;
+    object->write = write;
+    /* An object that is in no database was seen in no write. */
+    Py_XDECREF(before);
+    return true;
 }
 
-void store(Object *object, Row *row, int64_t key, PyObject *write) {
-    object->key = key;
-    replace(&object->row, (PyObject *)row);
-    replace(&object->write, is_none(write) ? NULL : write);
-    forget_values(object);
+void unstore(Object *object) {
+    replace(&object->row, NULL);
+    replace(&object->write, NULL);
 }
 
 /* ------------------------------------------------------------------------------------------------ Row */
@@ -275,7 +277,6 @@ static PyObject *row_bind(PyObject *self, PyObject *arguments) {
     row->realm = (motte_realm *)(uintptr_t)realm;
     row->class_id = class_id;
     row->flags = flags;
-    row->noted_by = 0;
     replace(&row->database, database);
     replace(&row->model, model);
     /* A class with a __new__ of its own is asked for each object. */
@@ -345,7 +346,7 @@ static PyType_Spec row_spec = {
 
 static int core_traverse(PyObject *self, visitproc visit, void *arg) {
     Core *core = (Core *)self;
-    Py_VISIT(core->write);
+    Py_VISIT(core->guard);
     Py_VISIT(core->stored);
     Py_VISIT(core->rows);
     Py_VISIT(core->class_ids);
@@ -355,7 +356,7 @@ static int core_traverse(PyObject *self, visitproc visit, void *arg) {
 
 static int core_clear(PyObject *self) {
     Core *core = (Core *)self;
-    replace(&core->write, NULL);
+    replace(&core->guard, NULL);
     replace(&core->stored, NULL);
     replace(&core->rows, NULL);
     replace(&core->class_ids, NULL);
@@ -371,8 +372,45 @@ static void core_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
+static PyObject *core_write(PyObject *self, void *Py_UNUSED(closure)) {
+    PyObject *write = open_write((Core *)self);
+    if (write == NULL) Py_RETURN_NONE;
+    Py_INCREF(write);
+    return write;
+}
+
+static int core_set_write(PyObject *self, PyObject *write, void *Py_UNUSED(closure)) {
+    PyObject *guard = ((Core *)self)->guard;
+    if (guard == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "this database has no guard yet");
+        return -1;
+    }
+    /* Dropping what was there may drop the database. */
+    Py_INCREF(guard);
+    replace(&((Guard *)guard)->write, is_none(write) ? NULL : write);
+    Py_DECREF(guard);
+    return 0;
+}
+
+/* _guarded_by(guard) */
+static PyObject *core_guarded_by(PyObject *self, PyObject *guard) {
+    if (!PyObject_TypeCheck(guard, guard_type))
+        return PyErr_Format(PyExc_TypeError, "a guard is wanted, not %R", guard);
+    replace(&((Core *)self)->guard, guard);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef core_methods[] = {
+    {"_guarded_by", core_guarded_by, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef core_getters[] = {
+    {"_write", core_write, core_set_write, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyMemberDef core_members[] = {
-    {"_write", T_OBJECT, offsetof(Core, write), 0, NULL},
     {"_stored", T_OBJECT, offsetof(Core, stored), 0, NULL},
     {"_rows", T_OBJECT, offsetof(Core, rows), 0, NULL},
     {"_class_ids", T_OBJECT, offsetof(Core, class_ids), 0, NULL},
@@ -384,7 +422,9 @@ static PyType_Slot core_slots[] = {
     {Py_tp_traverse, core_traverse},
     {Py_tp_clear, core_clear},
     {Py_tp_dealloc, core_dealloc},
+    {Py_tp_methods, core_methods},
     {Py_tp_members, core_members},
+    {Py_tp_getset, core_getters},
     {0, NULL},
 };
 
@@ -392,14 +432,51 @@ static PyType_Spec core_spec = {
     "motte._objects.Core", sizeof(Core), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, core_slots,
 };
 
-/* ------------------------------------------------------------------------------------------------ Write */
+/* ------------------------------------------------------------------------------------------------ Guard */
 
-static PyObject *write_new(PyTypeObject *type, PyObject *Py_UNUSED(arguments), PyObject *Py_UNUSED(options)) {
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    PyObject *made = allocate(type, 0);
-    if (made != NULL) ((Write *)made)->serial = ++last_serial;
-    return made;
+static int guard_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(((Guard *)self)->write);
+    Py_VISIT(Py_TYPE(self));
+    return 0;
 }
+
+static int guard_clear(PyObject *self) {
+    replace(&((Guard *)self)->write, NULL);
+    return 0;
+}
+
+static void guard_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    guard_clear(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef guard_members[] = {
+    {"write", T_OBJECT, offsetof(Guard, write), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot guard_slots[] = {
+    {Py_tp_doc, "What every guard of a database has."},
+    {Py_tp_traverse, guard_traverse},
+    {Py_tp_clear, guard_clear},
+    {Py_tp_dealloc, guard_dealloc},
+    {Py_tp_members, guard_members},
+    {0, NULL},
+};
+
+static PyType_Spec guard_spec = {
+    "motte._objects.Guard",
+    sizeof(Guard),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    guard_slots,
+};
+
+/* ------------------------------------------------------------------------------------------------ Write */
 
 static int write_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(((Write *)self)->task);
@@ -428,13 +505,8 @@ static PyMemberDef write_members[] = {
 };
 
 static PyType_Slot write_slots[] = {
-    {Py_tp_doc, "What every write has."},
-    {Py_tp_new, write_new},
-    {Py_tp_traverse, write_traverse},
-    {Py_tp_clear, write_clear},
-    {Py_tp_dealloc, write_dealloc},
-    {Py_tp_members, write_members},
-    {0, NULL},
+    {Py_tp_doc, "What every write has."}, {Py_tp_traverse, write_traverse}, {Py_tp_clear, write_clear},
+    {Py_tp_dealloc, write_dealloc},       {Py_tp_members, write_members},   {0, NULL},
 };
 
 static PyType_Spec write_spec = {
@@ -446,6 +518,6 @@ static PyType_Spec write_spec = {
 };
 
 bool add_row_types(PyObject *module) {
-    return (row_type = made_type(module, &row_spec)) != NULL && (core_type = made_type(module, &core_spec)) != NULL &&
-           (write_type = made_type(module, &write_spec)) != NULL;
+    return (row_type = made_type(module, &row_spec)) != NULL && (guard_type = made_type(module, &guard_spec)) != NULL &&
+           (core_type = made_type(module, &core_spec)) != NULL && (write_type = made_type(module, &write_spec)) != NULL;
 }

@@ -79,20 +79,6 @@ def test_interrupts_come_out_and_leave_nothing(
                     "id": 1, "name": "first", "amount": None, "seen": None, "next": None, "small": 0}
 
 
-def test_an_interrupt_while_an_object_becomes_stored_leaves_nothing(
-    db: motte.Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = [Price(id=number) for number in range(3)]
-    assert db.models and db._row_of(Price)
-    for use in (lambda: db.add(made[0]), lambda: db.add_all(made)):
-        with db.write():
-            with monkeypatch.context() as patch:
-                patch.setattr(motte.Write, "_made", interrupt)
-                with pytest.raises(Interrupt):
-                    use()
-            assert db.count(Price) == 0 and not made[0].is_stored and made[0].id == 0
-
-
 def test_interrupts_in_an_event_loop_come_out(db: motte.Database, request: pytest.FixtureRequest) -> None:
     request.addfinalizer(lambda: _objects.configure(current_task=_core.current_task))
 

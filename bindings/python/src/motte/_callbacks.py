@@ -8,18 +8,25 @@
  3. The Python function runs. What it raises is kept for this thread, and the library gets a 1: it stops.
  4. The call that let the library run fails with MOTTE_E_CALLBACK; check() raises what was kept instead. Where the call
     went well all the same, check_calling() raises what is no Exception, as KeyboardInterrupt, and reports the rest.
- 5. The library calls motte_python_free exactly once, on whatever thread, and _alive lets go.
+ 5. Observers are the exception: what one raises is nobody else's affair, neither that of the others nor of whoever
+    committed. It is reported, or raised by delivering() at the end of a call whose purpose is to call them.
+ 6. The library calls motte_python_free exactly once, on whatever thread, and _alive lets go.
 """
 from __future__ import annotations
 
+import functools
 import sys
+import types
 import weakref
 from types import TracebackType
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, TypeVar
 
 from . import errors
-from ._ffi import ffi, lib
+from ._ffi import NULL, ffi, lib
+from ._guard import running_loop
 from ._handles import out, own
+
+T = TypeVar("T")
 
 _alive: dict[int, Any] = {}
 
@@ -65,13 +72,39 @@ def _keep(error: BaseException) -> None:
         errors.raised.error = error
 
 
+def _interrupted_already() -> int:
+    """Python runs handlers of signals before this does anything: what they raise is kept, and ends the call."""
+    return 0 if getattr(errors.raised, "error", None) is None else 1
+
+
 def _interrupted(kind: Any, error: Optional[BaseException], traceback: Optional[TracebackType]) -> None:
     """What is raised between the library and _run(): a signal may come at any time."""
     if error is not None:
         _keep(error)
 
 
-def _run_with(userdata: Any, *handles: tuple[str, Any], more: tuple[Any, ...] = ()) -> int:
+def _observed(userdata: Any, changes: Any) -> int:
+    """_run() for an observer."""
+    try:
+        function = ffi.from_handle(userdata).function()
+        if function is not None:
+            function(changes)
+        return 0
+    except Exception as error:
+        failures = getattr(errors.raised, "failures", None)
+        if failures is None:
+            report(error)
+        else:
+            failures.append(error)
+        return 0
+    except BaseException as error:  # KeyboardInterrupt for one: nobody else is called before it is raised
+        _keep(error)
+        return 1
+
+
+def _run_with(
+    run: Callable[..., int], userdata: Any, *handles: tuple[str, Any], more: tuple[Any, ...] = ()
+) -> int:
     """Calls with handles and their kinds, which are the library's only during the call: the clones are Python's.
     `more` is what comes behind them."""
     clones = []
@@ -82,23 +115,22 @@ def _run_with(userdata: Any, *handles: tuple[str, Any], more: tuple[Any, ...] = 
             _keep(errors.made(status))
             return 1
         clones.append(own(place))
-    return _run(userdata, *clones, *more)
+    return run(userdata, *clones, *more)
 
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_changes(userdata: Any, changes: Any) -> int:
-    return _run_with(userdata, ("motte_changes", changes))
+    return _run_with(_observed, userdata, ("motte_changes", changes))
 
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_progress(userdata: Any, done: int, total: int) -> int:
-    return _run(userdata, done, total)
+    return _interrupted_already() if userdata == NULL else _run(userdata, done, total)
 
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_query_progress(_: Any) -> int:
-    # Python runs handlers of signals before this does anything: what they raise is kept, and ends the query.
-    return 0 if getattr(errors.raised, "error", None) is None else 1
+    return _interrupted_already()
 
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
@@ -113,12 +145,13 @@ def motte_python_compact(userdata: Any, total: int, used: int, out_compact: Any)
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_realm(userdata: Any, realm: Any) -> int:
-    return _run_with(userdata, ("motte_realm", realm))
+    return _run_with(_run, userdata, ("motte_realm", realm))
 
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_migrate(userdata: Any, migration: Any, old_realm: Any, new_realm: Any) -> int:
-    return _run_with(userdata, ("motte_migration", migration), ("motte_realm", old_realm), ("motte_realm", new_realm))
+    return _run_with(_run, userdata, ("motte_migration", migration), ("motte_realm", old_realm),
+                     ("motte_realm", new_realm))
 
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
@@ -139,7 +172,7 @@ def motte_python_default(userdata: Any, count: int, out_values: Any) -> int:
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_fill(userdata: Any, realm: Any, class_id: int, _: Any, keys: Any, count: int) -> int:
-    return _run_with(userdata, ("motte_realm", realm), more=(class_id, ffi.unpack(keys, count)))
+    return _run_with(_run, userdata, ("motte_realm", realm), more=(class_id, ffi.unpack(keys, count)))
 
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
@@ -180,7 +213,7 @@ def check_calling(status: int) -> int:
     error = errors.take_raised()
     try:
         if isinstance(error, Exception):
-            sys.unraisablehook(_Unraised(error))  # type: ignore[arg-type]
+            report(error)
         elif error is not None:
             raise error
     finally:
@@ -188,19 +221,81 @@ def check_calling(status: int) -> int:
     return status
 
 
+def delivering(call: Callable[[], T]) -> T:
+    """A call that is there to have observers called: what the first of them raised comes out at its end, and what
+    others raised is reported."""
+    before = getattr(errors.raised, "failures", None)
+    failures: list[Exception] = []
+    errors.raised.failures = failures
+    first: Optional[Exception] = None
+    try:
+        result = call()
+        first = failures.pop(0) if failures else None
+    finally:
+        errors.raised.failures = before
+        for error in failures:
+            report(error)
+    try:
+        if first is not None:
+            raise first
+        return result
+    finally:
+        # The traceback holds this frame.
+        failures.clear()
+        del first
+
+
+def report(error: Exception) -> None:
+    """What an observer raised goes to the event loop that runs here, or to where Python reports what nobody catches."""
+    loop = running_loop()
+    if loop is None:
+        sys.unraisablehook(_Unraised(error))  # type: ignore[arg-type]
+    else:
+        loop.call_exception_handler({"message": _REPORTED, "exception": error})
+
+
+_REPORTED = "Exception in a callback of a motte database"
+
+
+def checked(function: Any, what: str, *, optional: bool = False) -> Any:
+    """A function that is called back. One that is a coroutine function would do nothing when it is called."""
+    if function is None and optional:
+        return None
+    if not callable(function):
+        raise errors.WrongTypeError(f"{what} is a function, not {function!r:.60}")
+    if is_coroutine_function(function):
+        raise errors.WrongTypeError(f"{what} is a plain function; nobody would await the coroutine of {function!r:.60}")
+    return function
+
+
+def is_coroutine_function(function: Any) -> bool:
+    while isinstance(function, functools.partial):
+        function = function.func
+    call = function if isinstance(function, _PLAIN) else vars(type(function)).get("__call__")
+    code = getattr(getattr(call, "__func__", call), "__code__", None)
+    return code is not None and bool(code.co_flags & _COROUTINE)
+
+
+#: Functions and methods; whatever else can be called has a method for it.
+_PLAIN = (types.FunctionType, types.MethodType)
+#: inspect.CO_COROUTINE and CO_ASYNC_GENERATOR, without the import.
+_COROUTINE = 0x80 | 0x200
+
+
 class _Unraised:
     """What sys.unraisablehook() takes."""
 
     def __init__(self, error: Exception) -> None:
         self.exc_type, self.exc_value, self.exc_traceback = type(error), error, error.__traceback__
-        self.err_msg, self.object = "Exception ignored in a callback of a motte database", None
+        self.err_msg, self.object = _REPORTED, None
 
 
 def progress(function: Optional[Callable[[int, int], None]]) -> tuple[Any, Any, Any]:
-    """The three arguments for a progress function; it is called with what is done and the total or 0."""
+    """The three arguments for a progress function; it is called with what is done and the total or 0. Without one, the
+    call is ended by what a handler of a signal raises all the same."""
     if function is None:
-        return ffi.NULL, ffi.NULL, ffi.NULL
-    return lib.motte_python_progress, passed(function), lib.motte_python_free
+        return lib.motte_python_progress, NULL, NULL
+    return lib.motte_python_progress, passed(checked(function, "progress")), lib.motte_python_free
 
 
 def dump_handles() -> list[tuple[int, int]]:

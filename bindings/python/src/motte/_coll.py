@@ -9,6 +9,7 @@ from . import _callbacks, errors
 from ._columns import unpacked
 from ._convert import Cells, Maker, Values, map_key, one, read_texts, texts, utf8
 from ._ffi import ffi, lib, sized
+from ._guard import FREE, Guard, Guarded
 from ._handles import out, own, take_text
 from ._tokens import OK, Token
 
@@ -37,20 +38,20 @@ def object_link(handle: Any) -> tuple[int, int]:
     return int(class_id[0]), int(key[0])
 
 
-class Coll:
+class Coll(Guarded):
     """A list, set, map, results or backlinks."""
 
-    __slots__ = ("handle", "_address")
+    __slots__ = ("_address",)
 
-    def __init__(self, handle: Any) -> None:
-        self.handle = handle
+    def __init__(self, handle: Any, guard: Guard) -> None:
+        super().__init__(handle, guard)
         self._address: Optional[int] = None
 
     @property
     def address(self) -> int:
-        """The handle as a number."""
+        """The handle as a number, for native code, which asks whose it is."""
         if self._address is None:
-            self._address = int(ffi.cast("uintptr_t", self.handle))
+            self._address = int(ffi.cast("uintptr_t", self.raw))
         return self._address
 
     def count(self) -> int:
@@ -80,7 +81,7 @@ class Coll:
         """The list or map nested in an element."""
         place = out("motte_coll")
         errors.check(lib.motte_coll_get_coll(self.handle, index, place))
-        return Coll(own(place))
+        return Coll(own(place), self.guard)
 
     def find(self, value: Any) -> Optional[int]:
         place, values = ffi.new("size_t *"), one(value)
@@ -101,17 +102,17 @@ class Coll:
     def snapshot(self) -> Coll:
         place = out("motte_coll")
         errors.check(lib.motte_coll_snapshot(self.handle, place))
-        return Coll(own(place))
+        return Coll(own(place), self.guard)
 
     def freeze(self) -> Coll:
         place = out("motte_coll")
-        _callbacks.check_calling(lib.motte_freeze(self.handle, ffi.cast("void **", place)))
-        return Coll(own(place))
+        _callbacks.check_calling(lib.motte_freeze(self.raw, ffi.cast("void **", place)))
+        return Coll(own(place), FREE)
 
     def to_results(self) -> Coll:
         place = out("motte_coll")
         errors.check(lib.motte_coll_to_results(self.handle, place))
-        return Coll(own(place))
+        return Coll(own(place), self.guard)
 
     def explain(self, flags: int) -> str:
         return explained(lib.motte_coll_explain, self.handle, flags)
@@ -120,20 +121,20 @@ class Coll:
         place, content = out("motte_coll"), utf8(text)
         errors.check(lib.motte_coll_filter(
             self.handle, content, len(content), arguments.pointer(), len(arguments), place))
-        return Coll(own(place))
+        return Coll(own(place), self.guard)
 
     def sort(self, keys: Sequence[tuple[str, bool]]) -> Coll:
         """Keys are (path, whether descending)."""
         place = out("motte_coll")
         cells, _kept = self._sort_keys(keys)
         errors.check(lib.motte_coll_sort(self.handle, cells, len(keys), place))
-        return Coll(own(place))
+        return Coll(own(place), self.guard)
 
     def distinct(self, paths: Sequence[str]) -> Coll:
         place = out("motte_coll")
         cells, _kept = self._sort_keys([(path, False) for path in paths])
         errors.check(lib.motte_coll_distinct(self.handle, cells, len(paths), place))
-        return Coll(own(place))
+        return Coll(own(place), self.guard)
 
     @staticmethod
     def _sort_keys(keys: Sequence[tuple[str, bool]]) -> tuple[Any, list[Any]]:
@@ -149,7 +150,7 @@ class Coll:
     def limit(self, count: int) -> Coll:
         place = out("motte_coll")
         errors.check(lib.motte_coll_limit(self.handle, count, place))
-        return Coll(own(place))
+        return Coll(own(place), self.guard)
 
     def aggregate(self, operation: int, prop: int, make: Maker) -> Any:
         cells = Cells(1)
@@ -291,7 +292,7 @@ class Coll:
     def map_get_coll(self, key: str) -> Coll:
         place, content = out("motte_coll"), map_key(key)
         errors.check(lib.motte_map_get_coll(self.handle, content, len(content), place))
-        return Coll(own(place))
+        return Coll(own(place), self.guard)
 
     def map_has(self, key: str) -> bool:
         content = map_key(key)
@@ -333,13 +334,10 @@ def explained(function: Any, handle: Any, flags: int) -> str:
     return take_text(buffer)
 
 
-class Query:
+class Query(Guarded):
     """Compiled query text."""
 
-    __slots__ = ("handle",)
-
-    def __init__(self, handle: Any) -> None:
-        self.handle = handle
+    __slots__ = ()
 
     def bind(self, place: Union[int, str], value: Values) -> None:
         """By number or by name."""
@@ -369,7 +367,7 @@ class Query:
     def run(self) -> Coll:
         place = out("motte_coll")
         errors.check(lib.motte_query_run(self.handle, place))
-        return Coll(own(place))
+        return Coll(own(place), self.guard)
 
     def describe(self) -> str:
         return self._text(lib.motte_query_describe)

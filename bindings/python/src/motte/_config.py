@@ -34,6 +34,10 @@ class Steps(NamedTuple):
     delete_classes: Sequence[str] = ()
 
 
+#: What open() calls them.
+_CALLED = {"compact": "compact_on_launch", "first_open": "first_open", "migrate": "migration", "progress": "progress"}
+
+
 class Config:
     __slots__ = ("handle",)
 
@@ -81,6 +85,8 @@ class Config:
             self._set(steps)
 
     def _set(self, steps: Steps) -> None:
+        for name in ("compact", "first_open", "migrate", "progress"):
+            _callbacks.checked(getattr(steps, name), _CALLED[name], optional=True)
         if steps.compact is not None:
             wants = steps.compact
 

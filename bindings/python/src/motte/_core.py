@@ -12,6 +12,7 @@ from . import _objects, errors, unmanaged, query
 from ._atomic import SINGLE
 from ._coll import MAP, Coll
 from ._convert import HOLDING, MIXED, Link, Maker, Values, check_depth
+from ._guard import current_task
 from ._protocols import AnyModel, AnyWrite
 from ._queue import Queue
 from ._realm import Realm
@@ -20,8 +21,7 @@ from .lists import List
 from .maps import Map
 from .model import Model, is_unmanaged_embedded, maker, stored
 from .results import Collection
-from .schema import Row, layouts_of, stored_layout
-from .write import current_task
+from .schema import Layout, Row, layouts_of, specification, stored_layout
 
 
 class Core(abc.ABC, _objects.Core):
@@ -29,7 +29,8 @@ class Core(abc.ABC, _objects.Core):
 
     def __init__(self, realm: Realm, queue: Optional[Queue], classes: Optional[Sequence[type[Model]]],
                  is_frozen: bool) -> None:
-        self._realm, self._delivery = realm, Delivery(queue)
+        self._realm, self._delivery = realm, Delivery(queue, realm.in_write)
+        self._guarded_by(realm.guard)
         self._closed = False
         self._write: Optional[AnyWrite] = None
         #: Objects that the call under way has stored, and the values they had; see _atomic.py.
@@ -83,11 +84,33 @@ class Core(abc.ABC, _objects.Core):
         class_id = self._class_ids.get(model)
         if class_id is None:
             self._realm.check()
+            row = self._declared_again(model)
+            if row is not None:
+                return row
             name = getattr(model, "__name__", repr(model))
             raise errors.UnknownClassError(
                 f"{name} is not among the classes this database was opened with: {', '.join(self._names())}",
                 class_name=name)
         return self._row(class_id)
+
+    def _declared_again(self, model: Any) -> Optional[Row]:
+        """The row of a class that stands in for one of the same name, as when a cell of a notebook ran again."""
+        if not (isinstance(model, type) and issubclass(model, Model)):
+            return None
+        layout = next((each for each in self._layouts.values() if each.model._stored_name == model._stored_name), None)
+        if layout is None or layout.model._is_made:
+            return None
+        known, class_id = layout.model, layout.class_id
+        if specification([known]) != specification([model]):
+            raise errors.UnknownClassError(
+                f"{model.__name__} was declared again, in another way, since this database was opened; open it again",
+                class_name=model.__name__)
+        self._layouts[class_id] = Layout(
+            self._realm, model, class_id, self._realm.properties(class_id), self._link_maker())
+        row = self._rows[class_id] = Row(self, self._layouts[class_id])
+        del self._class_ids[known]
+        self._class_ids[model] = class_id
+        return row
 
     def _names(self) -> list[str]:
         return [layout.model.__name__ for layout in self._layouts.values()]
@@ -197,11 +220,7 @@ class Core(abc.ABC, _objects.Core):
 
     def _check_task(self) -> None:
         """A write belongs to the task that opened it."""
-        write = self._write
-        if write is not None and write._task is not current_task():
-            raise errors.AlreadyInWriteError(
-                "another task has a write open on this database; do not await inside `with db.write():`, and wait for "
-                "your turn with `async with db.write():`")
+        self._realm.guard.check()
 
     def _add_unmanaged(self, instances: Iterable[Any], policy: str = "error") -> None:
         unmanaged.add_unmanaged(self, instances, policy)

@@ -8,6 +8,7 @@ from . import errors
 from ._coll import Coll, explained
 from ._convert import Cells, Maker, Values, utf8
 from ._ffi import NULL, ffi, lib
+from ._guard import Guarded
 from ._handles import out, own
 from ._tokens import OK, Token
 
@@ -24,16 +25,16 @@ class Column(NamedTuple):
     target: int
 
 
-class NativeGroups:
+class NativeGroups(Guarded):
     """The groups of a collection."""
 
-    __slots__ = ("handle", "columns")
+    __slots__ = ("columns",)
 
     def __init__(self, coll: Coll, text: str, arguments: Values) -> None:
         place, content = out("motte_groups"), utf8(text)
         errors.check(lib.motte_coll_group(
             coll.handle, content, len(content), arguments.pointer(), len(arguments), place))
-        self.handle = own(place)
+        super().__init__(own(place), coll.guard)
         number = ffi.new("size_t *")
         errors.check(lib.motte_groups_column_count(self.handle, number))
         self.columns = [self._column(index) for index in range(number[0])]

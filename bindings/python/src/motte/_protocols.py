@@ -97,12 +97,10 @@ class AnyWrite(Protocol):
     """The open write of a database, or one that has ended."""
 
     is_open: bool
-    was_cancelled: bool
 
     @property
     def _task(self) -> Any: ...
-    def first_new(self, class_id: int) -> int: ...
-    def _made(self, class_id: int, key: int) -> None: ...
+    def _has_lost(self, class_id: int, key: int) -> bool: ...
     def _end(self, cancelled: bool) -> None: ...
 
 
@@ -112,6 +110,8 @@ class AnyDatabase(Protocol):
     _write: Optional[AnyWrite]
     #: Objects that the call under way has stored, and the values they had; see _atomic.py.
     _stored: Optional[list[tuple[Any, dict[str, Any]]]]
+    #: What was used of its classes, by their ids.
+    _rows: Any
 
     @property
     def _realm(self) -> Realm: ...

@@ -27,9 +27,10 @@ class Queue:
         errors.check(lib.motte_queue_timeout(self.handle, place))
         return int(place[0])
 
-    def dispatch(self) -> int:
+    def dispatch(self, most: int = 0) -> int:
+        """Runs up to that many deliveries, 0: all."""
         place = ffi.new("size_t *")
-        _callbacks.check_calling(lib.motte_queue_dispatch(self.handle, 0, place))
+        _callbacks.check_calling(lib.motte_queue_dispatch(self.handle, most, place))
         return int(place[0])
 
     def wait(self, timeout_ms: int) -> bool:

@@ -14,6 +14,7 @@ from ._columns import Column, columns_pointer
 from ._config import Config, Progress
 from ._convert import DECODERS, Cells, Values, one, utf8
 from ._ffi import NULL, ffi, lib, sized, text
+from ._guard import Guard, Guarded
 from ._handles import out, own, take_text
 from ._schema import Schema
 from ._tokens import OK, Token
@@ -67,13 +68,13 @@ def prop_array(ids: Sequence[int]) -> Any:
     return ffi.new("motte_prop[]", list(ids))
 
 
-class Realm:
+class Realm(Guarded):
     """An open realm, or a frozen one."""
 
-    __slots__ = ("handle", "address", "_scratch")
+    __slots__ = ("address", "_scratch")
 
     def __init__(self, handle: Any) -> None:
-        self.handle = handle
+        super().__init__(handle, Guard())
         #: The handle as a number.
         self.address = int(ffi.cast("uintptr_t", handle))
         # Reused places for single values. A list, because pop and append are atomic and frozen realms know no owner.
@@ -86,23 +87,23 @@ class Realm:
         return Realm(own(realm))
 
     def close(self) -> None:
-        errors.check(lib.motte_realm_close(self.handle))
+        errors.check(lib.motte_realm_close(self.raw))
 
     def freeze(self) -> Realm:
         place = out("motte_realm")
-        errors.check(lib.motte_freeze(self.handle, ffi.cast("void **", place)))
+        errors.check(lib.motte_freeze(self.raw, ffi.cast("void **", place)))
         return Realm(own(place))
 
     def info(self) -> RealmInfo:
         details = sized("motte_realm_details")
-        errors.check(lib.motte_realm_info(self.handle, details))
+        errors.check(lib.motte_realm_info(self.raw, details))
         return RealmInfo(int(details.flags), text(details.path), int(details.version), int(details.latest_version),
                          int(details.file_size), int(details.schema_version),
                          text(details.warning) if details.warning else None)
 
     def version(self) -> tuple[int, int]:
         current, latest = ffi.new("uint64_t *"), ffi.new("uint64_t *")
-        errors.check(lib.motte_realm_version(self.handle, current, latest))
+        errors.check(lib.motte_realm_version(self.raw, current, latest))
         return int(current[0]), int(latest[0])
 
     def view_epoch(self) -> int:
@@ -112,47 +113,47 @@ class Realm:
 
     def counters(self) -> dict[str, int]:
         counters = sized("motte_counters")
-        errors.check(lib.motte_realm_counters(self.handle, counters))
+        errors.check(lib.motte_realm_counters(self.raw, counters))
         return {name: int(getattr(counters, name))
                 for name, _ in ffi.typeof("motte_counters").fields if name not in ("struct_size", "reserved")}
 
     def begin_write(self, timeout_ms: int) -> None:
-        _callbacks.check_calling(lib.motte_realm_begin_write(self.handle, timeout_ms))
+        _callbacks.check_calling(lib.motte_realm_begin_write(self.raw, timeout_ms))
 
     def commit(self, skipping: Sequence[Token] = ()) -> int:
         place = ffi.new("uint64_t *")
         if skipping:
             tokens = ffi.new("motte_token *[]", [token.handle for token in skipping])
             _callbacks.check_calling(
-                lib.motte_realm_commit_skipping(self.handle, tokens, len(skipping), 0, place))
+                lib.motte_realm_commit_skipping(self.raw, tokens, len(skipping), 0, place))
         else:
-            _callbacks.check_calling(lib.motte_realm_commit(self.handle, 0, place))
+            _callbacks.check_calling(lib.motte_realm_commit(self.raw, 0, place))
         return int(place[0])
 
     def cancel(self) -> None:
-        errors.check(lib.motte_realm_cancel(self.handle))
+        errors.check(lib.motte_realm_cancel(self.raw))
 
     def savepoint(self) -> int:
         place = ffi.new("uint64_t *")
-        errors.check(lib.motte_realm_savepoint(self.handle, place))
+        errors.check(lib.motte_realm_savepoint(self.raw, place))
         return int(place[0])
 
     def release_savepoint(self, savepoint: int) -> None:
-        errors.check(lib.motte_realm_release_savepoint(self.handle, savepoint))
+        errors.check(lib.motte_realm_release_savepoint(self.raw, savepoint))
 
     def roll_back(self, savepoint: int) -> None:
-        errors.check(lib.motte_realm_roll_back(self.handle, savepoint))
+        errors.check(lib.motte_realm_roll_back(self.raw, savepoint))
 
     def queue_write(self, run: Callable[[Optional[int], int], None]) -> int:
         """From any thread: `run(None, 0)` is called in the write, `run(status, version)` after it; gives a ticket."""
         ticket = ffi.new("uint64_t *")
         errors.check(lib.motte_realm_queue_write(
-            self.handle, lib.motte_python_work, lib.motte_python_done, _callbacks.passed(run), lib.motte_python_free,
+            self.raw, lib.motte_python_work, lib.motte_python_done, _callbacks.passed(run), lib.motte_python_free,
             ticket))
         return int(ticket[0])
 
     def cancel_queued(self, ticket: int) -> bool:
-        return errors.check(lib.motte_realm_cancel_queued(self.handle, ticket)) == OK
+        return errors.check(lib.motte_realm_cancel_queued(self.raw, ticket)) == OK
 
     def resolve(self, reference: Any) -> Optional[Any]:
         """The handle that a motte_reference stands for here."""
@@ -167,7 +168,7 @@ class Realm:
         return own(place) if errors.check(lib.motte_thaw(thing, self.handle, place)) == OK else None
 
     def in_write(self) -> bool:
-        return bool(lib.motte_realm_in_write(self.handle))
+        return bool(lib.motte_realm_in_write(self.raw))
 
     def refresh(self) -> bool:
         advanced = ffi.new("bool *")
@@ -178,18 +179,18 @@ class Realm:
         return errors.check(lib.motte_realm_wait_for_change(self.handle, timeout_ms)) == OK
 
     def interrupt(self) -> None:
-        errors.check(lib.motte_realm_interrupt(self.handle))
+        errors.check(lib.motte_realm_interrupt(self.raw))
 
     def set_query_timeout(self, timeout_ms: int) -> None:
-        errors.check(lib.motte_realm_set_query_timeout(self.handle, timeout_ms))
+        errors.check(lib.motte_realm_set_query_timeout(self.raw, timeout_ms))
 
     def let_signals_in(self) -> None:
         """Long queries end with what a handler of a signal raises, such as KeyboardInterrupt."""
-        errors.check(lib.motte_realm_on_query_progress(self.handle, lib.motte_python_query_progress, NULL, NULL))
+        errors.check(lib.motte_realm_on_query_progress(self.raw, lib.motte_python_query_progress, NULL, NULL))
 
     def check(self) -> None:
         """Raises what the next use of the realm would raise."""
-        errors.check(lib.motte_handle_check(self.handle))
+        errors.check(lib.motte_handle_check(self.raw))
 
     # -------------------------------------------------------------------------------------------- maintenance
 
@@ -242,7 +243,7 @@ class Realm:
         """The numbers of a motte_reader for each version that is shown."""
         count = ffi.new("size_t *")
         readers = ffi.new("motte_reader[]", 64)
-        while errors.check(lib.motte_realm_readers(self.handle, readers, len(readers), count)) != OK:
+        while errors.check(lib.motte_realm_readers(self.raw, readers, len(readers), count)) != OK:
             readers = ffi.new("motte_reader[]", 2 * count[0])
         return [_numbers(readers[index]) for index in range(count[0])]
 
@@ -253,24 +254,24 @@ class Realm:
 
     def schema_text(self) -> str:
         place = out("motte_schema")
-        errors.check(lib.motte_realm_schema(self.handle, place))
+        errors.check(lib.motte_realm_schema(self.raw, place))
         return Schema(own(place)).text()
 
     def classes(self) -> list[int]:
         count = ffi.new("size_t *")
-        errors.check(lib.motte_class_list(self.handle, NULL, 0, count))
+        errors.check(lib.motte_class_list(self.raw, NULL, 0, count))
         ids = ffi.new("motte_class[]", count[0])
-        errors.check(lib.motte_class_list(self.handle, ids, count[0], count))
+        errors.check(lib.motte_class_list(self.raw, ids, count[0], count))
         return list(ids)
 
     def class_find(self, name: str) -> Optional[int]:
         place, content = ffi.new("motte_class *"), utf8(name)
-        status = errors.check(lib.motte_class_find(self.handle, content, len(content), place))
+        status = errors.check(lib.motte_class_find(self.raw, content, len(content), place))
         return int(place[0]) if status == OK else None
 
     def class_info(self, class_id: int) -> ClassInfo:
         details = sized("motte_class_details")
-        errors.check(lib.motte_class_info(self.handle, class_id, details))
+        errors.check(lib.motte_class_info(self.raw, class_id, details))
         return ClassInfo(int(details.id), text(details.name), int(details.object_count), int(details.primary_key),
                          bool(details.flags & lib.MOTTE_CLASS_EMBEDDED))
 
@@ -282,26 +283,36 @@ class Realm:
     def class_all(self, class_id: int) -> Coll:
         place = out("motte_coll")
         errors.check(lib.motte_class_all(self.handle, class_id, place))
-        return Coll(own(place))
+        return Coll(own(place), self.guard)
+
+    def last_key(self, class_id: int) -> int:
+        """The highest of all objects that there are now, -1 without any."""
+        place, count, key = out("motte_coll"), ffi.new("size_t *"), ffi.new("motte_key *", -1)
+        errors.check(lib.motte_class_all(self.raw, class_id, place))
+        objects = own(place)
+        errors.check(lib.motte_coll_count(objects, count))
+        if count[0]:
+            errors.check(lib.motte_read_keys(objects, count[0] - 1, 1, key, ffi.new("size_t *")))
+        return int(key[0])
 
     def indexes(self, class_id: int) -> list[tuple[str, bool]]:
         """Those that no property says by itself: the text of each, and whether it is unique."""
         buffer, flags = ffi.new("motte_buf *"), ffi.new("uint32_t *")
         found: list[tuple[str, bool]] = []
-        while errors.check(lib.motte_class_index(self.handle, class_id, len(found), buffer, flags)) == OK:
+        while errors.check(lib.motte_class_index(self.raw, class_id, len(found), buffer, flags)) == OK:
             found.append((take_text(buffer), bool(flags[0] & lib.MOTTE_INDEX_UNIQUE)))
         return found
 
     def properties(self, class_id: int) -> list[PropertyInfo]:
         count = ffi.new("size_t *")
-        errors.check(lib.motte_prop_list(self.handle, class_id, NULL, 0, count))
+        errors.check(lib.motte_prop_list(self.raw, class_id, NULL, 0, count))
         ids = ffi.new("motte_prop[]", count[0])
-        errors.check(lib.motte_prop_list(self.handle, class_id, ids, count[0], count))
+        errors.check(lib.motte_prop_list(self.raw, class_id, ids, count[0], count))
         return [self._property(id_) for id_ in ids]
 
     def _property(self, id_: int) -> PropertyInfo:
         details = sized("motte_prop_details")
-        errors.check(lib.motte_prop_info(self.handle, id_, details))
+        errors.check(lib.motte_prop_info(self.raw, id_, details))
         return PropertyInfo(
             int(details.id), text(details.name), int(details.type), int(details.collection), int(details.flags),
             int(details.target),
@@ -366,7 +377,7 @@ class Realm:
     def row_coll(self, class_id: int, key: int, prop: int) -> Coll:
         place = out("motte_coll")
         errors.check(lib.motte_row_get_coll(self.handle, class_id, key, prop, place))
-        return Coll(own(place))
+        return Coll(own(place), self.guard)
 
     def row_delete(self, class_id: int, keys: Sequence[int]) -> int:
         place = ffi.new("uint64_t *")
@@ -402,7 +413,7 @@ class Realm:
     def row_backlinks(self, class_id: int, key: int, origin: int) -> Coll:
         coll = out("motte_coll")
         errors.check(lib.motte_object_backlinks(self.object(class_id, key), origin, coll))
-        return Coll(own(coll))
+        return Coll(own(coll), self.guard)
 
     # -------------------------------------------------------------------------------------------- batches, queries
 
@@ -423,4 +434,4 @@ class Realm:
         place, content = out("motte_query"), utf8(source)
         errors.check(lib.motte_query_parse(
             self.handle, class_id, content, len(content), arguments.pointer(), len(arguments), place))
-        return Query(own(place))
+        return Query(own(place), self.guard)

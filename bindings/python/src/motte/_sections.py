@@ -8,24 +8,22 @@ from . import _callbacks, errors
 from ._coll import Coll
 from ._convert import Cells, Maker, Values, one, utf8
 from ._ffi import ffi, lib
+from ._guard import Guarded
 from ._handles import out, own
 from ._tokens import OK, Token
 
 
-class NativeSections:
+class NativeSections(Guarded):
     """A collection in sections."""
 
-    __slots__ = ("handle",)
-
-    def __init__(self, handle: Any) -> None:
-        self.handle = handle
+    __slots__ = ()
 
     @staticmethod
     def by_path(coll: Coll, path: str, first_letter: bool) -> NativeSections:
         place, name = out("motte_sections"), utf8(path)
         errors.check(lib.motte_sections_by_path(
             coll.handle, name, len(name), lib.MOTTE_SECTIONS_FIRST_LETTER if first_letter else 0, place))
-        return NativeSections(own(place))
+        return NativeSections(own(place), coll.guard)
 
     @staticmethod
     def by_function(coll: Coll, function: Callable[[int], Any]) -> NativeSections:
@@ -40,7 +38,7 @@ class NativeSections:
         place = out("motte_sections")
         errors.check(lib.motte_sections_by_callback(
             coll.handle, lib.motte_python_section_key, _callbacks.passed(key), lib.motte_python_free, place))
-        return NativeSections(own(place))
+        return NativeSections(own(place), coll.guard)
 
     def count(self) -> int:
         place = ffi.new("size_t *")
@@ -55,7 +53,7 @@ class NativeSections:
     def get(self, index: int) -> Coll:
         place = out("motte_coll")
         _callbacks.check_calling(lib.motte_sections_get(self.handle, index, place))
-        return Coll(own(place))
+        return Coll(own(place), self.guard)
 
     def find(self, key: Any) -> Optional[int]:
         place, wanted = ffi.new("size_t *"), one(key)

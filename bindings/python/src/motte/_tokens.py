@@ -56,6 +56,10 @@ class Token:
             raise StopIteration
         return NativeChanges(own(place))
 
+    def is_active(self) -> bool:
+        """Whether it may still be notified: not stopped, and its database is open."""
+        return bool(lib.motte_handle_check(self.handle) >= 0)
+
     def stop(self) -> bool:
         return errors.check(lib.motte_token_stop(self.handle)) == OK
 

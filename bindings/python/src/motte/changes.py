@@ -135,6 +135,8 @@ def on_commit(realm: Realm, function: Optional[Callable[[ChangeBatch], None]], r
         errors.check(lib.motte_realm_on_commit(realm.handle, flags, ffi.NULL, ffi.NULL, ffi.NULL))
         return
 
+    _callbacks.checked(function, "what on_commit() takes")
+
     def asked(data: bytes) -> None:
         function(ChangeBatch(data))
 

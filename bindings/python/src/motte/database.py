@@ -16,10 +16,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar, Union, overload
 
 from . import (
-    _objects, _showing, changes, errors, exchange, handover, importing, maintenance, predicates, query, realmfiles,
-    schema, storing,
+    _callbacks, _objects, _showing, changes, errors, exchange, handover, importing, maintenance, predicates, query,
+    realmfiles, schema, storing,
 )
 from ._config import Progress
+from ._convert import Values
 from ._core import Core
 from ._queue import Queue
 from ._realm import Realm
@@ -146,7 +147,7 @@ class Database(Core):
         self._closed = True
         if self._write is not None:
             self._write._end(cancelled=True)
-        self._delivery.wake(errors.ClosedError("the database has been closed"))
+        self._delivery.close(errors.ClosedError("the database has been closed"))
         # They lead back here; without them everything goes with the last who holds it.
         self._rows.clear()
         self._layouts.clear()
@@ -168,7 +169,7 @@ class Database(Core):
 
     def refresh(self) -> bool:
         """Shows the newest version and delivers changes; tells whether there was one."""
-        return self._realm.refresh()
+        return _callbacks.delivering(self._realm.refresh)
 
     def wait_for_change(self, timeout: Optional[float] = None) -> bool:
         """Sleeps until somebody else has committed; False after `timeout` seconds."""
@@ -313,7 +314,7 @@ class Database(Core):
     @overload
     def get(self, model: str, primary_key: PrimaryKey) -> Any: ...
     def get(self, model: Union[type[Model], str], primary_key: PrimaryKey) -> Any:
-        """The object with a primary key, or None."""
+        """The object with a primary key, or None. WrongTypeError for a value that no primary key can be."""
         found: Any = _objects.find(self, model, primary_key)
         if found is not NotImplemented:
             return found
@@ -322,6 +323,9 @@ class Database(Core):
             primary_key = converter.for_query(primary_key)
         try:
             key = self._realm.row_find(row.class_id, primary_key)
+            if key is None and primary_key is not None and row.primary_key is not None:
+                # A value that could not be one is a mistake: "1" where keys are ints.
+                Values().add(primary_key, row.properties[row.primary_key].type)
         except errors.NOWHERE:
             return None
         return None if key is None else self._object(row.class_id, key)
@@ -391,7 +395,7 @@ class Database(Core):
         if self._closed:
             # Nothing will come any more.
             raise errors.ClosedError("the database has been closed")
-        return self._delivery.dispatch(timeout)
+        return _callbacks.delivering(lambda: self._delivery.dispatch(timeout))
 
     # -------------------------------------------------------------------------------------------- other threads
 

@@ -1,9 +1,15 @@
-"""Dispatching what the queue of a database holds: at once, after waiting, or from an event loop."""
+"""Dispatching what the queue of a database holds: at once, after waiting, or from an event loop.
+
+An event loop dispatches for as long as somebody waits there, a stream or a queued write. It polls a descriptor of its
+own: a reader that the program has added for the database is the program's, and stays.
+"""
 from __future__ import annotations
 
+import os
 import select
 import time
-from typing import TYPE_CHECKING, Optional
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Optional
 
 from . import errors
 from ._queue import Queue
@@ -14,17 +20,22 @@ if TYPE_CHECKING:
 
 #: What the system takes as the time of one call.
 _LONGEST_MS = 86_400_000
+#: Deliveries in one turn of an event loop, at most: queued writes that run together share one flush.
+_MOST = 64
+#: Seconds that a turn should take; the next one has half as many deliveries, or twice as many.
+_LONG, _SHORT = 0.01, 0.002
+#: Seconds between two attempts where the library fails, the first and the longest.
+_FIRST_PAUSE, _LAST_PAUSE = 0.05, 1.0
 
 
 class Delivery:
     """The queue of one database, and who waits for it. A frozen database has none: nothing there ever changes."""
 
-    __slots__ = ("_queue", "_waiters", "_retry")
+    __slots__ = ("_queue", "_in_write", "_listeners")
 
-    def __init__(self, queue: Optional[Queue]) -> None:
-        self._queue = queue
-        self._waiters: set[asyncio.Future[None]] = set()
-        self._retry: Optional[asyncio.TimerHandle] = None
+    def __init__(self, queue: Optional[Queue], in_write: Callable[[], bool]) -> None:
+        self._queue, self._in_write = queue, in_write
+        self._listeners: dict[Any, _Listener] = {}
 
     def _own_queue(self) -> Queue:
         if self._queue is None:
@@ -62,53 +73,145 @@ class Delivery:
 
     # -------------------------------------------------------------------------------------------- event loops
 
-    async def dispatched(self) -> None:
-        """Until the event loop has dispatched. All waiters share one reader."""
-        import asyncio
+    def begin(self, waiter: Waiter) -> None:
+        """From now on the loop of this one dispatches."""
+        listener = self._listeners.get(waiter.loop)
+        if listener is None:
+            listener = self._listeners[waiter.loop] = _Listener(waiter.loop, self._own_queue(), self._in_write)
+        listener.waiters.append(waiter)
 
-        loop = asyncio.get_running_loop()
-        future = loop.create_future()
-        if not self._waiters:
-            self._listen(loop)
-        self._waiters.add(future)
+    def end(self, waiter: Waiter) -> None:
+        """It does not wait any more."""
+        listener = self._listeners.get(waiter.loop)
+        if listener is None or waiter not in listener.waiters:
+            return
+        listener.waiters.remove(waiter)
+        if not listener.waiters:
+            del self._listeners[waiter.loop]
+            listener.end()
+
+    def write_has_ended(self) -> None:
+        """What waited for that has its turn."""
+        for listener in self._listeners.values():
+            listener.soon()
+
+    def close(self, failure: Exception) -> None:
+        """Ends all waiting, which raises that."""
+        listeners, self._listeners = self._listeners, {}
+        for listener in listeners.values():
+            listener.end()
+            for waiter in listener.waiters:
+                waiter.fail(failure)
+
+
+class Waiter:
+    """A task that waits until it is called, or the time is up. A call while it does not wait is not lost."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._future: Optional[asyncio.Future[bool]] = None
+        self._called = False
+        self._failure: Optional[Exception] = None
+
+    def call(self) -> None:
+        self._called = True
+        self._settle(True)
+
+    def fail(self, failure: Exception) -> bool:
+        """Whether somebody sees it."""
+        self._failure = failure
+        self._settle(True)
+        return True
+
+    def _settle(self, called: bool) -> None:
+        if self._future is not None and not self._future.done():
+            self._future.set_result(called)
+
+    async def wait(self, timeout: Optional[float]) -> bool:
+        """False when the time is up. A cancelled task gets to know that, whatever comes with it: so not by
+        asyncio.wait_for()."""
+        if not self._called and self._failure is None:
+            future = self._future = self.loop.create_future()
+            timer = None if timeout is None else self.loop.call_later(timeout, self._settle, False)
+            try:
+                if not await future:
+                    return False
+            finally:
+                self._future = None
+                if timer is not None:
+                    timer.cancel()
+        self._called = False
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        return True
+
+
+class _Listener:
+    """An event loop that dispatches. What observers raise, it is told (`_callbacks.report`)."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, queue: Queue, in_write: Callable[[], bool]) -> None:
+        self._loop, self._queue, self._in_write = loop, queue, in_write
+        self.waiters: list[Waiter] = []
+        self._descriptor = os.dup(queue.fd())
+        self._most, self._pause = _MOST, _FIRST_PAUSE
+        self._next: Optional[asyncio.Handle] = None
+        self._reads = False
+        self._read()
+
+    def _read(self) -> None:
+        self._loop.add_reader(self._descriptor, self._turn)
+        self._reads = True
+        self.soon()
+
+    def _stop_reading(self) -> None:
+        if self._reads and not self._loop.is_closed():
+            self._loop.remove_reader(self._descriptor)
+        self._reads = False
+
+    def end(self) -> None:
+        self._stop_reading()
+        os.close(self._descriptor)
+        self._descriptor = -1
+        self._plan(None)
+
+    def _plan(self, handle: Optional[asyncio.Handle]) -> None:
+        if self._next is not None:
+            self._next.cancel()
+        self._next = handle
+
+    def soon(self) -> None:
+        """Has a turn beside those that the descriptor asks for."""
+        if self._descriptor >= 0 and self._reads:
+            self._plan(self._loop.call_soon(self._turn))
+
+    def _turn(self) -> None:
+        if self._descriptor < 0:
+            return
+        self._plan(None)
+        start = time.monotonic()
         try:
-            await future
-        finally:
-            if future in self._waiters:
-                self._waiters.discard(future)
-                if not self._waiters:
-                    self._stop_listening(loop)
-
-    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
-        queue = self._own_queue()
-        loop.add_reader(queue.fd(), self._readable)
-        # A queued write that somebody else's write holds up.
-        pause = queue.timeout_ms()
-        if pause >= 0:
-            self._retry = loop.call_later(pause / 1000, self._readable)
-
-    def _stop_listening(self, loop: asyncio.AbstractEventLoop) -> None:
-        loop.remove_reader(self.fileno())
-        if self._retry is not None:
-            self._retry.cancel()
-            self._retry = None
-
-    def _readable(self) -> None:
-        failure: Optional[Exception] = None
-        try:
-            self.dispatch(0)
+            self._queue.dispatch(self._most)
+            # The end of a write asks for a turn.
+            pause = -1 if self._in_write() else self._queue.timeout_ms()
         except Exception as error:
-            failure = error
-        self.wake(failure)
+            return self._failed(error)
+        taken = time.monotonic() - start
+        if taken > _LONG:
+            self._most = max(1, self._most // 2)
+        elif taken < _SHORT:
+            self._most = min(_MOST, self._most * 2)
+        self._pause = _FIRST_PAUSE
+        if pause >= 0 and self._descriptor >= 0:
+            # Of a queued write that somebody else's write holds up.
+            self._plan(self._loop.call_later(max(pause, 1) / 1000, self._turn))
 
-    def wake(self, failure: Optional[Exception]) -> None:
-        """All waiters, with what they raise; who goes on waiting listens again."""
-        waiters, self._waiters = self._waiters, set()
-        for future in waiters:
-            if not future.done():
-                if failure is None:
-                    future.set_result(None)
-                else:
-                    future.set_exception(failure)
-        if waiters:
-            self._stop_listening(next(iter(waiters)).get_loop())
+    def _failed(self, failure: Exception) -> None:
+        """The library cannot go on, for now: without a pause it would be asked again at once."""
+        seen = [waiter.fail(failure) for waiter in self.waiters]
+        if not any(seen):
+            self._loop.call_exception_handler({"message": "A motte database cannot dispatch", "exception": failure})
+        if self._descriptor >= 0:
+            self._stop_reading()
+            self._plan(self._loop.call_later(self._pause, self._read))
+            self._pause = min(2 * self._pause, _LAST_PAUSE)

@@ -1,14 +1,17 @@
 """Handing over to other threads: references to what is stored, and writes that the database's own thread runs."""
 from __future__ import annotations
 
+import types
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, cast
 
-from . import errors
+from . import _callbacks, errors
 from ._coll import Coll, Query, object_link
+from ._guard import current_task
 from ._protocols import AnyDatabase
 from ._realm import reference
+from .delivery import Waiter
 from .maps import Map
 from .model import Model
 from .prepared import PreparedQuery
@@ -63,8 +66,8 @@ class Reference(Generic[T]):
             made = database._object(*object_link(handle))
             return cast(T, made if self._projection is None else self._projection(made))
         if self._is_query:
-            return self._make(database, _native=Query(handle))
-        return self._make(database, _coll=Coll(handle))
+            return self._make(database, _native=Query(handle, database._realm.guard))
+        return self._make(database, _coll=Coll(handle, database._realm.guard))
 
 
 class _Queued:
@@ -99,6 +102,7 @@ class _Queued:
         write._begun()
         try:
             self._result = function(database)
+            _refuse_coroutine(self._result)
         except BaseException as error:
             self._failure = error
             write._end(cancelled=True)
@@ -117,7 +121,7 @@ class _Queued:
             future.set_result(result)
             return
         if self._write is not None:
-            self._write._was_lost()
+            self._write._lose()
         elif not future.set_running_or_notify_cancel():
             return
         future.set_exception(failure if failure is not None else errors.made(status))
@@ -128,31 +132,46 @@ class _Queued:
             future.set_exception(errors.ClosedError("the database was closed before this write had its turn"))
 
 
+def _refuse_coroutine(result: Any) -> None:
+    if isinstance(result, types.CoroutineType):
+        result.close()
+        raise errors.WrongTypeError("the function of a queued write is a plain one; nobody awaits a coroutine")
+
+
 def queue_write(database: D, function: Callable[[D], T]) -> tuple[Future[T], int]:
     """The future, and the ticket to cancel it by."""
     from concurrent.futures import Future
 
+    _callbacks.checked(function, "what runs in a queued write")
     future: Future[T] = Future()
     return future, database._realm.queue_write(_Queued(database, function, future))
 
 
+class _QueuedWaiter(Waiter):
+    """Has the loop dispatch; the outcome is that of its future."""
+
+    def fail(self, failure: Exception) -> bool:
+        return False
+
+
 async def write_async(database: D, function: Callable[[D], T]) -> T:
-    if database._write is not None:
-        database._check_task()
+    import asyncio
+
+    if database._write is not None and database._write._task is current_task():
         raise errors.AlreadyInWriteError(
             "this task has a write open, which would wait for itself; await write_async() after its block")
+    waiter = _QueuedWaiter(asyncio.get_running_loop())
     future, ticket = queue_write(database, function)
+    outcome = asyncio.wrap_future(future)
+    database._delivery.begin(waiter)
     try:
-        while not future.done():
-            try:
-                await database._delivery.dispatched()
-            except Exception:
-                # A callback's, unless there is no going on.
-                if not future.done():
-                    raise
-        return future.result()
+        return await outcome
     finally:
-        if not future.done():
+        database._delivery.end(waiter)
+        if not future.done() or future.cancelled():
             future.cancel()
             if not database.closed:
                 database._realm.cancel_queued(ticket)
+        elif outcome.done() and not outcome.cancelled():
+            # A task that was cancelled meanwhile does not ask.
+            outcome.exception()

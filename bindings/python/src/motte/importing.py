@@ -97,11 +97,7 @@ def _import_arrow(
     options.flags = lib.MOTTE_IMPORT_IGNORE_UNKNOWN * ignore_unknown
     options.policy = flags
     counts = sized("motte_import_counts")
-    # Of the class alone: a write on the way back undoes objects from there on.
-    first = storing._first_unused(database, row.class_id)
     _arrow.insert(database._realm.handle, row.class_id, data, options, counts)
-    if counts.created and database._write is not None:
-        database._write._made(row.class_id, first)
     return ImportCounts(int(counts.created), int(counts.updated))
 
 

@@ -2,8 +2,8 @@
 
 An object is unmanaged (made by its constructor, values in `_values`) or managed: then it is the row
 (class, key) of a database and keeps nothing; each attribute is read and written there. `Database.add` makes an
-unmanaged object a managed one. Objects stored by a write that was cancelled are gone for good, also when their key is
-given to another: `_live_key` sees to that.
+unmanaged object a managed one. Objects stored by a write that was cancelled are gone for good, also when another
+process gives their key to an object of its own: `_live_key` sees to that.
 """
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ class Model(_objects.Object):
         """The key, if the object was not lost with a cancelled write."""
         write = self._write
         if write is not None and not write.is_open:
-            if write.was_cancelled and self._row is not None and self._key >= write.first_new(self._row.class_id):
+            if self._row is not None and write._has_lost(self._row.class_id, self._key):
                 raise errors.ObjectDeletedError(
                     f"this {type(self).__name__} was added in a write that was cancelled",
                     class_name=type(self).__name__)
@@ -400,12 +400,10 @@ def maker(row: AnyRow, write: Optional[AnyWrite]) -> Callable[[int], Any]:
 
 def store(instance: Model, row: AnyRow, key: int, write: Optional[AnyWrite]) -> None:
     """Makes an unmanaged object a managed one."""
-    if row.database._stored is not None:
-        row.database._stored.append((instance, instance._values))
-    _set_row(instance, row)
-    _set_key(instance, key)
-    _set_write(instance, write)
-    _set_values(instance, {})
+    if not _objects.claim(instance, row, key, write):
+        raise errors.InvalidArgumentError(
+            f"this {type(instance).__name__} was stored in a database meanwhile, by another thread or by a converter",
+            class_name=type(instance).__name__)
 
 
 def unstore(instance: Model, values: dict[str, Any]) -> None:

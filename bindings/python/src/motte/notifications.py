@@ -9,17 +9,20 @@ an object, its own properties); an empty list is only what comes and goes.
 """
 from __future__ import annotations
 
+import sys
+import warnings
 import weakref
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
-from . import errors
+from . import _callbacks, errors
 from ._coll import Coll
 from ._groups import NativeGroups
 from ._protocols import AnyBound, AnyDatabase, AnyRow
 from ._tokens import DELETIONS, INSERTIONS, MODIFICATIONS, NativeChanges, Token
 from ._waiting import checked_timeout, deadline_of
+from .delivery import Waiter
 
 C = TypeVar("C")
 
@@ -169,10 +172,18 @@ class Observation:
     whose changes you show already skips it: `with db.write(skipping=[observation])`.
 
     It is called on the thread of its database, by refresh(), dispatch() and the writes there; stop() may be called on
-    every thread. What the callback raises comes out of the call that delivered."""
+    every thread. What the callback raises keeps no other one from being called. It comes out of refresh() and
+    dispatch(), which are there to call it; nobody's write is concerned, so that otherwise it goes to the exception
+    handler of the event loop, or without one to sys.unraisablehook."""
 
     def __init__(self, token: Token) -> None:
         self._token = token
+
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        token = getattr(self, "_token", None)
+        if token is not None and not finalizing() and token.is_active() and token.stop():
+            warnings.warn("an Observation was dropped, and its callback is not called any more; keep it, or stop() it",
+                          ResourceWarning, source=self, stacklevel=2)
 
     def stop(self) -> None:
         """No call begins after this, from whatever thread it is said. Stopping twice is fine."""
@@ -243,25 +254,33 @@ class ChangeStream(Generic[C]):
             raise _Ended from None
 
     def __aiter__(self) -> AsyncIterator[C]:
-        return self._async_changes(self._start())
-
-    async def _async_changes(self, token: Token) -> AsyncIterator[C]:
         import asyncio
 
+        waiter = Waiter(asyncio.get_running_loop())
+        # Change sets wait for the stream from the moment that another version is shown, whoever had that done.
+        return self._async_changes(
+            self._start(), waiter, self._database._realm.observe(lambda _: waiter.call()))
+
+    async def _async_changes(self, token: Token, waiter: Waiter, bell: Token) -> AsyncIterator[C]:
+        delivery = self._database._delivery
         try:
+            delivery.begin(waiter)
             # What waits already, the initial state above all, needs no event.
-            self._database._delivery.dispatch_once()
+            delivery.dispatch_once()
             while True:
                 native = self._next(token)
                 if native is None:
-                    await asyncio.wait_for(self._database._delivery.dispatched(), self._timeout)
+                    if not await waiter.wait(self._timeout):
+                        return
                 else:
                     change = self._read(native)
                     if self._keep(change):
                         yield change
-        except (_Ended, asyncio.TimeoutError):
+        except _Ended:
             return
         finally:
+            delivery.end(waiter)
+            bell.drop()
             token.drop()
 
 
@@ -274,6 +293,7 @@ Paths = Optional[Sequence[str]]
 def observe_collection(
     coll: Union[Coll, NativeGroups], callback: Callable[[Changes], None], paths: Paths
 ) -> Observation:
+    _callbacks.checked(callback, "an observer")
     return Observation(coll.observe(lambda native: callback(Changes(native)), paths))
 
 
@@ -305,6 +325,7 @@ def observe_object(
     row: AnyRow, key: Callable[[], int], callback: Callable[[ObjectChange], None], paths: Paths
 ) -> Observation:
     """Of the object in a row whose key `key` gives, if it is there."""
+    _callbacks.checked(callback, "an observer")
     read = _object_reader(row)
     return Observation(_object_token(row, key, lambda native: callback(read(native)), paths))
 
@@ -317,6 +338,7 @@ def object_changes(
 
 
 def observe_database(database: AnyDatabase, callback: Callable[[DatabaseChange], None]) -> Observation:
+    _callbacks.checked(callback, "an observer")
     return Observation(database._realm.observe(lambda native: callback(DatabaseChange(native))))
 
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional, Union
 
+from . import _callbacks
 from ._config import NO_CREATE, READ_ONLY, Config, Progress, Steps
 from ._logs import warns
 from ._queue import Queue
@@ -89,6 +90,8 @@ def open(
         "query_threads": query_threads,
         "open_timeout": opening_ms(timeout), "convert_realm_files": convert_realm_files or None,
     }
+    _callbacks.checked(first_open, "first_open", optional=True)
+    _callbacks.checked(migration, "migration", optional=True)
     steps = Steps(
         compact=compact_on_launch,
         first_open=None if first_open is None else _filling(first_open, classes),

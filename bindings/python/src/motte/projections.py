@@ -14,7 +14,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, Optional, TypeVar, Union, overload
 
-from . import _showing, errors, fields
+from . import _callbacks, _showing, errors, fields
 from ._coll import Coll
 from ._protocols import AnyDatabase
 from .maps import Map
@@ -211,14 +211,24 @@ class Projection(Generic[R]):
 
     @classmethod
     def _paths(cls, given: Optional[Sequence[Any]]) -> list[str]:
-        """Labels, and paths of the object, as paths of the object. What is not shown changes unseen."""
+        """Labels, and paths of the object on which something is shown, as paths of the object."""
         found = cls._fields()
         if given is None:
             return list(dict.fromkeys(field.text for field in found.values()))
         if isinstance(given, (str, Path)):
             raise errors.InvalidArgumentError("paths is a list of key paths; write paths=[...] around the one")
         names = [property_name(each) for each in given]
-        return [found[name].text if name in found else name for name in names]
+        return [found[name].text if name in found else cls._shown(name) for name in names]
+
+    @classmethod
+    def _shown(cls, path: str) -> str:
+        """A path of the object, on the way to something that is shown, or further on."""
+        if not any(f"{field.text}.".startswith(f"{path}.") or path.startswith(f"{field.text}.")
+                   for field in cls._fields().values()):
+            raise errors.InvalidArgumentError(
+                f"{cls.__name__} does not show '{path}', so that nothing is reported of it; it shows "
+                f"{', '.join(cls._fields())}", property_name=path)
+        return path
 
     # -------------------------------------------------------------------------------------------- as its object
 
@@ -280,6 +290,7 @@ class Projection(Generic[R]):
         """Calls back when something changes that it shows, with the names that it has here; and when the object is
         deleted. Values behind links are those before and after; of collections there are none."""
         row = Model._stored_row(self.root, "observing")
+        _callbacks.checked(callback, "an observer")
         read = self._reader()
 
         def received(change: ObjectChange) -> None:

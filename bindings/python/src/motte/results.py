@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NoReturn, Optional, TypeVar, Union, overload
 
-from . import _reading, _showing, errors, query
+from . import _callbacks, _reading, _showing, errors, query
 from ._coll import Coll
 from ._convert import IN_PLACE, LINK, MIXED, PLACE_DECODERS, Values
 from ._protocols import AnyDatabase
@@ -117,7 +117,7 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
         if live is self._database:
             return self
         handle = live._realm.thaw(self._coll.handle)
-        return None if handle is None else remake(self)(live, _coll=Coll(handle))
+        return None if handle is None else remake(self)(live, _coll=Coll(handle, live._realm.guard))
 
     def freeze(self) -> Results[T]:
         """As it is now, for ever and for every thread; within a write as it was before that."""
@@ -273,6 +273,7 @@ class Sections(Sequence[Section[T]], Generic[T]):
     def __init__(self, collection: Collection[T], by: SectionKey, first_letter: bool) -> None:
         self._collection, self._by, self._first_letter = collection, by, first_letter
         if callable(by):
+            _callbacks.checked(by, "a section key")
             if first_letter:
                 raise errors.InvalidArgumentError("a function gives the whole key; first_letter is for key paths")
             self._native = NativeSections.by_function(collection._coll, _key_function(collection, by))
@@ -358,6 +359,7 @@ class Sections(Sequence[Section[T]], Generic[T]):
     ) -> Observation:
         """Calls back with each change, first with the initial state, for as long as the result is kept. With `key`,
         of the section with that key alone, whether or not there is one now."""
+        _callbacks.checked(callback, "an observer")
         checked = self._collection._paths(paths)
         return Observation(self._token(lambda native: callback(SectionChanges(native)), key, checked))
 

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, Union
 
-from . import _objects, _rules, errors, unmanaged
+from . import _callbacks, _objects, _rules, errors, unmanaged
 from ._atomic import atomic, atomically, needs_others
 from ._columns import Column, column, is_buffer, mixed_column
 from ._convert import MIXED, Values
@@ -122,8 +122,6 @@ def _created_or_updated(
     encoded = row.encoded(bounds, list(plain.values()))
     key, is_new = database._realm.row_create(
         row.class_id, prop_array([bound.info.id for bound in bounds]), encoded, policy_flags(policy))
-    if is_new and database._write is not None:
-        database._write._made(row.class_id, key)
     if is_new:
         _rules.start(row, (key,), values)
     for name, value in values.items():
@@ -179,7 +177,7 @@ def update_all(database: AnyDatabase, what: Collection[Any], values: Mapping[str
             raise errors.WrongTypeError(f"{row.model.__name__}.{name} is a collection, which a bulk update does not "
                                         "assign; loop over the objects", property_name=name)
     constant = {name: value for name, value in values.items() if not _is_function(value)}
-    functions = {name: value for name, value in values.items() if name not in constant}
+    functions = {name: _callbacks.checked(value, name) for name, value in values.items() if name not in constant}
     for name, value in constant.items():
         if isinstance(value, EmbeddedModel):
             raise errors.InvalidArgumentError(
@@ -198,8 +196,9 @@ def update_all(database: AnyDatabase, what: Collection[Any], values: Mapping[str
                 row.class_id, keys, prop_array([bounds[name].info.id for name in constant]), encoded)
         for element in elements:
             instance = element if isinstance(element, Model) else element.root
-            for name, function in functions.items():
-                assign[name](instance, function(element))
+            # All see the object as it was.
+            for name, value in [(name, function(element)) for name, function in functions.items()]:
+                assign[name](instance, value)
     return len(keys)
 
 
@@ -282,19 +281,13 @@ def _insert(
     count = counts.pop() if counts else 0
     keys: array[int] = array("q")
     if count:
-        new = _first_unused(database, row.class_id) if flags else 0
         keys = database._realm.insert_columns(row.class_id, props, columns, count, flags)
-        made = [key for key in keys if key >= new] if flags else keys
-        if database._write is not None and made:
-            database._write._made(row.class_id, min(made))
     return keys
 
 
 def _first_unused(database: AnyDatabase, class_id: int) -> int:
     """A key that is above those of all objects there are; new ones get it or higher ones."""
-    objects = database._realm.class_all(class_id)
-    count = objects.count()
-    return objects.keys(count - 1, 1)[0] + 1 if count else 0
+    return database._realm.last_key(class_id) + 1
 
 
 def insert_rows(

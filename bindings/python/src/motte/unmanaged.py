@@ -81,10 +81,7 @@ def add_one(database: AnyDatabase, instance: Model, policy: str) -> bool:
         return False
     flags = policy_flags(policy) if may_exist else _NEW
     key, is_new = database._realm.row_create(row.class_id, new.props, row.encoded(new.bounds, values), flags)
-    write = database._write
-    if is_new and write is not None:
-        write._made(row.class_id, key)
-    store(instance, row, key, write)
+    store(instance, row, key, database._write)
     return True
 
 
@@ -162,8 +159,6 @@ def create(database: AnyDatabase, instance: Model, unmanaged: Unmanaged) -> tupl
     props, values = plain_values(row, instance)
     flags = policy_flags(unmanaged.policy) if row.primary_key is not None else _NEW
     key, is_new = database._realm.row_create(row.class_id, props, values, flags)
-    if is_new and database._write is not None:
-        database._write._made(row.class_id, key)
     return key, is_new
 
 

@@ -3,13 +3,14 @@ part of it that is undone alone."""
 from __future__ import annotations
 
 import errno
-import sys
 import weakref
+from collections import deque
 from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _objects, errors
+from ._guard import current_task
 from ._protocols import AnyDatabase
 from ._waiting import SLICE_MS, checked_timeout, deadline_of, left_ms, left_seconds
 from .notifications import Observation
@@ -34,16 +35,25 @@ class Write(_objects.Write):
         #: What the commit made, None before.
         self.version: Optional[int] = None
         self._task: Any = None
-        self._first_new: dict[int, int] = {}
+        #: By class the highest key of all objects that there are without what it did; None as long as that is not lost.
+        self._last_kept: Optional[dict[int, int]] = None
         self._outer: Optional[Write] = None
-        #: Inner blocks that have ended well.
-        self._kept: list[Write] = []
+        #: Blocks inside it that have ended, which may still be lost with it.
+        self._inner: list[Write] = []
         self._savepoint: Optional[int] = None
-        self._turn: Optional[asyncio.Lock] = None
+        self._was_used = False
+        self._turn: Optional[_Turn] = None
+
+    def _use(self) -> None:
+        """It is good for one block, also where that never began."""
+        if self._was_used:
+            raise errors.InvalidArgumentError("a Write is one block; write db.write() for another one")
+        self._was_used = True
 
     # -------------------------------------------------------------------------------------------- beginning
 
     def __enter__(self) -> Write:
+        self._use()
         if self._begins_inside():
             return self
         deadline = deadline_of(self._timeout)
@@ -91,8 +101,6 @@ class Write(_objects.Write):
         database._check_task()
         if outer is not None and not outer.is_open:
             raise errors.AlreadyInWriteError("a write is just beginning; a callback of it cannot begin another one")
-        if self.is_open:
-            raise errors.AlreadyInWriteError("this block is open already; write db.write() for another one inside it")
         self._savepoint = database._realm.savepoint()
         self._outer = outer
         self._begun()
@@ -101,6 +109,7 @@ class Write(_objects.Write):
     async def __aenter__(self) -> Write:
         import asyncio
 
+        self._use()
         database = self._database
         task, deadline = current_task(), deadline_of(self._timeout)
         if database._write is not None and database._write._task is task or (
@@ -108,11 +117,7 @@ class Write(_objects.Write):
             self._begins_inside()
             return self
         turn = _turn_of(database, asyncio.get_running_loop())
-        try:
-            # wait_for() with no time left gives up what it could have at once.
-            await (asyncio.wait_for(turn.acquire(), left_seconds(deadline)) if turn.locked() else turn.acquire())
-        except asyncio.TimeoutError:
-            raise _timed_out() from None
+        await turn.take(deadline)
         try:
             pause = 0.001
             while database._write is not None or not self._has_begun():
@@ -122,7 +127,7 @@ class Write(_objects.Write):
                 await asyncio.sleep(pause if left is None else min(pause, left))
                 pause = min(2 * pause, 0.02)
         except BaseException:
-            turn.release()
+            turn.pass_on()
             raise
         self._turn = turn
         return self
@@ -172,7 +177,7 @@ class Write(_objects.Write):
             self.__exit__(kind, error, traceback)
         finally:
             if turn is not None:
-                turn.release()
+                turn.pass_on()
 
     def _is_current(self) -> bool:
         """Whether the block has not ended, nor been cancelled."""
@@ -192,15 +197,30 @@ class Write(_objects.Write):
             else:
                 self._finish(cancelled=False)
             return
+        before = None
         try:
+            before = realm.version()[0]
             # Callbacks run in here and may look at the database, which is no longer in this write.
             self._end(cancelled=False)
             self.version = realm.commit(self._skipping)
         except BaseException:
-            if realm.in_write():
-                self._was_lost()
+            is_open = realm.in_write()
+            # What on_commit() refuses has ended; an interrupt that comes while observers are called undoes nothing.
+            is_lost = is_open or not self._is_newer(before)
+            if is_open:
                 realm.cancel()
+            if is_lost:
+                self._lose()
             raise
+        finally:
+            self._database._delivery.write_has_ended()
+
+    def _is_newer(self, version: Optional[int]) -> bool:
+        """Whether the database shows a newer version than that one."""
+        try:
+            return version is not None and self._database._realm.version()[0] > version
+        except errors.Error:
+            return False
 
     def cancel(self) -> None:
         """Drops the changes of the block, whose end then does nothing. Blocks inside it end too."""
@@ -211,10 +231,13 @@ class Write(_objects.Write):
             self._end(cancelled=True)
             if not self._database.closed:
                 self._database._realm.cancel()
+            self._lose()
+            self._database._delivery.write_has_ended()
         elif not self._database.closed:
             self._database._realm.roll_back(self._savepoint)
             self._leave(kept=False)
             self._finish(cancelled=True)
+            self._lose()
 
     def _check_thread(self) -> None:
         """On another thread than its own, the write stays open: that one can still commit or cancel it."""
@@ -227,18 +250,15 @@ class Write(_objects.Write):
             pass
 
     def _keep(self, inner: Write) -> None:
-        self._kept.append(inner)
+        self._inner.append(inner)
         self._skipping += inner._skipping
-        for class_id, key in inner._first_new.items():
-            self._made(class_id, key)
 
     def _leave(self, kept: bool) -> Optional[Write]:
         """The block around it goes on, which this gives; those inside it that are open end with it."""
         write: Any = self._database._write
         while write is not self:
-            if kept:
-                self._keep(write)
-            else:
+            self._keep(write)
+            if not kept:
                 write._finish(cancelled=True)
             write = write._left()
         outer: Optional[Write] = self._left()
@@ -256,6 +276,8 @@ class Write(_objects.Write):
         write: Any = self._database._write
         while write is not None:
             write._finish(cancelled)
+            if write is not self:
+                self._inner.append(write)
             write = write._left()
         self._finish(cancelled)
         self._database._write = None
@@ -263,23 +285,37 @@ class Write(_objects.Write):
     def _finish(self, cancelled: bool) -> None:
         self.is_open, self.was_cancelled = False, cancelled
         _open.discard(self)
-        for inner in self._kept:
+        for inner in self._inner:
             inner._finish(cancelled)
 
-    def _was_lost(self) -> None:
+    # -------------------------------------------------------------------------------------------- what is lost with it
+
+    def _lose(self) -> None:
+        """What it did is undone, at this moment. What is newer than all objects that there are now was made in it, and
+        its keys are nobody's, or will be those of other objects: another process may use them."""
+        database = self._database
+        if database.closed:
+            return
+        self._set_lost({class_id: self._last_key(class_id) for class_id in list(database._rows)})
+
+    def _set_lost(self, last_kept: dict[int, int]) -> None:
         self.was_cancelled = True
-        for inner in self._kept:
-            inner._was_lost()
+        # An inner block that was undone before knows its own.
+        if self._last_kept is None:
+            self._last_kept = last_kept
+        for inner in self._inner:
+            inner._set_lost(last_kept)
 
-    # -------------------------------------------------------------------------------------------- what it made
+    def _last_key(self, class_id: int) -> int:
+        try:
+            return self._database._realm.last_key(class_id)
+        except errors.Error:
+            # Unreadable: nothing that was seen in this write is known to be there.
+            return -1
 
-    def first_new(self, class_id: int) -> int:
-        """The lowest key this write gave to an object of a class."""
-        return self._first_new.get(class_id, sys.maxsize)
-
-    def _made(self, class_id: int, key: int) -> None:
-        if key < self.first_new(class_id):
-            self._first_new[class_id] = key
+    def _has_lost(self, class_id: int, key: int) -> bool:
+        """Whether the object was made in it and is gone with it."""
+        return self._last_kept is not None and key > self._last_kept.get(class_id, -1)
 
     def __reduce__(self) -> Any:
         raise TypeError("a Write belongs to its database and thread and cannot be pickled or copied")
@@ -287,35 +323,62 @@ class Write(_objects.Write):
 
 #: Blocks that are open, of every database.
 _open: weakref.WeakSet[Write] = weakref.WeakSet()
-#: Who waits in an event loop for the block of another task on the same database.
-_turns: weakref.WeakKeyDictionary[Any, tuple[Any, asyncio.Lock]] = weakref.WeakKeyDictionary()
+#: Whose turn it is in an event loop, by database.
+_turns: weakref.WeakKeyDictionary[Any, _Turn] = weakref.WeakKeyDictionary()
 
 
-def _turn_of(database: AnyDatabase, loop: Any) -> asyncio.Lock:
-    import asyncio
+class _Turn:
+    """Which task of an event loop may wait for the write lock of a database: one, the others in the order they came.
 
-    known = _turns.get(database)
-    if known is not None and known[0]() is loop:
-        return known[1]
-    turn = asyncio.Lock()
-    _turns[database] = weakref.ref(loop), turn
+    A task that is cancelled when its turn has just come passes it on and does not write, which asyncio.wait_for() did
+    not see to before Python 3.12."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = weakref.ref(loop)
+        self._is_taken = False
+        self._places: deque[asyncio.Future[bool]] = deque()
+
+    async def take(self, deadline: Optional[float]) -> None:
+        loop = self.loop()
+        if not self._is_taken or loop is None:
+            self._is_taken = True
+            return
+        place: asyncio.Future[bool] = loop.create_future()
+        self._places.append(place)
+        left = left_seconds(deadline)
+        timer = None if left is None else loop.call_later(max(0, left), _leave, place)
+        try:
+            comes = await place
+        except BaseException:
+            if place.done() and not place.cancelled() and place.result():
+                self.pass_on()
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+        if not comes:
+            raise _timed_out()
+
+    def pass_on(self) -> None:
+        while self._places:
+            place = self._places.popleft()
+            if not place.done():
+                place.set_result(True)
+                return
+        self._is_taken = False
+
+
+def _leave(place: asyncio.Future[bool]) -> None:
+    if not place.done():
+        place.set_result(False)
+
+
+def _turn_of(database: AnyDatabase, loop: asyncio.AbstractEventLoop) -> _Turn:
+    turn = _turns.get(database)
+    if turn is None or turn.loop() is not loop:
+        turn = _turns[database] = _Turn(loop)
     return turn
 
 
 def _timed_out() -> errors.Error:
     return errors.WriteTimeoutError("another one was writing all the time that a write may wait")
-
-
-def current_task() -> Any:
-    """The task that runs, None outside of event loops; there, asyncio.current_task() would raise, which costs more than
-    what asks. As long as nobody has imported asyncio, no task runs."""
-    global _running_loop
-    if _running_loop is None:
-        _running_loop = getattr(sys.modules.get("asyncio"), "_get_running_loop", None)
-        if _running_loop is None:
-            return None
-    loop = _running_loop()
-    return None if loop is None else sys.modules["asyncio"].current_task(loop)
-
-
-_running_loop: Any = None
