@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any, Callable, Optional
 
-from motte import ObjectId
+from motte import ObjectId, Timestamp
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -139,7 +139,8 @@ class Cursor:
             self.need(",")
             nanoseconds = self.integer()
             self.need(")")
-            return EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000)
+            moment = EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000)
+            return Timestamp.of(moment, nanoseconds % 1000) if nanoseconds % 1000 else moment
         if self.accept("["):
             return self._values("]", resolve)
         if self.accept("{"):

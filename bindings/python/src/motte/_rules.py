@@ -11,7 +11,7 @@ import enum
 import typing
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
 from . import errors, fields
 from ._convert import LINK, MIXED, Values
@@ -20,15 +20,11 @@ from ._schema import Rule
 from .converters import EnumConverter, LiteralConverter
 from .fields import MISSING, Declared
 
-if TYPE_CHECKING:
-    from .model import Model
-    from .schema import Row
-
 
 class _Maker:
     """Calls a factory. What it has made lasts until the next call: the library copies it when this has returned."""
 
-    def __init__(self, cls: type[Model], declared: Declared) -> None:
+    def __init__(self, cls: type[Any], declared: Declared) -> None:
         self._class, self._declared = cls, declared
         self._kept: Any = None
 
@@ -47,7 +43,7 @@ class _Maker:
         ffi.memmove(out_values, self._kept[1], 24 * count)
 
 
-def rule(cls: type[Model], declared: Declared) -> Optional[Rule]:
+def rule(cls: type[Any], declared: Declared) -> Optional[Rule]:
     """That of a property; None where there is nothing to say. A default that cannot be one is an error."""
     if not declared.is_stored:
         return None
@@ -76,7 +72,7 @@ def _holds_objects(value: Any) -> bool:
     return hasattr(value, "_row")
 
 
-def _check_default(cls: type[Model], declared: Declared) -> None:
+def _check_default(cls: type[Any], declared: Declared) -> None:
     try:
         fields.check(declared, declared.field.default, cls.__name__)
     except errors.Error as error:
@@ -95,7 +91,7 @@ def _allowed(declared: Declared) -> Optional[list[Any]]:
 # ------------------------------------------------------------------------------------------------ what is started here
 
 
-def starts(cls: type[Model]) -> dict[str, Callable[[], Any]]:
+def starts(cls: type[Any]) -> dict[str, Callable[[], Any]]:
     """What makes the first value of properties that the library leaves empty or null: collections, and what holds
     objects."""
     found: dict[str, Callable[[], Any]] = {}
@@ -121,11 +117,11 @@ def _origin(factory: Any) -> Any:
     return typing.get_origin(factory) or factory
 
 
-def _refuse(cls: type[Model], name: str) -> None:
+def _refuse(cls: type[Any], name: str) -> None:
     raise missing(cls, name)
 
 
-def start(row: Row, keys: Iterable[int], given: Collection[str]) -> None:
+def start(row: Any, keys: Iterable[int], given: Collection[str]) -> None:
     """Of new objects that have been given values for these properties."""
     missing = {name: make for name, make in row.model._starts().items() if name not in given}
     if not missing:
@@ -136,6 +132,6 @@ def start(row: Row, keys: Iterable[int], given: Collection[str]) -> None:
             row.set(instance, name, make())
 
 
-def missing(cls: type[Model], name: str) -> errors.Error:
+def missing(cls: type[Any], name: str) -> errors.Error:
     return errors.NullNotAllowedError(
         f"{cls.__name__}.{name} needs a value: it has no default", class_name=cls.__name__, property_name=name)

@@ -34,7 +34,7 @@ from .sets import Set
 
 
 #: Makes a database of a realm that the library lends; database.py says how.
-lent_database: Callable[[Realm, Sequence[type[Model]]], AnyDatabase]
+lent_database: Any = None
 
 
 def declared_schema(
