@@ -16,11 +16,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar, Union, overload
 
 from . import (
-    _callbacks, _objects, _showing, changes, errors, exchange, handover, importing, maintenance, predicates, query,
-    realmfiles, schema, storing,
+    _callbacks, _objects, _showing, changes, errors, exchange, fields, handover, importing, maintenance, predicates,
+    query, realmfiles, schema, storing,
 )
 from ._config import Progress
-from ._convert import Values
 from ._core import Core
 from ._queue import Queue
 from ._realm import Realm
@@ -325,7 +324,9 @@ class Database(Core):
             key = self._realm.row_find(row.class_id, primary_key)
             if key is None and primary_key is not None and row.primary_key is not None:
                 # A value that could not be one is a mistake: "1" where keys are ints.
-                Values().add(primary_key, row.properties[row.primary_key].type)
+                declared = row.properties[row.primary_key].declared
+                if declared.converter is None:
+                    fields.check_value(declared, primary_key)
         except errors.NOWHERE:
             return None
         return None if key is None else self._object(row.class_id, key)

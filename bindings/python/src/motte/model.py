@@ -197,7 +197,7 @@ class Model(_objects.Object):
         """The key, if the object was not lost with a cancelled write."""
         write = self._write
         if write is not None and not write.is_open:
-            if self._row is not None and write._has_lost(self._row.class_id, self._key):
+            if _is_lost(self):
                 raise errors.ObjectDeletedError(
                     f"this {type(self).__name__} was added in a write that was cancelled",
                     class_name=type(self).__name__)
@@ -285,7 +285,7 @@ class Model(_objects.Object):
         if not isinstance(other, Model):
             return NotImplemented
         return self._row is not None and other._row is not None and (
-            self._key == other._key and self._row.identity == other._row.identity)
+            self._key == other._key and self._row.identity == other._row.identity and _is_lost(self) == _is_lost(other))
 
     def __hash__(self) -> int:
         if self._row is None:
@@ -354,6 +354,12 @@ def _can_be_used(instance: Model) -> bool:
         return row.realm.row_exists(row.class_id, instance._live_key())
     except errors.ENDED:
         return False
+
+
+def _is_lost(instance: Model) -> bool:
+    """Whether it was made in a write that was cancelled: its key may be that of another object by now."""
+    write, row = instance._write, instance._row
+    return write is not None and row is not None and not write.is_open and write._has_lost(row.class_id, instance._key)
 
 
 def _copied(value: Any) -> Any:
