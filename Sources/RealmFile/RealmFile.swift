@@ -7,6 +7,11 @@ import MotteValues
 
 package final class RealmFile {
     private static let classPrefix = "class_"
+    /// Tables of the library itself, which hold nothing of the program's.
+    private static let ownTables: Set<String> = [
+        "metadata", "pk", "client_reset_metadata", "sync_internal_schemas", "flx_metadata", "flx_subscription_sets",
+        "flx_subscription_queries",
+    ]
     private static let keptHeaderBytes = 64
 
     package let path: String
@@ -21,6 +26,8 @@ package final class RealmFile {
     package let size: Int
     /// Classes that a user declared, in the order of the file.
     package let tables: [RealmTable]
+    /// Names of tables without the mark of a class, as programs on realm-core itself make them. They are not read.
+    package let otherTables: [String]
 
     let context: FileContext
     /// The first bytes on disk as they were: the header, or of an encrypted file what says which header it is.
@@ -54,6 +61,7 @@ package final class RealmFile {
         size = opened.context.nodes.limit
         version = opened.version
         schemaVersion = opened.schemaVersion
+        otherTables = opened.otherTables
         tables = opened.layouts.enumerated().map {
             RealmTable($0.element.layout, index: $0.offset, count: $0.element.count, opened.context)
         }
@@ -83,6 +91,7 @@ package final class RealmFile {
         var version: UInt64 = 0
         var schemaVersion: UInt64 = .max
         var layouts: [(layout: TableLayout, count: Int)] = []
+        var otherTables: [String] = []
     }
 
     private static func first(_ count: Int, of file: FileBytes) throws(DatabaseError) -> [UInt8] {
@@ -169,6 +178,7 @@ package final class RealmFile {
             guard known.insert(full).inserted else { throw tables.damage("two classes are named '\(full)'") }
             guard full.hasPrefix(classPrefix) else {
                 if full == "metadata" { metadata = try TableLayout(place, name: full, slot: slot, scope) }
+                if !ownTables.contains(full) { opened.otherTables.append(full) }
                 continue
             }
             let name = String(full.dropFirst(classPrefix.count))

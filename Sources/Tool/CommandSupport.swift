@@ -54,4 +54,11 @@ func openInput(_ path: String) throws(DatabaseError) -> InputFile {
     path == "-" ? try InputFile(standardInput: ()) : try InputFile(path)
 }
 
+/// What separates the fields of a CSV text, as import and export take it.
+func checkDelimiter(_ text: String) throws {
+    guard CSVDelimiter.byte(text) != nil else {
+        throw ValidationError("the delimiter must be one ASCII character, neither a quotation mark nor a line end; \\t is a tab")
+    }
+}
+
 func fileExists(_ path: String) -> Bool { access(path, F_OK) == 0 }

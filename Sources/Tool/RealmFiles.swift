@@ -165,9 +165,9 @@ func printRealmFile(_ file: RealmFile) {
         let indexes = indexed.isEmpty ? "" : "  indexed: \(indexed.joined(separator: ", "))"
         let kind =
             switch table.kind {
-            case .object: "class     "
-            case .embedded: "embedded  "
-            case .asymmetric: "asymmetric"
+            case .object: "class      "
+            case .embedded: "embedded   "
+            case .asymmetric: "asymmetric "
             }
         printLine(
             "\(kind)\(table.name): \(table.objectCount) objects, \(table.columns.count) properties\(indexes)")

@@ -74,7 +74,7 @@ enum ExchangeFormat {
 
 private func checkedDelimiter(_ delimiter: UInt32) throws(DatabaseError) -> UInt8 {
     if delimiter == 0 { return UInt8(ascii: ",") }
-    guard delimiter < 0x80, delimiter != 0x22, delimiter != 0x0A, delimiter != 0x0D else {
+    guard delimiter < 0x80, CSVDelimiter.isAllowed(UInt8(delimiter)) else {
         throw DatabaseError(.invalidArgument, "a delimiter is one ASCII character and neither a quote nor a line end")
     }
     return UInt8(delimiter)

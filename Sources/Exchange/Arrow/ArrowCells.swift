@@ -150,6 +150,9 @@ struct ArrowCells {
             var reader = JSONReader(bytes)
             let read = try JSONMixedReader(importer: json, arena: arena, isLast: true).read(&reader)
             guard let read else { throw error(.wrongType, "a value links to an object that is not there") }
+            guard reader.isAtEnd else {
+                throw error(.wrongType, "text follows the JSON value in \(Self.cut(bytes))")
+            }
             return read
         case .decimal:
             guard let value = DecimalText.parse(bytes) else {

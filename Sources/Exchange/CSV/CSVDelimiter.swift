@@ -4,6 +4,16 @@ package enum CSVDelimiter {
     private static let others: [UInt8] = [UInt8(ascii: ";"), UInt8(ascii: "\t"), UInt8(ascii: "|")]
     private static let records = 20
 
+    /// Neither a quote nor a line end, which have a meaning of their own.
+    package static func isAllowed(_ byte: UInt8) -> Bool { byte < 0x80 && byte != 0x22 && byte != 0x0A && byte != 0x0D }
+
+    /// One ASCII character, or `\\t`; nil where a text is none that separates fields.
+    package static func byte(_ text: String) -> UInt8? {
+        if text == "\\t" { return 0x09 }
+        guard let byte = text.utf8.first, text.utf8.count == 1, isAllowed(byte) else { return nil }
+        return byte
+    }
+
     package static func guess(_ bytes: UnsafeRawBufferPointer) -> UInt8 {
         let comma = UInt8(ascii: ",")
         if fieldCount(bytes, comma, records: 1) ?? 0 > 1 { return comma }

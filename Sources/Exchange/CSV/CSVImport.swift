@@ -1,7 +1,8 @@
 /// The rows of a CSV file as objects of one class, in batches, in the session's open write.
 ///
 /// The header names properties. An empty field is null where the property takes it; a quoted one is always text. A link
-/// is the primary key of its target (`#7` where there is none); collections and mixed values are JSON.
+/// is the primary key of its target; collections and mixed values are JSON. Links to classes without a primary key
+/// are refused: the number that an export writes for one, `#7`, is another object's in another file.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
@@ -49,6 +50,7 @@ package final class CSVImport {
         self.options = options
         var forCells = JSONImport.Options()
         forCells.policy = options.policy
+        forCells.takesObjectKeys = false
         cells = try JSONImport(session, into: table, forCells)
         plan = try cells.plans.plan(table)
     }
@@ -58,7 +60,15 @@ package final class CSVImport {
         guard try reader.next(&fields) else {
             throw DatabaseError(.invalidArgument, "line 1: there is no header line")
         }
-        return fields.map(\.string)
+        var names: [String] = []
+        for field in fields {
+            guard UTF8Validation.isValid(field.raw) else {
+                throw DatabaseError(
+                    .invalidUTF8, "line 1: the name '\(field.string)' is not valid UTF-8; say which encoding the text has")
+            }
+            names.append(field.string)
+        }
+        return names
     }
 
     static func isNull(_ field: CSVField, _ null: [UInt8]) -> Bool {

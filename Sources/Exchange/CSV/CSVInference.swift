@@ -1,28 +1,28 @@
 /// A class for the rows of a file: of each column the narrowest type that all its values have.
 ///
-///     bool, int, double, timestamp, uuid, else string; a column of no values is string?
+///     bool, int, double, decimal, timestamp, uuid, else string; a column of no values is string?
 ///
 /// Every type but string is nullable, because later files may leave a field empty; a string is when some field is.
-/// Numbers that would not come back as they were written, like 00501 and those with more digits than a double has,
-/// keep their column a string.
+/// Numbers are exported as they were written: 1.10 makes its column a decimal, which keeps the zero, and 00501, 12E4 and
+/// numbers with more digits than a double has make theirs a string. Only a whole number among fractions becomes 5.0.
 import MotteSchemaModel
 import MotteValues
 
 package struct CSVInference {
-    private static let candidates: [PropertyType] = [.bool, .int, .double, .timestamp, .uuid]
+    private static let candidates: [PropertyType] = [.bool, .int, .double, .decimal, .timestamp, .uuid]
 
     private struct Column {
         /// Bits of `candidates` that fit so far.
-        var fits: UInt8 = 0x1F
+        var fits: UInt8 = 0x3F
         var hasValues = false
         var hasNulls = false
 
         /// What one more value is most likely, so that nothing is learned from it; text is read past by its end.
         var known: QuickReading {
             switch fits {
-            case 0b00110: .int
-            case 0b00100: .double
-            case 0b00001: .bool
+            case 0b001110: .int
+            case 0b001100: .double
+            case 0b000001: .bool
             default: .other
             }
         }
@@ -95,10 +95,19 @@ package struct CSVInference {
         guard columns[index].fits != 0 else { return }
         let text = field.text(arena)
         for (bit, type) in Self.candidates.enumerated() where columns[index].fits & 1 << UInt8(bit) != 0 {
-            let fits = type == .double ? Self.isExact(text) : CSVCell.value(text, type, arena, zone: zone) != nil
-            if !fits { columns[index].fits &= ~(1 << UInt8(bit)) }
+            if !fits(text, type) { columns[index].fits &= ~(1 << UInt8(bit)) }
         }
         arena.reset()
+    }
+
+    /// Whether a property of this type has the value of the text, and an export writes the text again.
+    private func fits(_ text: UnsafeRawBufferPointer, _ type: PropertyType) -> Bool {
+        switch type {
+        case .double: Self.isExact(text) && Self.isWritten(text)
+        case .decimal: Self.isExact(text) && DecimalText.parse(text).map { Self.isSame(DecimalText.text($0), text) } ?? false
+        case .int where text.first == UInt8(ascii: "-") && text.count == 2 && text[1] == UInt8(ascii: "0"): false
+        default: CSVCell.value(text, type, arena, zone: zone) != nil
+        }
     }
 
     private func type(_ index: Int) -> (PropertyType, isNullable: Bool) {
@@ -134,10 +143,39 @@ package struct CSVInference {
     @inline(__always)
     private func isQuick(_ reader: inout CSVReader, _ known: QuickReading) -> Bool {
         let start = reader.position
-        guard reader.quick(known) != nil else { return false }
-        if known == .bool || reader.position &- start <= Self.exactDigits { return true }
+        guard let value = reader.quick(known) else { return false }
+        let length = reader.position &- start
+        if known == .bool { return true }
+        if length <= Self.exactDigits, Self.isUsual(reader.start + start, length, value, known) { return true }
         reader.move(to: start)
         return false
+    }
+
+    /// Whether an export writes a number of digits and a point at most as it stands, as far as that is seen at once.
+    @inline(__always)
+    private static func isUsual(
+        _ text: UnsafePointer<UInt8>, _ count: Int, _ value: ValueView, _ known: QuickReading
+    ) -> Bool {
+        if known == .int { return value.low != 0 || count == 1 }
+        let size = abs(value.doubleValue)
+        if size == 0 { return text[0] == UInt8(ascii: "0") && (count == 1 || (count == 3 && text[1] == UInt8(ascii: "."))) }
+        guard size >= 1e-3, size < 1e15 else { return false }
+        // A zero at the end of a fraction is written if it is the only digit of it.
+        return text[count &- 1] != UInt8(ascii: "0") || text[count &- 2] == UInt8(ascii: ".")
+            || !UnsafeBufferPointer(start: text, count: count).contains(UInt8(ascii: "."))
+    }
+
+    /// Whether an export writes this text for the double, or the same with ".0" behind it.
+    private static func isWritten(_ text: UnsafeRawBufferPointer) -> Bool {
+        guard let value = JSONNumber(exactly: text)?.double else { return false }
+        var sink = ByteSink()
+        JSONValueWriter.plain(.double(value), to: &sink)
+        let written = sink.string
+        return isSame(written, text) || (written.hasSuffix(".0") && isSame(String(written.dropLast(2)), text))
+    }
+
+    private static func isSame(_ written: String, _ text: UnsafeRawBufferPointer) -> Bool {
+        written.utf8.elementsEqual(text)
     }
 
     /// Whether reading the text as a double and writing that gives the same number again.

@@ -204,9 +204,17 @@ final class CSVRows: RowReader {
         guard field.position >= 0, type != .mixed, !field.ownsTarget else { return nil }
         let text = cell.text(arena)
         if let target = field.target {
+            if text.first == UInt8(ascii: "#"), let type = links.plans.schema[target], type.primaryKey == nil {
+                let refusal = JSONImport.foreignNumber(type.name)
+                let name = "\(plan.type.name).\(field.property.name)"
+                throw DatabaseError(
+                    refusal.code, "line \(line): \(name): \(refusal.message)", className: plan.type.name,
+                    propertyName: field.property.name)
+            }
             var reader = JSONReader(cellText(text, field, arena))
             // It is looked at again when the object has its key, with the line.
-            guard case .link(let link)? = try? links.reference(&reader, target, isLast: false) else { return nil }
+            guard case .link(let link)? = try? links.reference(&reader, target, isLast: false), reader.isAtEnd
+            else { return nil }
             return .link(link)
         }
         if let value = CSVCell.value(text, type, arena, zone: zone) { return value }
@@ -228,10 +236,6 @@ final class CSVRows: RowReader {
             sink.append(text)
         } else if type.primaryKey != nil {
             JSONValueWriter.string(text, to: &sink)
-        } else if text.first == UInt8(ascii: "#") {
-            sink.append("{\"$key\":")
-            sink.append(UnsafeRawBufferPointer(rebasing: text[1...]))
-            sink.append("}")
         } else {
             sink.append(text)
         }

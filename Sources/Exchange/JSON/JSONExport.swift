@@ -40,7 +40,7 @@ package struct JSONExport {
     private var prefixes: [TableKey: [[UInt8]]] = [:]
     /// Objects that are being written, outermost first.
     private var path: [ObjectLink] = []
-    /// In a dump: objects without a primary key by their position, so that equal stores have equal dumps.
+    /// Where objects without a primary key are numbered by their position, so that equal stores have equal dumps.
     private var positions: [TableKey: TablePositions]?
 
     package init(_ session: Session, _ options: Options = Options()) throws(DatabaseError) {
@@ -64,6 +64,10 @@ package struct JSONExport {
             return openSession
         }
     }
+
+    /// Numbers objects without a primary key by their position, as a dump does: keys differ between stores that hold the
+    /// same objects.
+    package mutating func numberByPosition() { positions = [:] }
 
     // MARK: What to export
 
@@ -149,7 +153,7 @@ package struct JSONExport {
     ) throws(DatabaseError) {
         let schema = source.schema
         StoreDumpHeader.write(schema, version: try session.schemaVersion, as: form, to: &sink)
-        positions = [:]
+        numberByPosition()
         var written = 0
         for type in schema.objectTypes {
             // Embedded objects stand within their owners.

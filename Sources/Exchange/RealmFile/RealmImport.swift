@@ -56,6 +56,9 @@ package final class RealmImport {
         plan = try RealmPlan(file, schema, stored)
         translation = RealmTranslation(plan, session, isStrict: options.isStrict)
         notes = schema.collected
+        if options.isStrict, let note = schema.notes.first {
+            throw DatabaseError(.invalidArgument, note.text, path: file.path, className: note.className)
+        }
         total = plan.order.reduce(0) { $0 + $1.source.objectCount }
     }
 

@@ -100,6 +100,10 @@ private struct RealmSchemaDerivation {
 
     mutating func types() -> [ObjectType] {
         var types: [ObjectType] = []
+        for name in file.otherTables {
+            notes.add(
+                name, nil, "the table is no class of a Realm SDK ('class_' is not before its name) and is left out")
+        }
         for table in file.tables {
             let name = classes[table.index].name ?? table.name
             if table.kind == .asymmetric {

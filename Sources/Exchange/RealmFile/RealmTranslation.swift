@@ -290,9 +290,9 @@ final class RealmTranslation {
         notes.add(type.type.name, field.property.name, reason, count: count, key: key)
     }
 
-    /// Links that Realm does not show either: no error in strict imports.
+    /// Links that Realm does not show either: neither an error nor a note of a strict import.
     func noteUnseen(count: Int) {
-        guard isNoting else { return }
+        guard isNoting, !isStrict else { return }
         notes.add(
             type.type.name, field.property.name, "links to objects that were deleted on another device are left out",
             count: count, key: key)

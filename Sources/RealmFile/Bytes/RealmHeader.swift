@@ -51,9 +51,14 @@ struct RealmHeader {
 
     private static func unsupported(_ format: Int) -> DatabaseError {
         let what =
-            format > supported.upperBound
-            ? "it is newer: export its objects with the program that made it"
-            : "open it once with a program that uses realm-core 14, which upgrades it"
+            switch format {
+            case ..<5:
+                "open it once with a program that uses realm-core 5, and then with one that uses realm-core 13: "
+                    + "each upgrades it"
+            case ..<10: "open it once with a program that uses realm-core 13 (not 14), which upgrades it"
+            case ..<supported.lowerBound: "open it once with a program that uses realm-core 13 or 14, which upgrades it"
+            default: "it is newer: export its objects with the program that made it"
+            }
         return DatabaseError(
             .unsupportedFormat,
             "its format is \(format), and formats \(supported.lowerBound) to \(supported.upperBound) can be read; "

@@ -61,7 +61,10 @@ final class ElementScopes {
             for index in 0 ..< leaf.count where !leaf.isUnresolved(index) {
                 let value = try leaf.value(index, scope)
                 if isSet {
-                    if let last, last.isSame(value) { throw node.damage("a set has a value twice") }
+                    // Each NaN that was inserted is there.
+                    if let last, last.isSame(value), !Self.isNaN(value) {
+                        throw node.damage("a set has a value twice")
+                    }
                     last = value
                 }
                 try body(Self.noKey, value)
@@ -69,6 +72,15 @@ final class ElementScopes {
                 if !isKeeping, !isSet { scope.values.reset() }
             }
             if !isKeeping { scope.values.reset() }
+        }
+    }
+
+    private static func isNaN(_ value: ValueView) -> Bool {
+        switch value.form {
+        case .float: value.floatValue.isNaN
+        case .double: value.doubleValue.isNaN
+        case .decimal: value.decimalValue.isNaN
+        default: false
         }
     }
 

@@ -27,14 +27,20 @@ final class MixedLeaf {
         guard count <= TreeCursor.mostElements else {
             throw node.damage("there are \(count) mixed values in one piece")
         }
-        ints = try Self.part(slots, 1, scope)?.numbers("ints of mixed values") ?? .none
-        pairs = try Self.part(slots, 2, scope)?.numbers("pairs of mixed values") ?? .none
-        if let node = try Self.part(slots, 3, scope) {
+        // The peer leaves payloads behind that no value has, and slots that lead to what is something else by now.
+        var used: UInt8 = 0
+        for index in 0 ..< count where values[index] != 0 { used |= 1 << UInt8(values[index] >> 5 & 7) }
+        func part(_ number: Int) throws(DatabaseError) -> Node? {
+            used & 1 << UInt8(number) != 0 ? try Self.part(slots, number, scope) : nil
+        }
+        ints = try part(1)?.numbers("ints of mixed values") ?? .none
+        pairs = try part(2)?.numbers("pairs of mixed values") ?? .none
+        if let node = try part(3) {
             strings = try StringLeaf(node, isText: true, scope)
         } else {
             strings = nil
         }
-        refs = try Self.part(slots, 4, scope)?.refs("refs of mixed values") ?? .none
+        refs = try part(4)?.refs("refs of mixed values") ?? .none
         try checkPayloads()
     }
 
@@ -45,10 +51,9 @@ final class MixedLeaf {
 
     private func checkPayloads() throws(DatabaseError) {
         let sizes = [0, ints.count, pairs.count / 2, strings?.count ?? 0, refs.count]
-        guard pairs.count % 2 == 0, sizes.allSatisfy({ $0 <= count }) else { throw unfit }
+        guard pairs.count % 2 == 0 else { throw unfit }
         let starts = [0, 0, sizes[1], sizes[1] + sizes[2], sizes[1] + sizes[2] + sizes[3]]
         var used = [Bool](repeating: false, count: starts[4] + sizes[4])
-        var usedCount = 0
         for index in 0 ..< count {
             let value = values[index]
             let payload = Int(value >> 5 & 7)
@@ -58,9 +63,7 @@ final class MixedLeaf {
             let flag = starts[payload] + Int(place)
             guard !used[flag] else { throw unfit }
             used[flag] = true
-            usedCount += 1
         }
-        guard usedCount == used.count else { throw unfit }
     }
 
     private var unfit: DatabaseError { Damage.at(ref, "mixed values and their payloads do not fit each other") }

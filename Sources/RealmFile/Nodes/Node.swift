@@ -9,7 +9,6 @@ import MotteValues
 
 struct Node {
     static let headerBytes = 8
-    static let magic: UInt64 = 0x4141_4141
 
     let ref: Int
     let start: UnsafeRawPointer

@@ -42,6 +42,8 @@ final class TableLayout {
         let index: Int
         let key: Int64
         let origin: (table: Int64, column: Int64)
+        /// Left behind by a column of mixed values that a migration removed: no links belong to them.
+        fileprivate(set) var isLeftBehind = false
     }
 
     static let noTable: Int64 = 0x7FFF_FFFF
@@ -65,8 +67,7 @@ final class TableLayout {
         let node = try scope.node(ref)
         let slots = try node.refs("the description of a class")
         guard (12 ... 14).contains(slots.count), case .tagged(let key) = slots.slot(3), Int(key & 0xFFFF) == slot,
-            case .ref(let clusters) = slots.slot(2), let flags = slots.slot(12).number,
-            let primaryKey = slots.slot(11).number
+            case .ref(let clusters) = slots.slot(2), let flags = slots.slot(12).number, slots.slot(11).number != nil
         else { throw node.unlike("the description of a class") }
         self.key = key
         self.clusters = clusters
@@ -80,7 +81,8 @@ final class TableLayout {
         let columns = try scope.node(slots, 8, "the list of linked columns", ref).numbers("the list of linked columns")
         let spec = try scope.node(slots, 0, "the list of columns", ref)
         try readSpec(spec, (tables, columns), scope)
-        if primaryKey != 0 {
+        // A tagged 0 is a key too: of the first column of a class from before format 10, where it has no attributes.
+        if case .tagged(let primaryKey) = slots.slot(11) {
             self.primaryKey = columnsByKey[primaryKey]
             guard self.primaryKey != nil else { throw node.damage("the primary key is no column") }
         }
@@ -180,6 +182,14 @@ final class TableLayout {
         return strings
     }
 
+    /// Backlinks of links to one class go with their column, those of mixed values stay.
+    private func isLeftBehind(_ back: Backlinks, _ layouts: [TableLayout], _ file: FileContext) -> Bool {
+        let type = StoredColumnKey(rawValue: back.origin.column).type
+        guard type == ElementType.Stored.mixed.rawValue || type == ElementType.Stored.typedLink.rawValue else { return false }
+        guard let origin = file.index(ofTable: back.origin.table) else { return true }
+        return layouts[origin].column(back.origin.column) == nil
+    }
+
     /// Once all tables are known: which class links lead to. Both sides name each other.
     func resolveLinks(_ layouts: [TableLayout], _ file: FileContext) throws(DatabaseError) {
         for position in columns.indices {
@@ -191,7 +201,12 @@ final class TableLayout {
             else { throw Damage.found("class \(name): the links of '\(column.name)' and their backlinks do not fit") }
             columns[position].element.target = target
         }
-        for back in backlinks {
+        for number in backlinks.indices {
+            let back = backlinks[number]
+            if isLeftBehind(back, layouts, file) {
+                backlinks[number].isLeftBehind = true
+                continue
+            }
             guard let origin = file.index(ofTable: back.origin.table),
                 let column = layouts[origin].column(back.origin.column),
                 column.opposite.map({ $0 == (key, back.key) })

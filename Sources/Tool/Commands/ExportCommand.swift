@@ -54,7 +54,7 @@ struct ExportCommand: ParsableCommand {
     @Flag(help: "No progress on stderr.") var quiet = false
 
     func validate() throws {
-        guard delimiter.utf8.count == 1 else { throw ValidationError("the delimiter must be one ASCII character") }
+        try checkDelimiter(delimiter)
         if className == nil, format == .csv || format.isArrow || query != nil || columns != nil || nested {
             throw ValidationError(
                 "a whole database is exported as jsonl, json or sqlite; name a class for another format")
@@ -114,7 +114,7 @@ struct ExportCommand: ParsableCommand {
         }
         if format == .csv {
             var options = CSVExport.Options()
-            options.delimiter = delimiter.utf8.first ?? 0x2C
+            options.delimiter = CSVDelimiter.byte(delimiter) ?? 0x2C
             options.null = null
             var export = try CSVExport(session, paths ?? ColumnPath.stored(of: type), options)
             return try export.collection(results, to: &sink)

@@ -84,11 +84,7 @@ struct ImportCommand: ParsableCommand {
         guard (1 ... 2).contains(classAndSource.count) else {
             throw ValidationError("give a class and the file to read, or only the file of a dump")
         }
-        if let delimiter {
-            guard delimiter == "\\t" || delimiter.utf8.count == 1, delimiter != "\"", delimiter != "\n" else {
-                throw ValidationError("the delimiter must be one ASCII character")
-            }
-        }
+        if let delimiter { try checkDelimiter(delimiter) }
         if zone != nil, sourceFormat != .csv { throw ValidationError("--zone is for CSV; times in JSON name theirs") }
         guard batch > 0, batch <= 1_000_000, commitEvery >= 0, inferRows >= 0 else {
             throw ValidationError("--batch is 1 to 1000000, --commit-every and --infer-rows are not negative")
@@ -357,8 +353,7 @@ struct ImportCommand: ParsableCommand {
     ) throws(DatabaseError) -> CSVImport.Options {
         var options = CSVImport.Options()
         switch delimiter {
-        case "\\t": options.delimiter = 0x09
-        case let delimiter?: options.delimiter = delimiter.utf8.first ?? 0x2C
+        case let delimiter?: options.delimiter = CSVDelimiter.byte(delimiter) ?? 0x2C
         case nil where Self.unpackedName(source).hasSuffix(".tsv"): options.delimiter = 0x09
         case nil: options.delimiter = CSVDelimiter.guess(bytes)
         }

@@ -76,7 +76,7 @@ struct QueryCommand: ParsableCommand {
         }
         guard limit >= 0 else { throw ValidationError("--limit is not negative") }
         guard columns.map({ !$0.split(separator: ",").isEmpty }) ?? true else {
-            throw ValidationError("--columns names none; leave it out for all that hold one value")
+            throw ValidationError("--columns names none; leave it out for all that are stored")
         }
     }
 

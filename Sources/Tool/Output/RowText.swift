@@ -8,11 +8,11 @@ struct RowText {
     let session: Session
     let columns: [ColumnPath]
 
-    /// The named columns, whose links are followed by dots, or all stored ones that hold one value.
+    /// The named columns, whose links are followed by dots, or all stored ones.
     init(_ type: ObjectType, columns: String?, _ session: Session) throws(DatabaseError) {
         self.session = session
         guard let columns else {
-            self.columns = ColumnPath.stored(of: type).filter { $0.property.collection == .none }
+            self.columns = ColumnPath.stored(of: type)
             return
         }
         let schema = try session.schema

@@ -20,7 +20,13 @@ extension JSONImport {
         do throws(DatabaseError) {
             let assignment = CellAssignment(
                 importer: self, plan: plan, field: plan.fields[cell.field], key: key, arena: arena, isLast: isLast)
-            if try !assignment.run(&reader) { postpone(plan, key, cell) }
+            if try !assignment.run(&reader) { return postpone(plan, key, cell) }
+            // A cell of JSON ends with its value; one of CSV may not, as "1,234" or "12 apples".
+            guard reader.isAtEnd else {
+                throw DatabaseError(
+                    .wrongType,
+                    "text follows the JSON value in '\(String(decoding: cell.text.prefix(60), as: UTF8.self))'")
+            }
         } catch {
             if error.message.hasPrefix("line ") { throw error }
             throw ExchangeError.at(line: cell.line, plan.error(ExchangeError.withoutRow(error), at: cell.field))
@@ -92,11 +98,20 @@ extension JSONImport {
     }
 
     private func numbered(_ plan: ClassPlan, _ number: Int64, isLast: Bool) throws(DatabaseError) -> Reference {
+        guard options.takesObjectKeys else { throw Self.foreignNumber(plan.type.name) }
         if let key = try object(plan.table, numbered: number, isLast: isLast) {
             return .link(ObjectLink(table: plan.table, key: key))
         }
         guard isLast else { return .unknown }
         throw DatabaseError(.invalidArgument, "there is no \(plan.type.name) with \"$key\": \(number)")
+    }
+
+    /// Where objects come without their numbers, a number of one is that of another object in another file.
+    static func foreignNumber(_ className: String) -> DatabaseError {
+        DatabaseError(
+            .wrongType,
+            "a link to \(className), which has no primary key, is a number of the file that it was exported from; export "
+                + "the whole file as JSON, or give \(className) a primary key")
     }
 
     /// `{"$link": [class, reference]}`.

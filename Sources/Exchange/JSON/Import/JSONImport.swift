@@ -16,6 +16,8 @@ package final class JSONImport {
         package var commitEvery = 0
         /// Names that the class does not have are passed over.
         package var ignoresUnknownProperties = false
+        /// Whether `{"$key": 7}` may be an object key of the database, and not only a number of the same text.
+        package var takesObjectKeys = true
         /// Called with the number of objects now and then, and at the end.
         package var progress: ((Int) throws(DatabaseError) -> Void)?
         /// Bytes from which on a thread of its own reads ahead.
