@@ -597,7 +597,8 @@ motte_status motte_config_set_queue(motte_config *config, motte_queue *queue);
  *    "max_file_size"     int     the most bytes the file may grow to; MAP_FULL beyond that. Unless set, 16 TiB
  *    "durability"        string  "full" (default): a commit that returned survives a power cut;
  *                                "relaxed": a power cut may lose the last commits, the file stays whole;
- *                                "none": nothing is flushed, for scratch data
+ *                                "none": nothing is flushed, for scratch data. Those that may write a file in one
+ *                                process name the same: another is INVALID_ARGUMENT as long as one has the file open
  *    "row_group_size"    int     rows per row group of a new file, 1 to 65536; 1904 unless set. Smaller row groups make
  *                                the file larger, and changing one of many values cheaper. Classes with wide values get
  *                                480 if this is more

@@ -328,6 +328,26 @@ def files_open_with_what_they_own():
             report(path, 1, "starts without saying what it owns, open with a comment of 3 to 12 lines")
 
 
+OPENS = (r"(?<![\w.])(?<!func )(?:open|openat)\([^)]*\bO_|"
+         r"(?<![\w.])(?:openat2?|f?reopen|fopen|creat|mkstemp|mkostemps?|(?:fd)?opendir|socketpair|accept4|pipe2?"
+         r"|eventfd|memfd_create|epoll_create1?|inotify_init1?|timerfd_create|signalfd|shm_open|dup)\("
+         r"|(?<![\w.])(?<!func )socket\([^)]|(?<![\w.])accept\([^)]*,|\bF_DUPFD")
+
+
+@check
+def descriptors_are_opened_in_one_place():
+    """What opens a descriptor may get one of the standard ones, and tell children of it; `motte_shim_open` does not."""
+    for path in tracked(".swift", ".c"):
+        inside = path.relative_to(ROOT)
+        if inside.parts[0] != "Sources" or str(inside) == "Sources/CMotteShim/descriptors.c":
+            continue
+        lines = swift_code(path) if path.suffix == ".swift" else (
+            (number, line, line, "") for number, line in enumerate(text_of(path).splitlines(), 1))
+        for number, code, line, above in lines:
+            if re.search(OPENS, code) and not (path.suffix == ".swift" and has_reason(line, above)):
+                report(path, number, "open descriptors by motte_shim_descriptors.h, or say why this one need not be")
+
+
 @check
 def names_say_what_is_inside():
     vague = re.compile(r"(Utils?|Utilities|Helpers?|Manager|Common|Misc|Placeholder)(\+|\.swift$)")

@@ -1,15 +1,15 @@
 /* Level-triggered events on an eventfd; see motte_shim_events.h. */
 #define _GNU_SOURCE
 #include "motte_shim_events.h"
+#include "motte_shim_descriptors.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 int motte_shim_event_open(void) {
-    int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int descriptor = motte_shim_open_counter();
     return descriptor < 0 ? -errno : descriptor;
 }
 

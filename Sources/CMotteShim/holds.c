@@ -25,12 +25,18 @@ void motte_shim_prepare_holds(void) {
     __atomic_store_n(&motte_shim_has_barrier, 1, __ATOMIC_SEQ_CST);
 }
 
-void motte_shim_see_holds(void) {
+int motte_shim_see_holds(void) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&motte_shim_has_barrier, __ATOMIC_ACQUIRE))
-        (void)syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0);
+    if (!__atomic_load_n(&motte_shim_has_barrier, __ATOMIC_ACQUIRE)) return 0;
+    if (syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0) return 0;
+    /* A process that was stored away and restored may have to ask again to be let. */
+    if (syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0) return -1;
+    return syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0 ? 0 : -1;
 }
 #else
 void motte_shim_prepare_holds(void) {}
-void motte_shim_see_holds(void) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+int motte_shim_see_holds(void) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return 0;
+}
 #endif

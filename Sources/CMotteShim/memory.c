@@ -1,5 +1,6 @@
 /* How much memory there is for this process. */
 #include "motte_shim.h"
+#include "motte_shim_descriptors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@ static uint64_t smaller(uint64_t one, uint64_t other) { return one < other ? one
 /* A number in a file of one line; none for "max" and for what is not there. */
 static uint64_t number_in(const char *path, uint64_t none) {
     char text[32];
-    FILE *file = fopen(path, "re");
+    FILE *file = motte_shim_open_text(path);
     if (!file) return none;
     size_t count = fread(text, 1, sizeof text - 1, file);
     fclose(file);
@@ -25,7 +26,7 @@ static uint64_t number_in(const char *path, uint64_t none) {
 /* The limit of the process's own control group; those above it are not looked at, nor is the first version. */
 static uint64_t group_limit(uint64_t none) {
     char line[512], path[640];
-    FILE *file = fopen("/proc/self/cgroup", "re");
+    FILE *file = motte_shim_open_text("/proc/self/cgroup");
     if (!file) return none;
     uint64_t least = none;
     while (fgets(line, sizeof line, file)) {
@@ -48,4 +49,11 @@ uint64_t motte_shim_memory_limit(void) {
         least = smaller(least, (uint64_t)limit.rlim_cur);
     }
     return least;
+}
+
+uint64_t motte_shim_address_space_left(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+    uint64_t pages = number_in("/proc/self/statm", 0), size = (uint64_t)sysconf(_SC_PAGE_SIZE);
+    return pages * size < (uint64_t)limit.rlim_cur ? (uint64_t)limit.rlim_cur - pages * size : 0;
 }

@@ -1,6 +1,7 @@
-/* Thread identity, fork handling, futex, file locks and CRC-32C; see motte_shim.h for what each promises. */
+/* Thread identity, futex, file locks and CRC-32C; see motte_shim.h for what each promises. */
 #define _GNU_SOURCE
 #include "motte_shim.h"
+#include "motte_shim_descriptors.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,102 +31,6 @@ uint64_t motte_shim_new_thread_serial(void) {
     motte_shim_serial_of_thread = atomic_fetch_add(&next_serial, 1);
     if (motte_shim_tracking_depth == 0) motte_shim_untracked_serial = motte_shim_serial_of_thread;
     return motte_shim_serial_of_thread;
-}
-
-/* Fork. The child gets only the forking thread, so everything another thread might hold has to be free by then: the
- * prepare handler takes the lock around opening and closing files and every mutex of the process that was named to it,
- * and the child starts with fresh ones. It asks for them without waiting while it holds others, so that it need not
- * know in which order others take them. A thread that forks while it holds one itself would wait for ever, so the
- * attempts end: what such a one guards may then be half done in the child. */
-#define MOST_DESCRIPTORS 8192
-#define MOST_KEPT_MUTEXES 64
-#define MOST_FORK_ATTEMPTS 20000
-uint32_t motte_shim_reads = 0;
-static pthread_mutex_t open_files = PTHREAD_MUTEX_INITIALIZER;
-static int close_in_child[MOST_DESCRIPTORS];
-static int close_in_child_count = 0;
-/* Only ever added to. Without a lock, since the first use of one may come under that of opening. */
-static _Atomic(pthread_mutex_t *) kept_mutexes[MOST_KEPT_MUTEXES];
-static _Atomic int kept_mutex_count = 0;
-/* Those that the fork under way holds; of the one thread that forks. */
-static pthread_mutex_t *taken[MOST_KEPT_MUTEXES];
-static int taken_count = 0;
-
-void motte_shim_keep_through_fork(pthread_mutex_t *mutex) {
-    int place = atomic_fetch_add(&kept_mutex_count, 1);
-    if (place < MOST_KEPT_MUTEXES) atomic_store(&kept_mutexes[place], mutex);
-}
-
-static void give_back(void) {
-    while (taken_count > 0) pthread_mutex_unlock(taken[--taken_count]);
-}
-
-static int take_kept_mutexes(int may_leave_some) {
-    taken_count = 0;
-    for (int i = 0; i < MOST_KEPT_MUTEXES; i++) {
-        pthread_mutex_t *mutex = atomic_load(&kept_mutexes[i]);
-        if (!mutex) continue;
-        if (pthread_mutex_trylock(mutex) == 0) {
-            taken[taken_count++] = mutex;
-        } else if (!may_leave_some) {
-            give_back();
-            return 0;
-        }
-    }
-    return 1;
-}
-
-static void before_fork(void) {
-    for (int attempt = 0;; attempt++) {
-        pthread_mutex_lock(&open_files);
-        if (take_kept_mutexes(attempt == MOST_FORK_ATTEMPTS)) return;
-        /* Whoever holds one may be waiting for the lock around opening. */
-        pthread_mutex_unlock(&open_files);
-        struct timespec pause = {0, 50000};
-        nanosleep(&pause, NULL);
-    }
-}
-
-static void after_fork_in_parent(void) {
-    give_back();
-    pthread_mutex_unlock(&open_files);
-}
-
-static void after_fork_in_child(void) {
-    for (int i = 0; i < MOST_KEPT_MUTEXES; i++) {
-        pthread_mutex_t *mutex = atomic_load(&kept_mutexes[i]);
-        if (mutex) pthread_mutex_init(mutex, NULL);
-    }
-    taken_count = 0;
-    pthread_mutex_init(&open_files, NULL);
-    for (int i = 0; i < close_in_child_count; i++) close(close_in_child[i]);
-    close_in_child_count = 0;
-    __atomic_fetch_add(&motte_shim_reads, 1, __ATOMIC_RELAXED);
-}
-
-__attribute__((constructor)) static void register_fork_handlers(void) {
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
-
-void motte_shim_open_files_lock(void) { pthread_mutex_lock(&open_files); }
-void motte_shim_open_files_unlock(void) { pthread_mutex_unlock(&open_files); }
-
-int motte_shim_close_in_child(int descriptor) {
-    if (close_in_child_count == MOST_DESCRIPTORS) return -1;
-    close_in_child[close_in_child_count++] = descriptor;
-    return 0;
-}
-
-/* Closing alone would not end its locks while a process that another thread is starting has a copy of it, between its
- * fork and its exec. */
-void motte_shim_forget_descriptor(int descriptor) {
-    for (int i = 0; i < close_in_child_count; i++) {
-        if (close_in_child[i] != descriptor) continue;
-        close_in_child[i] = close_in_child[--close_in_child_count];
-        struct flock everything = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
-        fcntl(descriptor, F_OFD_SETLK, &everything);
-        return;
-    }
 }
 
 int motte_shim_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout_ms) {
@@ -228,7 +133,7 @@ int motte_shim_descriptor_identity(int descriptor, uint64_t *device, uint64_t *i
 uint64_t motte_shim_process_start(int32_t pid) {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    int descriptor = motte_shim_open(path, O_RDONLY, 0);
     if (descriptor == -1) return 0;
     ssize_t count = read(descriptor, text, sizeof text - 1);
     close(descriptor);
@@ -260,7 +165,7 @@ static void path_of(int descriptor, char path[32]) { snprintf(path, 32, "/proc/s
 
 int motte_shim_open_unnamed(const char *folder, unsigned mode) {
     char path[32];
-    int descriptor = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+    int descriptor = motte_shim_open(folder, O_RDWR | O_TMPFILE, mode);
     if (descriptor < 0) return -1;
     path_of(descriptor, path);
     if (access(path, F_OK) == 0) return descriptor;

@@ -80,6 +80,7 @@ final class PendingRows {
             let outcome = try session.upsertBatch(
                 plan.table, columns: columns, rows: values, rowCount: count, policy: policy, keys: keys)
             if isFilled { try session.fill(plan.type) { column in unnamedKeys(plan, column, from: first) } }
+            if let start = countsLinesIn?.bytes.baseAddress { InputFile.letGo(before: start + lines[count - 1]) }
             return ImportOutcome(created: outcome.created, updated: outcome.updated)
         } catch {
             let row = count == 1 ? 0 : error.details.rowIndex ?? 0

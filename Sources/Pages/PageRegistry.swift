@@ -44,7 +44,7 @@ enum PageRegistry {
     private static func openNow(_ options: PageStoreOptions) throws(DatabaseError) -> PageStore {
         motte_shim_open_files_lock()
         defer { motte_shim_open_files_unlock() }
-        if let disk = options.disk { return handle(on: try TreePages.open(disk, options), options) }
+        if let disk = options.disk { return try handle(on: try TreePages.open(disk, options), options) }
         switch options.location {
         case .memory(let identifier): return try openMemory(identifier, options)
         case .file(let path): return try openFile(path, options)
@@ -116,7 +116,7 @@ enum PageRegistry {
                     .permissionDenied, "'\(path)' is already open in this process and cannot be written", path: path)
             }
             try pages.checkKey(options.encryptionKey)
-            return handle(on: pages, options)
+            return try handle(on: pages, options)
         }
         if let identity = place.identity, isReserved(identity) {
             throw DatabaseError(.busy, "'\(path)' is being compacted or deleted; open it when that is done", path: path)
@@ -124,7 +124,7 @@ enum PageRegistry {
         if !options.immutable, former(at: place) != nil { throw .formerFileIsOpen(path, inThisProcess: true) }
         let pages = try TreePages.open(place, options)
         if let identity = pages.fileIdentity { files[identity] = pages }
-        return handle(on: pages, options)
+        return try handle(on: pages, options)
     }
 
     private static func openMemory(
@@ -133,19 +133,25 @@ enum PageRegistry {
         guard options.encryptionKey == nil else {
             throw DatabaseError(.invalidArgument, "a database in memory has no file that a key could encrypt")
         }
-        if let identifier, let pages = memories[identifier], pages.isOfThisProcess { return handle(on: pages, options) }
+        if let identifier, let pages = memories[identifier], pages.isOfThisProcess {
+            return try handle(on: pages, options)
+        }
         guard !options.noCreate, !options.readOnly else {
             throw DatabaseError(.fileNotFound, "there is no database in memory '\(identifier ?? "")' to open")
         }
         let pages = try MemoryPages(identifier: identifier, options)
         if let identifier { memories[identifier] = pages }
-        return handle(on: pages, options)
+        return try handle(on: pages, options)
     }
 
-    private static func handle(on pages: any PageStorage, _ options: PageStoreOptions) -> PageStore {
+    private static func handle(
+        on pages: any PageStorage, _ options: PageStoreOptions
+    ) throws(DatabaseError) -> PageStore {
+        let isReadOnly = options.readOnly || options.immutable
+        // Nothing of what is in memory lasts.
+        if !isReadOnly { try pages.addWriter(pages.fileIdentity == nil ? pages.durability : options.durability) }
         pages.beginUse()
-        return PageStore(
-            pages, isReadOnly: options.readOnly || options.immutable, spillPlan: spillPlan(options, pages))
+        return PageStore(pages, isReadOnly: isReadOnly, spillPlan: spillPlan(options, pages))
     }
 
     /// Large writes of a file use a file beside it.

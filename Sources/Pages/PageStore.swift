@@ -16,21 +16,24 @@ import Musl
 #endif
 
 package final class PageStore: Sendable {
-    /// nil once this handle is closed.
-    private let user: Locked<(any PageStorage)?>
+    private struct User {
+        /// nil once this handle is closed.
+        var pages: (any PageStorage)?
+        /// This handle refuses to write.
+        var isReadOnly: Bool
+    }
+
+    private let user: Locked<User>
     private let path: String
     private let forkGeneration = motte_shim_fork_generation()
-    /// This handle refuses to write.
-    package let isReadOnly: Bool
 
     /// For the spill files of this handle's writes.
     package let spillPlan: SpillPlan
 
     init(_ pages: any PageStorage, isReadOnly: Bool, spillPlan: SpillPlan = .memory) {
         self.spillPlan = spillPlan
-        user = Locked(pages)
+        user = Locked(User(pages: pages, isReadOnly: isReadOnly))
         path = pages.path
-        self.isReadOnly = isReadOnly
         if !isReadOnly { pages.noteWriter() }
     }
 
@@ -48,10 +51,28 @@ package final class PageStore: Sendable {
     package func close() {
         guard motte_shim_fork_generation() == forkGeneration else { return }
         let last = user.withLock { user in
-            defer { user = nil }
+            defer { user.pages = nil }
             return user
         }
-        last?.endUse()
+        guard let pages = last.pages else { return }
+        if !last.isReadOnly { pages.removeWriter() }
+        pages.endUse()
+    }
+
+    /// Lets this handle write from here on if the other one may, which is of the same file and not used any more.
+    package func join(_ other: PageStore) {
+        guard self !== other else { return }
+        let writes = other.user.withLock { user in
+            defer { user.isReadOnly = true }
+            return !user.isReadOnly
+        }
+        guard writes else { return }
+        let pages = user.withLock { user in
+            defer { user.isReadOnly = false }
+            return user.isReadOnly ? nil : user.pages
+        }
+        // It was one of them already.
+        pages?.removeWriter()
     }
 
     /// Equal for all handles of one file or one named database in memory in this process, while any of them lives.
@@ -160,13 +181,15 @@ package final class PageStore: Sendable {
     func pages() throws(DatabaseError) -> any PageStorage {
         // A fork may have copied the lock while a thread held it that the child does not have: so this comes first.
         guard motte_shim_fork_generation() == forkGeneration else { throw SharedPages.forked(path) }
-        guard let pages = user.withLock({ $0 }) else { throw DatabaseError(.closed, "'\(path)' is closed", path: path) }
+        guard let pages = user.withLock({ $0.pages }) else {
+            throw DatabaseError(.closed, "'\(path)' is closed", path: path)
+        }
         return pages
     }
 
     private func pagesForWriting() throws(DatabaseError) -> any PageStorage {
         let pages = try pages()
-        guard !isReadOnly, pages.canWrite else {
+        guard !user.withLock({ $0.isReadOnly }), pages.canWrite else {
             throw DatabaseError(.readOnly, "'\(path)' is open for reading only", path: path)
         }
         return pages

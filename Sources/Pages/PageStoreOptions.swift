@@ -40,6 +40,7 @@ package struct PageStoreOptions: Sendable {
     package var readOnly = false
     /// The file cannot change while it is open (a read-only medium): no lock files, no sidecar. Implies `readOnly`.
     package var immutable = false
+    /// All that write a file in this process have to name the same.
     package var durability = Durability.full
     /// The most bytes the file may grow to while it is open; nil: what the format allows, 16 TiB.
     package var mostFileBytes: Int?

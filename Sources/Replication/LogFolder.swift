@@ -36,7 +36,7 @@ package struct LogFolder {
 
     /// Names of files, in their order; none where there is no folder.
     package func names() throws(DatabaseError) -> [String] {
-        guard let stream = opendir(path) else {
+        guard let stream = motte_shim_open_folder(path) else {
             if errno == ENOENT { return [] }
             throw Self.error("read the folder", path)
         }
@@ -53,7 +53,7 @@ package struct LogFolder {
 
     /// nil where there is no such file.
     package func read(_ name: String) throws(DatabaseError) -> [UInt8]? {
-        let descriptor = open(file(name), O_RDONLY | O_CLOEXEC)
+        let descriptor = motte_shim_open_plain(file(name), O_RDONLY)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
             throw Self.error("read", file(name))
@@ -117,7 +117,7 @@ package struct LogFolder {
 
     /// Only for whoever has the folder to himself.
     package func removeUnfinished() throws(DatabaseError) {
-        guard let stream = opendir(path) else { throw Self.error("read the folder", path) }
+        guard let stream = motte_shim_open_folder(path) else { throw Self.error("read the folder", path) }
         defer { closedir(stream) }
         while let entry = readdir(stream) {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
@@ -129,7 +129,7 @@ package struct LogFolder {
 
     /// With what makers have left in it that were killed, and what `isLeft`; it stays if there is anything else.
     func removeFolder(_ isLeft: (String) -> Bool) {
-        guard let stream = opendir(path) else { return }
+        guard let stream = motte_shim_open_folder(path) else { return }
         while let entry = readdir(stream) {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
@@ -142,7 +142,7 @@ package struct LogFolder {
 
     package func flushFolder() throws(DatabaseError) {
         try fault?(.flushFolder)
-        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = motte_shim_open(path, O_RDONLY | O_DIRECTORY, 0)
         guard descriptor >= 0 else { throw Self.error("flush the folder", path) }
         defer { close(descriptor) }
         // Some file systems cannot, and say so.
@@ -156,7 +156,7 @@ package struct LogFolder {
     private func made(_ bytes: [UInt8]) throws(DatabaseError) -> String {
         try fault?(.make)
         let name = temporaryName()
-        let descriptor = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, Self.fileMode)
+        let descriptor = motte_shim_open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, Self.fileMode)
         guard descriptor >= 0 else { throw Self.error("write", name) }
         defer { close(descriptor) }
         do throws(DatabaseError) {
@@ -234,14 +234,14 @@ package final class LogFolderLock {
 
     package init(_ folder: LogFolder) throws(DatabaseError) {
         let path = folder.file(".lock")
-        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        descriptor = motte_shim_open_own(path, O_RDWR | O_CREAT, 0o644)
         guard descriptor >= 0 else { throw LogFolder.error("lock", path) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            close(descriptor)
+            motte_shim_close_own(descriptor)
             throw DatabaseError(
                 .busy, "another process ships to '\(folder.path)'; end that one first", path: folder.path)
         }
     }
 
-    deinit { close(descriptor) }
+    deinit { motte_shim_close_own(descriptor) }
 }

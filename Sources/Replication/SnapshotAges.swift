@@ -1,5 +1,6 @@
 /// How old snapshots are. Between two that the same machine has made without a restart in between it is the time that the
 /// machine has run that counts: a clock that was ahead for a while, or was put right, makes nothing older.
+import CMotteShim
 import MotteStorage
 import MotteValues
 
@@ -16,7 +17,7 @@ package struct Uptime: Equatable, Sendable {
 
     private static let startPath = "/proc/sys/kernel/random/boot_id"
     private static let thisStart: String? = {
-        guard let file = fopen(startPath, "re") else { return nil }
+        guard let file = motte_shim_open_text(startPath) else { return nil }
         defer { fclose(file) }
         var line = [CChar](repeating: 0, count: 64)
         guard fgets(&line, Int32(line.count), file) != nil else { return nil }

@@ -46,7 +46,10 @@ package final class Database: Sendable {
     static func joined(_ pages: PageStore) throws(DatabaseError) -> Database {
         let rowGroupSize = try pages.header.rowGroupSize
         let identity = try pages.sharedIdentity
-        return open.object(identity) { Database(pages, identity, rowGroupSize: rowGroupSize) }
+        let database = open.object(identity) { Database(pages, identity, rowGroupSize: rowGroupSize) }
+        // Who came first may only have wanted to read.
+        database.pages.join(pages)
+        return database
     }
 
     /// Somebody in this process has asked for no more than some live versions: none is to be pinned that nobody sees.

@@ -1,4 +1,6 @@
 /// A thread for one piece of work, which whoever began it waits for.
+import CMotteShim
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -24,11 +26,9 @@ package struct WorkThread {
         let work = Unmanaged.passRetained(Work(run))
         var thread = pthread_t()
         // Signals are for the threads of the program: this one takes none, as it inherits the mask it is begun with.
-        var every = sigset_t()
         var kept = sigset_t()
-        sigfillset(&every)
-        pthread_sigmask(SIG_BLOCK, &every, &kept)
-        defer { pthread_sigmask(SIG_SETMASK, &kept, nil) }
+        motte_shim_block_signals(&kept)
+        defer { motte_shim_restore_signals(&kept) }
         let failure = pthread_create(
             &thread, &attributes,
             { argument in

@@ -115,7 +115,7 @@ import Musl
         func attach() throws -> Sidecar {
             motte_shim_open_files_lock()
             defer { motte_shim_open_files_unlock() }
-            return try Sidecar(attaching: path, mode: 0o600, timeoutMilliseconds: 1_000)
+            return try Sidecar(attaching: path, .ofOwner, timeoutMilliseconds: 1_000)
         }
         func detach(_ sidecar: Sidecar) {
             motte_shim_open_files_lock()

@@ -83,12 +83,6 @@ void motte_shim_open_files_unlock(void);
  * the child gets it free and what it guards whole. Not called while holding it. */
 void motte_shim_keep_through_fork(pthread_mutex_t *mutex);
 
-/* Descriptors that a forked child must not keep, because open-file-description locks live as long as any copy of the
- * descriptor. Call both while holding the lock above. `forget` ends all its
- * locks and does not close. Returns 0, or -1: the list is full. */
-int motte_shim_close_in_child(int descriptor);
-void motte_shim_forget_descriptor(int descriptor);
-
 /* Sleeps while *word == expected, at most timeout_ms (negative: no limit). Works across processes on shared memory.
  * Returns 0 when woken or when the value differed, 1 on timeout. */
 int motte_shim_futex_wait(uint32_t *word, uint32_t expected, int64_t timeout_ms);
@@ -130,6 +124,8 @@ uint64_t motte_shim_own_start(void);
 
 /* Bytes of memory that this process can have at most: of the machine, its control group (Linux) and its limits. */
 uint64_t motte_shim_memory_limit(void);
+/* Bytes of address space that it may still take; UINT64_MAX where that is not limited. */
+uint64_t motte_shim_address_space_left(void);
 
 /* The f_type of the file system at `path` (linux/magic.h); 0 when it is not known. */
 uint32_t motte_shim_file_system_type(const char *path);
@@ -178,7 +174,8 @@ static inline void motte_shim_open_hold(uint64_t *word) {
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     }
 }
-void motte_shim_see_holds(void);
+/* 0, or -1: the system refused the barrier this once, and nothing may be taken. */
+int motte_shim_see_holds(void);
 /* Called once before the others. */
 void motte_shim_prepare_holds(void);
 

@@ -85,7 +85,11 @@ package final class CSVImport {
             rows.become(plan, reader.rowColumns)
             return rows
         }
-        try ReadAhead.run(reader, batches) { (rows) throws(DatabaseError) in try flush(rows) }
+        try ReadAhead.run(reader, batches) { (rows) throws(DatabaseError) in
+            try InputFile.requireWhole(bytes)
+            try flush(rows)
+            if let start = bytes.baseAddress { InputFile.letGo(before: start + rows.position) }
+        }
         try cells.finishLinks()
     }
 

@@ -72,6 +72,7 @@ package struct CSVInference {
         var seen = 0
         while seen < limit, !reader.isAtEnd, reader.position < end {
             seen += 1
+            if seen & 0x3FF == 0 { reader.letGo() }
             let (start, line) = (reader.position, reader.followingLine)
             if lookQuickly(&reader) { continue }
             reader.goBack(to: start, line: line)

@@ -84,6 +84,9 @@ package struct CSVReader {
 
     var isAtEnd: Bool { position >= count }
 
+    /// What was read so far need not stay in memory.
+    func letGo() { InputFile.letGo(before: start + position) }
+
     /// The next record's fields into `fields`; false at the end.
     package mutating func next(_ fields: inout [CSVField]) throws(DatabaseError) -> Bool {
         fields.removeAll(keepingCapacity: true)

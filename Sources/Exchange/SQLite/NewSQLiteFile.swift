@@ -3,6 +3,7 @@
 ///
 /// SQLite keeps no old pages meanwhile, because nobody reads the file before it has its name, and what a crash leaves
 /// has another one.
+import CMotteShim
 import MotteValues
 
 #if canImport(Glibc)
@@ -21,7 +22,7 @@ enum NewSQLiteFile {
         var facts = stat()
         guard lstat(path, &facts) != 0 else { throw exists(path) }
         let temporary = "\(path).writing-\(String(UInt64.random(in: .min ... .max), radix: 16))"
-        let descriptor = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
+        let descriptor = motte_shim_open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644)
         guard descriptor >= 0 else { throw OutputFile.failure(path) }
         defer {
             unlink(temporary)

@@ -2,6 +2,7 @@
 ///
 /// What `SQLiteExport` made says its schema itself, and comes back whole. Of any other file the declared tables are
 /// taken (`SQLiteTables`). The file is checked before anything is read of it, and stays one version meanwhile.
+import CMotteShim
 import MotteSchemaModel
 import MotteValues
 
@@ -54,7 +55,7 @@ package final class SQLiteSource {
     /// Whether a file begins as SQLite's do. One that is not there or cannot be read is an error; nothing is read of a
     /// pipe, where it would be missing afterwards.
     package static func isOne(_ path: String) throws(DatabaseError) -> Bool {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        let descriptor = motte_shim_open(path, O_RDONLY | O_NONBLOCK, 0)
         guard descriptor >= 0 else {
             let number = errno
             throw DatabaseError(

@@ -42,7 +42,7 @@ package final class OutputFile {
         guard !isThere || facts.st_mode & S_IFMT == S_IFREG else {
             // A pipe or a device.
             target = nil
-            descriptor = open(path, O_WRONLY | O_CLOEXEC)
+            descriptor = motte_shim_open(path, O_WRONLY, 0)
             guard descriptor >= 0 else { throw Self.failure(path) }
             return
         }
@@ -54,7 +54,7 @@ package final class OutputFile {
         let name = unnamed < 0 ? Self.temporaryName(target) : nil
         temporary = name
         descriptor =
-            name.map { open($0, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, Self.newFileMode) } ?? unnamed
+            name.map { motte_shim_open($0, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, Self.newFileMode) } ?? unnamed
         guard descriptor >= 0 else {
             temporary = nil
             throw Self.failure(path)
@@ -129,7 +129,7 @@ package final class OutputFile {
 
     /// So that a name is there after a power cut. Folders that cannot be opened or flushed are let be.
     static func flushFolder(of path: String) throws(DatabaseError) {
-        let descriptor = open(folder(of: path), O_RDONLY | O_CLOEXEC | O_DIRECTORY)
+        let descriptor = motte_shim_open(folder(of: path), O_RDONLY | O_DIRECTORY, 0)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 || errno == EINVAL || errno == EOPNOTSUPP else { throw failure(path) }

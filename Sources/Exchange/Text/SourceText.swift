@@ -87,6 +87,7 @@ package enum SourceText {
             let before = left
             let status = motte_shim_unpack(unpacker, &next, &left, room.baseAddress, room.count, &count)
             guard status >= 0 else { throw damaged(name, "is damaged") }
+            if let next { InputFile.letGo(before: next) }
             try output.append(UnsafeRawBufferPointer(rebasing: room[..<count]))
             isAtEnd = status == 1
             guard count > 0 || left < before || isAtEnd else { throw damaged(name, "ends too early") }
@@ -120,8 +121,10 @@ package enum SourceText {
                     path: name)
             }
             offset += used
+            if let start = input.bytes.baseAddress { InputFile.letGo(before: start + offset) }
             try sink.flushIfFull()
         }
+        try InputFile.requireWhole(input.bytes)
         try sink.finish()
         return try output.finish()
     }

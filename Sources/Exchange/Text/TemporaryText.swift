@@ -29,9 +29,8 @@ final class TemporaryText {
     /// Where the file system has only files with names.
     private static func made(in folder: String) -> Int32 {
         var template = Array((folder + "/motte-XXXXXX").utf8CString)
-        let descriptor = mkstemp(&template)
+        let descriptor = motte_shim_open_temporary(&template)
         guard descriptor >= 0 else { return -1 }
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         template.withUnsafeBufferPointer { path in if let start = path.baseAddress { _ = unlink(start) } }
         return descriptor
     }

@@ -59,10 +59,9 @@ final class CommitNotifier: @unchecked Sendable {  // @unchecked: the state is o
             let run = Run(database) { [weak self] in self?.state.withLock { $0.sessions } ?? [] }
             var thread = pthread_t()
             // The host's signals are for its own threads; the new one begins with the mask of this one.
-            var every = sigset_t(), kept = sigset_t()
-            sigfillset(&every)
-            pthread_sigmask(SIG_BLOCK, &every, &kept)
-            defer { pthread_sigmask(SIG_SETMASK, &kept, nil) }
+            var kept = sigset_t()
+            motte_shim_block_signals(&kept)
+            defer { motte_shim_restore_signals(&kept) }
             let failure = pthread_create(
                 &thread, nil,
                 { argument in

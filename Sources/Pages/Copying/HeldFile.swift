@@ -14,7 +14,7 @@ struct HeldFile {
 
     init(_ path: String) {
         #if os(Linux) || os(Android)
-        descriptor = openDescriptor(path, HeldFile.pathOnly | O_CLOEXEC)
+        descriptor = openDescriptor(path, HeldFile.pathOnly)
         #else
         descriptor = -1
         #endif

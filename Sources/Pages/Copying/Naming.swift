@@ -59,7 +59,7 @@ extension PageStore {
         let directory =
             slash == nil ? "." : slash == 0 ? "/" : String(decoding: bytes[..<(slash ?? 0)], as: UTF8.self)
         let start = Array(bytes[(slash.map { $0 + 1 } ?? 0)...]) + Array(".\(purpose)-".utf8)
-        guard let stream = opendir(directory) else { return }
+        guard let stream = motte_shim_open_folder(directory) else { return }
         defer { closedir(stream) }
         while let entry = readdir(stream) {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }

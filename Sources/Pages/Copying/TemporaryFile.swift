@@ -35,6 +35,7 @@ final class TemporaryFile {
     private let descriptor: Int32
     /// The temporary name is there.
     private var isNamed = true
+    private let forkGeneration = motte_shim_fork_generation()
 
     private static let newFileMode: mode_t = 0o644
     private static let longestName = 255
@@ -42,6 +43,7 @@ final class TemporaryFile {
     private static let mostAttempts = 16
 
     init(_ purpose: Purpose, of target: String, _ permissions: Permissions) throws(DatabaseError) {
+        try TemporaryFile.checkName(of: target)
         TemporaryFile.removeLeftovers(of: target)
         (path, descriptor) = try TemporaryFile.make(purpose, target)
         do throws(DatabaseError) {
@@ -56,19 +58,19 @@ final class TemporaryFile {
             }
         } catch {
             discard()
-            close(descriptor)
+            motte_shim_close_own(descriptor)
             throw error
         }
     }
 
     deinit {
         discard()
-        close(descriptor)
+        motte_shim_close_own(descriptor)
     }
 
     /// Another descriptor of the file.
     func openAgain() throws(DatabaseError) -> Int32 {
-        let other = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        let other = motte_shim_duplicate(descriptor)
         guard other >= 0 else { throw SystemError.error(errno, "open", path) }
         return other
     }
@@ -79,8 +81,9 @@ final class TemporaryFile {
         posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)
     }
 
+    /// A forked child leaves its parent's file alone.
     func discard() {
-        guard isNamed else { return }
+        guard isNamed, motte_shim_fork_generation() == forkGeneration else { return }
         unlink(path)
         isNamed = false
     }
@@ -149,7 +152,7 @@ final class TemporaryFile {
     /// So that a name that was given is there after a power cut. File systems that cannot do it say so.
     private static func flushDirectory(of path: String) throws(DatabaseError) {
         let directory = split(path).directory
-        let descriptor = open(directory, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
+        let descriptor = openDescriptor(directory, O_RDONLY | O_DIRECTORY)
         guard descriptor >= 0 else {
             // A directory may allow names to be made and not to be listed.
             guard errno != EACCES else { return }
@@ -162,6 +165,17 @@ final class TemporaryFile {
     }
 
     // MARK: Making it.
+
+    /// A file cannot be opened where the one that processes share beside it can have no name.
+    private static func checkName(of target: String) throws(DatabaseError) {
+        let count = split(target).name.utf8.count
+        let most = longestName - FileLocation.sharedEnding.utf8.count
+        guard count > most, count <= longestName else { return }
+        throw DatabaseError(
+            .invalidArgument,
+            "the name of '\(target)' has \(count) bytes, and that of a database has at most \(most): processes share a"
+                + " file beside it with '\(FileLocation.sharedEnding)' behind the name", path: target)
+    }
 
     private static func make(_ purpose: Purpose, _ target: String) throws(DatabaseError) -> (String, Int32) {
         let mode = newFileMode
@@ -182,7 +196,7 @@ final class TemporaryFile {
             // Somebody may have taken it for a leftover before it was locked.
             var facts = stat()
             if isLocked, fstat(descriptor, &facts) == 0, facts.st_nlink > 0 { return (path, descriptor) }
-            close(descriptor)
+            motte_shim_close_own(descriptor)
         }
         throw DatabaseError(.inputOutput, "could not make a file beside '\(target)'", path: target)
     }
@@ -210,7 +224,7 @@ final class TemporaryFile {
     /// Removes files that were made beside `target` and have lost their maker.
     static func removeLeftovers(of target: String) {
         let (directory, _) = split(target)
-        guard let stream = opendir(directory) else { return }
+        guard let stream = motte_shim_open_folder(directory) else { return }
         defer { closedir(stream) }
         let start = Array(split(prefix(target)).name.utf8)
         while let entry = readdir(stream) {
@@ -232,12 +246,12 @@ final class TemporaryFile {
     }
 
     private static func removeIfLeft(_ path: String) {
-        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        let descriptor = motte_shim_open_plain(path, O_RDONLY | O_NOFOLLOW)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
         var facts = stat()
-        guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG,
-            facts.st_uid == geteuid() || geteuid() == 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0
+        guard fstat(descriptor, &facts) == 0, facts.st_uid == geteuid() || geteuid() == 0,
+            flock(descriptor, LOCK_EX | LOCK_NB) == 0
         else { return }
         unlink(path)
     }

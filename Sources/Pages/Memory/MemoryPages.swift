@@ -33,7 +33,7 @@ final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
         state = Locked(State(latest: MemorySnapshot(tree, header.version), header: header))
         super.init(
             path: identifier ?? ":memory:", signal: PrivateSignalWords().makeSignal(),
-            observers: ObserverPositions { _ in }, faults: options.faults)
+            observers: ObserverPositions { _ in }, faults: options.faults, durability: .none)
         signal.attach(self)
     }
 

@@ -79,7 +79,7 @@ package final class SpillFile {
         for segment in segments {
             switch segment.origin {
             case .heap: segment.bytes.deallocate()
-            case .mapping: munmap(segment.bytes.baseAddress, segment.bytes.count)
+            case .mapping: motte_shim_unmap(segment.bytes.baseAddress, segment.bytes.count)
             }
         }
         if descriptor >= 0 { closeDescriptor(descriptor) }
@@ -204,8 +204,7 @@ package final class SpillFile {
         // The blocks are there before the memory is: else a full disk would be a signal in the middle of a copy.
         let status = posix_fallocate(descriptor, off_t(fileBytes), off_t(size))
         guard status == 0 else { return status }
-        let mapped = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, off_t(fileBytes))
-        guard let mapped, mapped != MAP_FAILED else { return errno }
+        guard let mapped = motte_shim_map(descriptor, Int64(fileBytes), size) else { return errno }
         // What was filled before can go: the file keeps it until the commit reads it.
         if let last = segments.last, last.origin == .mapping {
             madvise(last.bytes.baseAddress, last.bytes.count, MADV_DONTNEED)
@@ -228,9 +227,8 @@ package final class SpillFile {
         var template = Array((folder + "/.motte-spill-XXXXXX").utf8CString)
         return template.withUnsafeMutableBufferPointer { name in
             guard let name = name.baseAddress else { return -EINVAL }
-            let opened = mkstemp(name)
+            let opened = motte_shim_open_temporary(name)
             guard opened >= 0 else { return -errno }
-            _ = fcntl(opened, F_SETFD, FD_CLOEXEC)
             unlink(name)
             return opened
         }

@@ -24,16 +24,7 @@ struct ExclusiveAttachment: ~Copyable {
     static func take(_ place: FileLocation) throws(DatabaseError) -> ExclusiveAttachment? {
         let path = place.sidecarPath
         let isNew = access(path, F_OK) != 0
-        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, place.mode)
-        guard descriptor >= 0 else { throw SystemError.error(errno, "open", path) }
-        do throws(DatabaseError) { try Sidecar.refuseDatabase(descriptor, path) } catch {
-            close(descriptor)
-            throw error
-        }
-        guard motte_shim_close_in_child(descriptor) == 0 else {
-            close(descriptor)
-            throw DatabaseError(.outOfHandles, "this process has too many Motte files open", path: path)
-        }
+        let descriptor = try Sidecar.openFile(path, place.sharing)
         let status = motte_shim_lock_byte(descriptor, SidecarLayout.attachByte, Int32(MOTTE_SHIM_EXCLUSIVE))
         if status == 0 {
             do throws(DatabaseError) {
@@ -43,25 +34,20 @@ struct ExclusiveAttachment: ~Copyable {
                 return ExclusiveAttachment(descriptor, try FilePresence(place.path, identity, sidecarPath: path))
             } catch {
                 if isNew { unlink(path) }
-                forget(descriptor)
+                motte_shim_close_own(descriptor)
                 throw error
             }
         }
-        forget(descriptor)
+        motte_shim_close_own(descriptor)
         guard status == EAGAIN else { throw SystemError.error(status, "lock", path) }
         return nil
-    }
-
-    private static func forget(_ descriptor: Int32) {
-        motte_shim_forget_descriptor(descriptor)
-        close(descriptor)
     }
 
     /// Not called holding the open-files lock.
     deinit {
         motte_shim_open_files_lock()
         presence.close()
-        Self.forget(descriptor)
+        motte_shim_close_own(descriptor)
         motte_shim_open_files_unlock()
     }
 }

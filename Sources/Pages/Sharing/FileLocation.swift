@@ -19,14 +19,13 @@ struct FileLocation {
     /// nil: there is no file yet.
     let identity: FileIdentity?
     private(set) var sizeBytes: Int
-    /// Permissions for the files beside it.
-    let mode: mode_t
+    /// For the file that processes share.
+    let sharing: SharedAccess
     let isWritable: Bool
 
     /// Of the file that processes share: beside the database, or in a directory of its own.
     let sidecarPath: String
-
-    private static let newFileMode: mode_t = 0o644
+    static let sharedEnding = "-shared"
 
     init(_ given: String, _ options: PageStoreOptions) throws(DatabaseError) {
         guard !given.isEmpty, !given.utf8.contains(0) else {
@@ -46,13 +45,12 @@ struct FileLocation {
             sidecarPath = try FileLocation.sidecarPath(path, options)
             identity = nil
             sizeBytes = 0
-            mode = FileLocation.newFileMode
+            sharing = .ofOwner
             isWritable = true
             return
         }
         guard facts.st_mode & S_IFMT == S_IFREG else {
-            let what = facts.st_mode & S_IFMT == S_IFDIR ? "a directory" : "not a plain file"
-            throw DatabaseError(.notAMotteFile, "'\(given)' is \(what), not a Motte file", path: given)
+            throw SystemError.notOpened(facts.st_mode & S_IFMT == S_IFDIR ? EISDIR : ENODEV, given)
         }
         guard facts.st_size > 0 || !wantsExisting else {
             throw DatabaseError(.notAMotteFile, "'\(given)' is empty, not a Motte file", path: given)
@@ -61,7 +59,7 @@ struct FileLocation {
         sidecarPath = try FileLocation.sidecarPath(path, options)
         identity = FileIdentity(device: UInt64(facts.st_dev), inode: UInt64(facts.st_ino))
         sizeBytes = Int(facts.st_size)
-        mode = facts.st_mode & 0o666
+        sharing = SharedAccess(facts)
         isWritable = access(given, W_OK) == 0
         guard access(given, R_OK) == 0 else { throw SystemError.error(errno, "read", given) }
         guard isWritable || options.readOnly || options.immutable else {
@@ -96,7 +94,7 @@ struct FileLocation {
 
     /// So that a file that was made or renamed is found after a power cut. File systems that cannot do it say so.
     func flushDirectory() {
-        let descriptor = openDescriptor(FileLocation.split(path).directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = openDescriptor(FileLocation.split(path).directory, O_RDONLY | O_DIRECTORY)
         guard descriptor >= 0 else { return }
         fsync(descriptor)
         closeDescriptor(descriptor)
@@ -110,11 +108,11 @@ struct FileLocation {
 
     /// One name per path, so that files of equal names do not meet.
     private static func sidecarPath(_ path: String, _ options: PageStoreOptions) throws(DatabaseError) -> String {
-        guard let directory = options.lockDirectory, !options.immutable else { return path + "-shared" }
+        guard let directory = options.lockDirectory, !options.immutable else { return path + sharedEnding }
         let resolved = try resolve(directory)
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in path.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        return resolved + "/" + split(path).name + "-" + String(hash, radix: 16) + "-shared"
+        return resolved + "/" + split(path).name + "-" + String(hash, radix: 16) + sharedEnding
     }
 
     /// Whether there is a file now that has anything in it.

@@ -24,19 +24,15 @@ final class FilePresence: Sendable {
 
     /// Called holding the open-files lock, once the file is there.
     init(_ path: String, _ sidecar: FileIdentity, sidecarPath: String) throws(DatabaseError) {
-        let descriptor = openDescriptor(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = motte_shim_open_own(path, O_RDONLY, 0)
         guard descriptor >= 0 else { throw SystemError.error(errno, "open", path) }
-        guard motte_shim_close_in_child(descriptor) == 0 else {
-            closeDescriptor(descriptor)
-            throw DatabaseError(.outOfHandles, "this process has too many Motte files open", path: path)
-        }
         do throws(DatabaseError) {
             guard let identity = FileIdentity(of: descriptor) else { throw SystemError.error(errno, "look at", path) }
             try FilePresence.lock(descriptor, FilePresence.byte(of: sidecar), path, sidecarPath)
             self.identity = identity
             self.descriptor = descriptor
         } catch {
-            FilePresence.forget(descriptor)
+            motte_shim_close_own(descriptor)
             throw error
         }
     }
@@ -49,12 +45,7 @@ final class FilePresence: Sendable {
     }
 
     /// Called holding the open-files lock.
-    func close() { FilePresence.forget(descriptor) }
-
-    private static func forget(_ descriptor: Int32) {
-        motte_shim_forget_descriptor(descriptor)
-        closeDescriptor(descriptor)
-    }
+    func close() { motte_shim_close_own(descriptor) }
 
     private static func lock(
         _ descriptor: Int32, _ byte: Int64, _ path: String, _ sidecarPath: String
@@ -116,8 +107,8 @@ extension DatabaseError {
     static func sharedFileMoved(_ shared: String, beside path: String) -> DatabaseError {
         DatabaseError(
             .fileMoved,
-            "'\(shared)', which processes share beside '\(path)', was deleted or replaced while in use, so writers"
-                + " would not see each other; close the database everywhere, then open it again", path: path)
+            "'\(shared)', which processes share beside '\(path)', was deleted, replaced or overwritten while in use, so"
+                + " writers would not see each other; close the database everywhere, then open it again", path: path)
     }
 
     /// For who opens a path while somebody still has the file open that was there before.

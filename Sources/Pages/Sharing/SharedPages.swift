@@ -24,7 +24,11 @@ class SharedPages: @unchecked Sendable {
     private final let forkGeneration = motte_shim_fork_generation()
     private final let use = Locked((userCount: 0, isClosed: false, hasWriters: false))
 
-    init(path: String, signal: CommitSignal, observers: ObserverPositions, faults: FaultInjection?) {
+    init(
+        path: String, signal: CommitSignal, observers: ObserverPositions, faults: FaultInjection?,
+        durability: PageStoreOptions.Durability
+    ) {
+        agreed = Locked((durability, 0))
         self.path = path
         self.signal = signal
         self.observers = observers
@@ -72,6 +76,30 @@ class SharedPages: @unchecked Sendable {
             return true
         }
     }
+
+    // MARK: Durability.
+
+    /// What its writers in this process have asked for, the same for all of them.
+    private let agreed: Locked<(durability: PageStoreOptions.Durability, writers: Int)>
+
+    final var durability: PageStoreOptions.Durability { agreed.withLock { $0.durability } }
+
+    /// The first decides; another may once there is none any more.
+    final func addWriter(_ durability: PageStoreOptions.Durability) throws(DatabaseError) {
+        let other: PageStoreOptions.Durability? = agreed.withLock { agreed in
+            if agreed.writers == 0 { agreed.durability = durability }
+            guard agreed.durability == durability else { return agreed.durability }
+            agreed.writers += 1
+            return nil
+        }
+        guard let other else { return }
+        throw DatabaseError(
+            .invalidArgument,
+            "'\(path)' is open in this process with durability \"\(other)\", which is not \"\(durability)\"; open it"
+                + " with the same, or close it there first (\"full\" is the default)", path: path)
+    }
+
+    final func removeWriter() { agreed.withLock { $0.writers -= 1 } }
 
     // MARK: Writing.
 

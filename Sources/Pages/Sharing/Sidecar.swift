@@ -19,15 +19,15 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
     private let base: UnsafeMutableRawPointer
     private var slot = 0
 
-    /// Called holding the open-files lock. `mode` are the permissions of the file it belongs to.
-    init(attaching path: String, mode: mode_t, timeoutMilliseconds: Int64) throws(DatabaseError) {
+    /// Called holding the open-files lock.
+    init(attaching path: String, _ sharing: SharedAccess, timeoutMilliseconds: Int64) throws(DatabaseError) {
         self.path = path
-        (descriptor, base, identity) = try Sidecar.attach(path, mode, Deadline(milliseconds: timeoutMilliseconds))
+        (descriptor, base, identity) = try Sidecar.attach(path, sharing, Deadline(milliseconds: timeoutMilliseconds))
         do throws(DatabaseError) {
             slot = try claimSlot(Deadline(milliseconds: timeoutMilliseconds))
         } catch {
-            munmap(base, SidecarLayout.byteCount)
-            Sidecar.closeFile(descriptor)
+            motte_shim_unmap(base, SidecarLayout.byteCount)
+            motte_shim_close_own(descriptor)
             throw error
         }
     }
@@ -36,9 +36,9 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
     func detach() {
         motte_shim_store64(word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotOldest), 0)
         motte_shim_store64(word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotProcess), 0)
-        munmap(base, SidecarLayout.byteCount)
+        motte_shim_unmap(base, SidecarLayout.byteCount)
         // Which drops the locks of the descriptor: the slot's and the shared attach lock.
-        Sidecar.closeFile(descriptor)
+        motte_shim_close_own(descriptor)
     }
 
     /// After a database could not be made: what was made for it goes with it, unless another process is attached, which
@@ -52,6 +52,12 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
 
     /// False once it was deleted or replaced: whoever comes next finds another one.
     var hasName: Bool { motte_shim_has_name(descriptor, nil) != 0 }
+
+    /// False once it was cut short or written over: who takes part finds no others in it. See `motte_shim_map`.
+    var isWhole: Bool { Sidecar.isSetUp(base) }
+
+    /// Of a file that was just made, which has other permissions than one that is not there.
+    func adopt(_ sharing: SharedAccess) { sharing.apply(to: descriptor) }
 
     // MARK: What it says.
 
@@ -212,31 +218,30 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
 
     // MARK: Setting up.
 
-    private static func openFile(_ path: String, _ mode: mode_t) throws(DatabaseError) -> Int32 {
-        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode)
+    static func openFile(_ path: String, _ sharing: SharedAccess) throws(DatabaseError) -> Int32 {
+        let descriptor = motte_shim_open_own(path, O_RDWR | O_CREAT | O_NOFOLLOW, sharing.mode)
         guard descriptor >= 0 else {
             let number = errno
             guard SystemError.code(number) == .permissionDenied else { throw SystemError.error(number, "open", path) }
             throw DatabaseError(
                 .permissionDenied,
                 "could not open '\(path)', which processes share beside the file: \(String(cString: strerror(number)));"
-                    + " make the directory writable, name a lock directory, or open with 'immutable' if nothing can"
-                    + " change the file",
+                    + (access(path, F_OK) == 0
+                        ? " let its owner open the file once, which gives it the permissions of the file"
+                        : " make the directory writable, name a lock directory, or open with 'immutable' if nothing can"
+                            + " change the file"),
                 path: path, systemError: number)
         }
         var facts = stat()
         guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
-            close(descriptor)
+            motte_shim_close_own(descriptor)
             throw DatabaseError(.lockFailed, "'\(path)' must be a plain file", path: path)
         }
         do throws(DatabaseError) { try refuseDatabase(descriptor, path) } catch {
-            close(descriptor)
+            motte_shim_close_own(descriptor)
             throw error
         }
-        guard motte_shim_close_in_child(descriptor) == 0 else {
-            close(descriptor)
-            throw DatabaseError(.outOfHandles, "this process has too many Motte files open", path: path)
-        }
+        sharing.apply(to: descriptor)
         return descriptor
     }
 
@@ -250,32 +255,27 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
                 + " of the two, or name a lock directory", path: path)
     }
 
-    private static func closeFile(_ descriptor: Int32) {
-        motte_shim_forget_descriptor(descriptor)
-        close(descriptor)
-    }
-
     /// Opens and enters; again when the sidecar that was opened has been deleted with its database meanwhile, and
     /// whoever comes next would open another.
     private static func attach(
-        _ path: String, _ mode: mode_t, _ deadline: Deadline
+        _ path: String, _ sharing: SharedAccess, _ deadline: Deadline
     ) throws(DatabaseError) -> (Int32, UnsafeMutableRawPointer, FileIdentity) {
         while true {
-            let descriptor = try openFile(path, mode)
+            let descriptor = try openFile(path, sharing)
             do throws(DatabaseError) {
                 let base = try enter(descriptor, path, deadline)
                 guard let identity = FileIdentity(of: descriptor) else {
-                    munmap(base, SidecarLayout.byteCount)
+                    motte_shim_unmap(base, SidecarLayout.byteCount)
                     throw SystemError.error(errno, "look at", path)
                 }
                 if FileIdentity(at: path) == identity { return (descriptor, base, identity) }
-                munmap(base, SidecarLayout.byteCount)
+                motte_shim_unmap(base, SidecarLayout.byteCount)
                 guard deadline.remaining(atMost: 1) > 0 else { throw keptElsewhere(path) }
             } catch {
-                closeFile(descriptor)
+                motte_shim_close_own(descriptor)
                 throw error
             }
-            closeFile(descriptor)
+            motte_shim_close_own(descriptor)
         }
     }
 
@@ -334,13 +334,16 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
         guard fstat(descriptor, &facts) == 0 else { throw SystemError.error(errno, "look at", path) }
         guard facts.st_size >= off_t(SidecarLayout.byteCount) else { throw foreign(path) }
         let base = try map(descriptor, path)
-        guard base.load(fromByteOffset: SidecarLayout.magicOffset, as: UInt64.self) == SidecarLayout.magic,
-            base.load(fromByteOffset: SidecarLayout.numberOffset, as: UInt32.self) == SidecarLayout.number
-        else {
-            munmap(base, SidecarLayout.byteCount)
+        guard isSetUp(base) else {
+            motte_shim_unmap(base, SidecarLayout.byteCount)
             throw foreign(path)
         }
         return base
+    }
+
+    private static func isSetUp(_ base: UnsafeMutableRawPointer) -> Bool {
+        base.load(fromByteOffset: SidecarLayout.magicOffset, as: UInt64.self) == SidecarLayout.magic
+            && base.load(fromByteOffset: SidecarLayout.numberOffset, as: UInt32.self) == SidecarLayout.number
     }
 
     private static func foreign(_ path: String) -> DatabaseError {
@@ -349,8 +352,7 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
     }
 
     private static func map(_ descriptor: Int32, _ path: String) throws(DatabaseError) -> UnsafeMutableRawPointer {
-        let address = mmap(nil, SidecarLayout.byteCount, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
-        guard let address, address != UnsafeMutableRawPointer(bitPattern: -1) else {
+        guard let address = motte_shim_map(descriptor, 0, SidecarLayout.byteCount) else {
             throw SystemError.error(errno, "map", path)
         }
         return address

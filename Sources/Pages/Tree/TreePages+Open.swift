@@ -28,7 +28,7 @@ extension TreePages {
         }
         try place.checkFileSystem()
         let sidecar = try Sidecar(
-            attaching: place.sidecarPath, mode: place.mode, timeoutMilliseconds: options.openTimeoutMilliseconds)
+            attaching: place.sidecarPath, place.sharing, timeoutMilliseconds: options.openTimeoutMilliseconds)
         do throws(DatabaseError) {
             // One process at a time opens: so none meets a file that another is still making.
             guard try sidecar.lockForOpening(Deadline(milliseconds: options.openTimeoutMilliseconds)) else {
@@ -67,6 +67,7 @@ extension TreePages {
             }
             try make(place, options)
             place = try given.refreshed(options)
+            sidecar.adopt(place.sharing)
         }
         let isWritable = place.isWritable
         let identity = try identity(place)

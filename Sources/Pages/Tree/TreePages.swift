@@ -14,7 +14,6 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     let identity: FileIdentity?
     /// The first bytes of the file, which never change.
     private let head: [UInt8]
-    let durability: PageStoreOptions.Durability
     let passedOver: PassedOver?
     let walPages: PageCount?
     let sidecar: Sidecar?
@@ -86,13 +85,13 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
         presence = parts.presence
         identity = parts.identity
         head = parts.head
-        durability = options.durability
         isWritable = parts.isWritable
         compactsAutomatically = options.compactsAutomatically
         pins = PagePins(sidecar)
         super.init(
             path: parts.disk.path, signal: sidecar?.makeSignal() ?? PrivateSignalWords().makeSignal(),
-            observers: ObserverPositions { sidecar?.publishOldestObserved($0) }, faults: options.faults)
+            observers: ObserverPositions { sidecar?.publishOldestObserved($0) }, faults: options.faults,
+            durability: options.durability)
         signal.attach(self)
         // What one that died had announced may be behind what it left in the file.
         if !parts.isOpenElsewhere { signal.publish(parts.header.version) }
@@ -124,6 +123,7 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
 
     func checkPlace(isBeginning: Bool) throws(DatabaseError) {
         guard let identity, let sidecar, let presence else { return }
+        if !sidecar.isWhole { throw .sharedFileMoved(sidecar.path, beside: path) }
         guard isBeginning else {
             guard let byteCount = presence.byteCount else { throw FileIdentity.moved(path, FileIdentity(at: path)) }
             return try checkContent(byteCount)
@@ -157,6 +157,9 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
 
     func protectedVersions(of root: RootSlot) -> PagePins.Protected {
         if faults?.reusesPagesTooEarly == true { return PagePins.Protected(versions: []) }
-        return pins.protected(and: durable.map { [root.version, $0] } ?? [root.version])
+        var all = pins.protected(and: durable.map { [root.version, $0] } ?? [root.version])
+        // Whose pins are lost, those may be using anything.
+        if sidecar?.isWhole == false { all.from = .zero }
+        return all
     }
 }

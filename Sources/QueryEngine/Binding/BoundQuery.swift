@@ -23,6 +23,8 @@ package struct BoundQuery: Sendable {
     package let steps: [Step]
     package let parsed: ParsedQuery
     package let arguments: Arguments
+    /// What running it takes of a thread's stack.
+    let stackBytes: Int
 
     /// `schema` is that of a row source, in which everything has its keys.
     package static func bind(
@@ -33,17 +35,19 @@ package struct BoundQuery: Sendable {
         let resolver = PathResolver(schema: schema, source: parsed.source, arguments: arguments)
         _ = try resolver.type(table)
         let binder = Binder(resolver: resolver, table: table, arguments: arguments)
+        let stackBytes = parsed.predicate.stackBytes
+        try Predicate.checkStack(for: stackBytes)
         let predicate = try binder.bind(parsed.predicate)
         return BoundQuery(
             table: table, predicate: PredicateRewrites.simplified(predicate),
-            steps: try binder.steps(parsed.ordering), parsed: parsed, arguments: arguments)
+            steps: try binder.steps(parsed.ordering), parsed: parsed, arguments: arguments, stackBytes: stackBytes)
     }
 
     /// All objects of a class, as they are stored.
     package static func all(_ table: TableKey) -> BoundQuery {
         BoundQuery(
             table: table, predicate: .constant(true), steps: [], parsed: ParsedQuery(.constant(true)),
-            arguments: Arguments())
+            arguments: Arguments(), stackBytes: 0)
     }
 
     /// Whether it is every object of its class, so that there is nothing to evaluate.

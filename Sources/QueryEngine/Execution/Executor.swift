@@ -270,6 +270,7 @@ package final class Executor {
 
     /// Kept between calls, with what it has found out about linked objects.
     private func filter(visits: Int) throws(DatabaseError) -> Operator? {
+        try Predicate.checkStack(for: query.stackBytes)
         if let rowFilter { return rowFilter }
         let made = try SelectionRun.makeFilter(context, query.table, query.predicate, visits: visits)
         rowFilter = .some(made)

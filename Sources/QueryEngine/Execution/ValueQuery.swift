@@ -28,6 +28,7 @@ package struct ValueQuery: Sendable {
         var resolver = PathResolver(schema: .empty, source: parsed.source)
         resolver.values = (type, name)
         let binder = Binder(resolver: resolver, table: TableKey(0), arguments: arguments.timed)
+        try Predicate.checkStack(for: parsed.predicate.stackBytes)
         let predicate = try binder.bind(parsed.predicate)
         var steps: [Step] = []
         for step in try binder.steps(parsed.ordering) {

@@ -22,6 +22,7 @@ package struct Plan {
     package static func make(
         _ query: BoundQuery, _ source: RowSource, isCount: Bool = false
     ) throws(DatabaseError) -> Plan {
+        try Predicate.checkStack(for: query.stackBytes)
         let view = try source.table(query.table)
         let wanted = BoundQuery.enough(for: query.steps[...])
         let access = try IndexChoice.choose(query.predicate, view, source, wanted: wanted, isCount: isCount)

@@ -131,6 +131,7 @@ struct Parser {
         guard depth <= Predicate.deepest else {
             throw failure("the query is nested more than \(Predicate.deepest) deep")
         }
+        guard StackGuard.hasRoom() else { throw Predicate.tooDeep() }
         return try body(&self)
     }
 

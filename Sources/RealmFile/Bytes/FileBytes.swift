@@ -1,6 +1,7 @@
 /// The bytes of the file on disk, as they lie there: by `pread`, so that a file which is cut short while it is read
 /// is an error. A mapping of it would end the process (SIGBUS), and saves little: of the 730 ms that reading all
 /// values of a file of 97 MB takes, 7 are reads of 16 KB at a time.
+import CMotteShim
 import MotteValues
 
 #if canImport(Glibc)
@@ -27,17 +28,19 @@ final class FileBytes {
     init(_ path: String) throws(DatabaseError) {
         self.path = path
         memory = []
-        descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw Self.failure(errno, path) }
+        descriptor = motte_shim_open_plain(path, O_RDONLY)
+        guard descriptor >= 0 else {
+            let number = errno
+            guard ![EISDIR, ENODEV, ENXIO].contains(number) else {
+                throw DatabaseError(.unsupportedFormat, "'\(path)' is not a file", path: path)
+            }
+            throw Self.failure(number, path)
+        }
         var facts = stat()
         guard fstat(descriptor, &facts) == 0 else {
             let number = errno
             close(descriptor)
             throw Self.failure(number, path)
-        }
-        guard facts.st_mode & S_IFMT == S_IFREG else {
-            close(descriptor)
-            throw DatabaseError(.unsupportedFormat, "'\(path)' is not a file", path: path)
         }
         count = Int(facts.st_size)
     }

@@ -6,6 +6,7 @@
 ///     answer:  u32 0 or the error's number without its sign, u32 how many bytes, the error's message
 ///
 /// Numbers are little-endian. A connection is used for any number of commits, one after the other.
+import CMotteShim
 import MotteStorage
 import MotteValues
 
@@ -43,7 +44,7 @@ package final class AcknowledgeSocket {
             throw DatabaseError(.invalidArgument, "the name of a socket has 1 to 107 bytes, and '\(path)' has not")
         }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
-        listening = socket(AF_UNIX, Self.kind, 0)
+        listening = motte_shim_open_own_socket(AF_UNIX, Self.kind)
         guard listening >= 0 else { throw LogFolder.error("make the socket", path) }
         let size = socklen_t(MemoryLayout<sockaddr_un>.size)
         func bound() -> Bool {
@@ -54,27 +55,27 @@ package final class AcknowledgeSocket {
         if !bound() {
             guard errno == EADDRINUSE, !Self.isHeard(&address) else {
                 let error = LogFolder.error("make the socket", path)
-                close(listening)
+                motte_shim_close_own(listening)
                 throw error
             }
             unlink(path)
             guard bound() else {
                 let error = LogFolder.error("make the socket", path)
-                close(listening)
+                motte_shim_close_own(listening)
                 throw error
             }
         }
         identity = Self.identity(of: path)
         guard chmod(path, 0o600) == 0, listen(listening, 16) == 0 else {
             let error = LogFolder.error("listen on the socket", path)
-            close(listening)
+            motte_shim_close_own(listening)
             throw error
         }
     }
 
     deinit {
-        for client in clients { close(client.descriptor) }
-        close(listening)
+        for client in clients { motte_shim_close_own(client.descriptor) }
+        motte_shim_close_own(listening)
         // Another process may have the name by now.
         if let identity, let now = Self.identity(of: path), now == identity { unlink(path) }
     }
@@ -84,12 +85,12 @@ package final class AcknowledgeSocket {
         return lstat(path, &facts) == 0 ? (UInt64(facts.st_dev), UInt64(facts.st_ino)) : nil
     }
 
-    private static let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    private static let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
 
     private static func isHeard(_ address: inout sockaddr_un) -> Bool {
-        let descriptor = socket(AF_UNIX, kind, 0)
+        let descriptor = motte_shim_open_own_socket(AF_UNIX, kind)
         guard descriptor >= 0 else { return true }
-        defer { close(descriptor) }
+        defer { motte_shim_close_own(descriptor) }
         let size = socklen_t(MemoryLayout<sockaddr_un>.size)
         let number = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) == 0 ? 0 : errno }
@@ -110,12 +111,11 @@ package final class AcknowledgeSocket {
                 guard !serve(&clients[index], acknowledge) else { continue }
                 let ended = clients.remove(at: index)
                 receivedBytes -= ended.received.count
-                close(ended.descriptor)
+                motte_shim_close_own(ended.descriptor)
             }
             if waiting[0].revents != 0 {
-                let descriptor = accept(listening, nil, nil)
+                let descriptor = motte_shim_accept_own(listening)
                 guard descriptor >= 0 else { return }
-                _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
                 clients.append(Client(descriptor: descriptor))
             }
             // Others, who do not ask, are not to wait for ever either.

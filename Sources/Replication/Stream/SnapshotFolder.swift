@@ -39,20 +39,20 @@ final class SnapshotFolder {
 
     deinit {
         Self.remove(path, descriptor)
-        close(descriptor)
+        motte_shim_close_own(descriptor)
     }
 
     func file(_ name: String) -> String { path + "/" + name }
 
     /// nil where somebody else has it, it is of another user, or it is gone.
     private static func locked(_ path: String) -> Int32? {
-        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        let descriptor = motte_shim_open_own(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)
         guard descriptor >= 0 else { return nil }
         var facts = stat()
         guard fstat(descriptor, &facts) == 0, facts.st_uid == geteuid(), flock(descriptor, LOCK_EX | LOCK_NB) == 0,
             fstat(descriptor, &facts) == 0, facts.st_nlink > 0
         else {
-            close(descriptor)
+            motte_shim_close_own(descriptor)
             return nil
         }
         return descriptor
@@ -66,12 +66,12 @@ final class SnapshotFolder {
             let path = folder + "/" + name
             guard let descriptor = locked(path) else { continue }
             remove(path, descriptor)
-            close(descriptor)
+            motte_shim_close_own(descriptor)
         }
     }
 
     private static func remove(_ path: String, _ descriptor: Int32) {
-        guard let stream = opendir(path) else { return }
+        guard let stream = motte_shim_open_folder(path) else { return }
         while let entry = readdir(stream) {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)

@@ -134,7 +134,7 @@ extension StreamLog {
     private static func forEachBlock(
         of path: String, blockSize: Int, _ body: ([UInt8]) throws(DatabaseError) -> Void
     ) throws(DatabaseError) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = motte_shim_open_plain(path, O_RDONLY)
         guard descriptor >= 0 else { throw LogFolder.error("read", path) }
         defer { close(descriptor) }
         while true {
@@ -171,7 +171,7 @@ extension StreamLog {
     }
 
     private func fetch(_ snapshot: StreamSnapshot, to path: String) throws(DatabaseError) {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let descriptor = motte_shim_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw LogFolder.error("write", path) }
         defer { close(descriptor) }
         try forEachChunk(of: snapshot) { bytes throws(DatabaseError) in

@@ -31,7 +31,7 @@ struct ShellHistory {
         last = lines.last ?? ""
         guard lines.count > 2 * Self.most else { return }
         let temporary = "\(path).new-\(getpid())"
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        let descriptor = motte_shim_open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0o600)
         guard descriptor >= 0 else { return }
         let isWhole = writeAll(lines.suffix(Self.most).joined(separator: "\n") + "\n", to: descriptor)
         close(descriptor)
@@ -53,7 +53,7 @@ struct ShellHistory {
         motte_shim_edit_remember(line)
         guard let path else { return }
         Self.makeFolders(of: path)
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        let descriptor = motte_shim_open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
         guard descriptor >= 0 else { return }
         fchmod(descriptor, 0o600)
         // A history that cannot be written is no reason to stop.

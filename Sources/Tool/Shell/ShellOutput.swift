@@ -45,7 +45,7 @@ struct ShellOutput {
         _ descriptor: Int32, _ body: () throws(DatabaseError) -> Void
     ) -> Result<Void, DatabaseError> {
         // Not for programs that the body runs, whose output would never end.
-        let before = fcntl(1, F_DUPFD_CLOEXEC, 3)
+        let before = motte_shim_duplicate(1)
         dup2(descriptor, 1)
         defer {
             dup2(before, 1)

@@ -3,6 +3,7 @@
 ///
 /// Read here, because libc knows one zone for the whole process only, which is the program's to choose.
 #if canImport(Glibc)
+import CMotteShim
 import Glibc
 #elseif canImport(Musl)
 import Musl
@@ -80,7 +81,7 @@ package final class ZoneTable: Sendable {
     // MARK: File
 
     private static func read(_ path: String) -> [UInt8]? {
-        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        let file = motte_shim_open_plain(path, O_RDONLY)
         guard file >= 0 else { return nil }
         defer { _ = close(file) }
         // Zones have some thousand bytes.

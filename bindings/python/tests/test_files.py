@@ -178,7 +178,7 @@ def test_options(opened: Opener, path: Path, tmp_path: Path) -> None:
     copy = motte.open(tmp_path / "copy.motte", schema=CLASSES, seed=path)
     assert copy.count(Dog) == 3
     copy.close()
-    old = opened()
+    old = opened(durability="relaxed")
     for number in range(2):
         fresh = f"new {number}"
         with db.write():

@@ -162,3 +162,42 @@ def test_ctrl_c_ends_a_query(tmp_path: pathlib.Path) -> None:
     output, _ = running.communicate(timeout=120)
     # What leaves the block of a write cancels it.
     assert output == "interrupted 20000 False\n" and running.returncode == 0
+
+
+LENGTHY: dict[str, Any] = {
+    "export_json": lambda db, path: db.export_json(path),
+    "export_csv": lambda db, path: db.export_csv(path, Item),
+    "export_sqlite": lambda db, path: db.export_sqlite(path),
+    "copy_to": lambda db, path: db.copy_to(path),
+}
+
+
+@pytest.mark.parametrize("work", LENGTHY)
+def test_a_signal_ends_long_work(tmp_path: pathlib.Path, work: str) -> None:
+    """Also without a progress function; a handler that raises ends the call, which leaves nothing behind."""
+    class Stop(Exception):
+        pass
+
+    def stop(*_: Any) -> None:
+        raise Stop
+
+    def is_stopped(db: motte.Database, path: pathlib.Path, delay: float) -> bool:
+        """Whether the call ended before it was done: else what it makes is there."""
+        try:
+            signal.setitimer(signal.ITIMER_REAL, delay)
+            LENGTHY[work](db, path)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except Stop:
+            return not path.exists()
+        return False
+
+    with motte.open(tmp_path / "long.motte", schema=[Item]) as db:
+        filled(db)
+        former = signal.signal(signal.SIGALRM, stop)
+        try:
+            # Machines differ, and one of the delays ends in the middle.
+            assert any(is_stopped(db, tmp_path / f"{number}", 0.001 * 1.3 ** number) for number in range(25))
+        finally:
+            signal.signal(signal.SIGALRM, former)
+        assert all(path.stem == "long" or path.stem.isdigit() for path in tmp_path.iterdir())
+        assert db.count(Item) == 20_000

@@ -121,6 +121,7 @@ package final class JSONImport {
 
     private func flush(_ rows: PendingRows) throws(DatabaseError) {
         guard let plan = rows.plan, rows.count > 0 else { return }
+        if let bytes = rows.countsLinesIn?.bytes { try InputFile.requireWhole(bytes) }
         let changes = try rows.flush(session, self.rows.policy(plan))
         outcome.created += changes.created
         outcome.updated += changes.updated

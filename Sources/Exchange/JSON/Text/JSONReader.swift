@@ -84,6 +84,10 @@ package struct JSONReader {
         guard depth < Self.depthLimit else {
             throw failure("more than \(Self.depthLimit) objects and arrays within each other")
         }
+        // What is read is walked again when it is stored.
+        guard StackGuard.hasRoom(for: depth * 600) else {
+            throw failure("too many objects and arrays within each other for the stack of this thread")
+        }
         depth += 1
         position += 1
         isFresh = true
@@ -253,9 +257,12 @@ package struct JSONReader {
         let first = position
         var hasEscapes = false
         var beyondASCII: UInt8 = 0
+        let end = min(count, first &+ Self.longestString)
         while true {
-            beyondASCII |= Self.skipPlain(start, &position, count)
-            guard position < count else { throw failure("a string is never closed", at: first - 1) }
+            beyondASCII |= Self.skipPlain(start, &position, end)
+            guard position < end else {
+                throw end < count ? tooLong(at: first - 1) : failure("a string is never closed", at: first - 1)
+            }
             let byte = start[position]
             if byte == UInt8(ascii: "\"") { break }
             guard byte == UInt8(ascii: "\\") else {
@@ -273,6 +280,18 @@ package struct JSONReader {
         }
         position += 1
         return JSONText(raw: raw, hasEscapes: hasEscapes)
+    }
+
+    /// Between its quotes, each byte of the longest value written with an escape.
+    private static let longestString = 6 * (16 << 20)
+
+    private func tooLong(at offset: Int) -> DatabaseError {
+        let (line, column) = place(of: offset)
+        return DatabaseError(
+            .valueTooLarge,
+            "line \(line), column \(column): a string of more than \(Self.longestString) bytes; a value has at most"
+                + " 16 MB"
+        )
     }
 
     /// To the next quote, backslash or control character, eight bytes at a time. What is returned is below 0x80 if all
@@ -348,9 +367,14 @@ package struct JSONReader {
     @inline(__always)
     mutating func skipSpace() {
         while position < count {
-            let byte = start[position]
-            guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { return }
-            position += 1
+            let stop = min(count, position &+ InputFile.pieceBytes)
+            while position < stop {
+                let byte = start[position]
+                guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { return }
+                position += 1
+            }
+            // Nothing but blanks for that long.
+            InputFile.letGo(before: start + position)
         }
     }
 

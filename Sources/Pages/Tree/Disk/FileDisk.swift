@@ -32,15 +32,15 @@ final class FileDisk: Disk, @unchecked Sendable {
     /// Of the file at a path, or of one that is being made and then has this path only for messages.
     init(_ path: String, isWritable: Bool, making temporary: TemporaryFile?) throws(DatabaseError) {
         self.path = path
-        let access = (isWritable ? O_RDWR : O_RDONLY) | O_CLOEXEC
+        let access = isWritable ? O_RDWR : O_RDONLY
         if let temporary {
             descriptor = try temporary.openAgain()
         } else {
             // A reading that is noted in the file's inode makes the next flush write that too. Not everybody may ask.
-            let quiet = openDescriptor(path, access | FileDisk.readsAreNotNoted)
-            descriptor = quiet >= 0 || errno != EPERM ? quiet : openDescriptor(path, access)
+            let quiet = motte_shim_open_plain(path, access | FileDisk.readsAreNotNoted)
+            descriptor = quiet >= 0 || errno != EPERM ? quiet : motte_shim_open_plain(path, access)
         }
-        guard descriptor >= 0 else { throw SystemError.error(errno, "open", path) }
+        guard descriptor >= 0 else { throw SystemError.notOpened(errno, path) }
     }
 
     /// O_NOATIME of Linux, which the C library declares for its own extensions only.

@@ -21,7 +21,7 @@ final class SalvagedPages: SharedPages, PageStorage, @unchecked Sendable {
         self.entries = SalvagedEntries(entries)
         super.init(
             path: found.image.disk.path, signal: PrivateSignalWords().makeSignal(),
-            observers: ObserverPositions { _ in }, faults: nil)
+            observers: ObserverPositions { _ in }, faults: nil, durability: .none)
         signal.attach(self)
         signal.publish(header.version)
     }

@@ -103,9 +103,10 @@ struct PageFrames {
         holds[hold.place] = last
     }
 
-    private func holders() -> Holders {
+    /// nil where the system does not let us see them.
+    private func holders() -> Holders? {
         var all = Holders()
-        motte_shim_see_holds()
+        guard motte_shim_see_holds() == 0 else { return nil }
         for hold in holds {
             hold._withUnsafeGuaranteedRef { hold in
                 let (last, since) = (hold.last, hold.since)
@@ -141,8 +142,7 @@ struct PageFrames {
 
     /// Takes memory from the head of the queue until no more pages are occupied than that.
     private mutating func take(downTo target: PageCount) {
-        guard occupied > target, head < waiting.count || !heldByResting.isEmpty else { return }
-        let holders = holders()
+        guard occupied > target, head < waiting.count || !heldByResting.isEmpty, let holders = holders() else { return }
         if holders != seenHolders {
             seenHolders = holders
             isLookDue = true

@@ -61,7 +61,8 @@ def open(
 
     `seed` is a file to copy if there is none at the path. `compact_on_launch` is asked with the file's size and the
     bytes in use when nobody else has it open; True compacts it. `durability` is "full", "relaxed" (the last commits may
-    be lost to a power cut, the file stays whole) or "none", for scratch data. Beginning a write raises BusyError while
+    be lost to a power cut, the file stays whole) or "none", for scratch data; what writes a file in this process names
+    the same. Beginning a write raises BusyError while
     more than `max_live_versions` are shown. `lock_directory` is for the files that processes share, the same for
     everybody. `memory` is how many bytes stored data may take in memory, 65536 or more, for all who have the file open
     in this process: that of the first. If it is not given, it is what the environment variable MOTTE_MEMORY says, or
