@@ -38,7 +38,7 @@ private func propertyRule(
 ) throws(DatabaseError) -> PropertyRule {
     let required = UInt32(MOTTE_RULE_REQUIRED), hasDefault = UInt32(MOTTE_RULE_DEFAULT)
     try checkFlags(given.flags, allowed: required | hasDefault)
-    let allowed = try checkedValues(given.allowed, given.allowed_count).map(\.owned)
+    let allowed = try checkedValues(given.allowed, given.allowed_count, in: nil).map(\.owned)
     let hasStart = given.flags != 0 || given.make != nil
     guard !hasStart || property.collection == .none && property.isStored else {
         throw DatabaseError(.schemaInvalid, "a collection has no default: new objects have an empty one")
@@ -58,7 +58,7 @@ private func propertyRule(
         start = .required
     } else if given.flags & hasDefault != 0 {
         var value = given.value
-        start = .value(try checkedValue(&value).owned)
+        start = .value(try withoutLink(try checkedValue(&value)).owned)
     } else if let make = given.make {
         let kept = KeptCallback(function: make, bridge: bridge)
         start = .made { (count) throws(DatabaseError) in
@@ -68,13 +68,19 @@ private func propertyRule(
                 made.withUnsafeMutableBufferPointer { kept.function(userdata, count, $0.baseAddress) }
             }
             owned.reserveCapacity(count)
-            for value in made { owned.append(try ValueView.checked(value).owned) }
+            for value in made { owned.append(try withoutLink(try ValueView.checked(value)).owned) }
             return owned
         }
     } else {
         start = .plain
     }
     return PropertyRule(start: start, allowed: allowed.isEmpty ? nil : allowed, filler: filler)
+}
+
+/// An object is of one file, and a schema of none.
+private func withoutLink(_ value: ValueView) throws(DatabaseError) -> ValueView {
+    guard value.kind == .link else { return value }
+    throw DatabaseError(.wrongType, "a link is no default: a function fills it")
 }
 
 /// A function of the program that fills a property of objects.
