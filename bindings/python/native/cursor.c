@@ -212,7 +212,8 @@ PyObject *element_of(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py
     return object_of(row, value.as.key);
 }
 
-/* find(database, model, primary key): an object, or NotImplemented where more than a look is needed. */
+/* find(database, model, primary key): an object, None, or NotImplemented where more than a look is needed: where there
+ * is none, and none could be, as values of that type are no keys. */
 PyObject *find(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count) {
     if (count != 3) return PyErr_Format(PyExc_TypeError, "find() takes a database, a class and a primary key");
     Row *row = row_of_model(arguments[0], arguments[1]);
@@ -223,8 +224,10 @@ PyObject *find(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize
     bool is_plain = row != NULL && wanted != Py_None && is_own_task((Core *)arguments[0]) &&
                     encoded(row, &key_slot, wanted, &value, &owner);
     motte_status status = is_plain ? motte_row_find(row->realm, row->class_id, &value, &key) : -1;
-    /* Where there is none, Python asks whether there could be one. */
-    if (status >= 0 && status != MOTTE_NOT_FOUND) {
+    if (status == MOTTE_NOT_FOUND && row->flags >> ROW_KEY_TYPE == key_slot.type) {
+        result = Py_None;
+        Py_INCREF(result);
+    } else if (status >= 0 && status != MOTTE_NOT_FOUND) {
         result = object_of(row, key);
     } else if (!PyErr_Occurred()) {
         result = Py_NotImplemented;

@@ -131,6 +131,8 @@ typedef struct {
 enum {
     ROW_ADDS = 1,  /* its objects can be added here: they are not embedded */
     ROW_SHOWS = 2, /* to_dict() is made here: no attribute stands before a property */
+    /* So many bits up is the type of the primary key, 0 where there is none, or one with a converter. */
+    ROW_KEY_TYPE = 8,
 };
 
 extern PyTypeObject *object_type, *property_type, *guard_type, *core_type, *write_type, *row_type, *cursor_type,

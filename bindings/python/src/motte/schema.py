@@ -123,7 +123,7 @@ _ZEROS: dict[int, Any] = {BOOL: False, INT: 0, FLOAT: 0.0, DOUBLE: 0.0, STRING: 
                           DECIMAL: Decimal(0), OBJECT_ID: ObjectId(bytes(12)), UUID: uuid.UUID(int=0)}
 # Flags of slots and rows, as in native/objects.h.
 PLAIN, READS, WRITES, SHOWS = 1, 2, 4, 8
-ADDS, ALL_SHOWN = 1, 2
+ADDS, ALL_SHOWN, KEY_TYPE = 1, 2, 8
 _EVERY_WIDTH = sum(WIDTHS.values())
 # Annotations that are made, not written.
 _OPTIONAL: Any = Optional
@@ -299,7 +299,9 @@ def _row_flags(layout: Layout) -> int:
     # A class may have a property of Python's own where a class that it derives from has one that is stored.
     shows = all(name in layout.properties and isinstance(_static(model, name), _objects.Property)
                 for name in stored)
-    return (0 if issubclass(model, EmbeddedModel) else ADDS) | (ALL_SHOWN if shows else 0)
+    key = None if layout.primary_key is None else layout.properties[layout.primary_key]
+    key_type = 0 if key is None or key.converter is not None else key.type
+    return (0 if issubclass(model, EmbeddedModel) else ADDS) | (ALL_SHOWN if shows else 0) | key_type << KEY_TYPE
 
 
 def _static(model: type[Model], name: str) -> Any:
