@@ -144,8 +144,9 @@ enum PageRegistry {
 
     private static func handle(on pages: any PageStorage, _ options: PageStoreOptions) -> PageStore {
         pages.beginUse()
-        return PageStore(
-            pages, isReadOnly: options.readOnly || options.immutable, spillPlan: spillPlan(options, pages))
+        var plan = spillPlan(options, pages)
+        plan.faults = options.faults
+        return PageStore(pages, isReadOnly: options.readOnly || options.immutable, spillPlan: plan)
     }
 
     /// Large writes of a file use a file beside it.
