@@ -270,7 +270,11 @@ enum {
 };
 
 /* Identifiers of stored things. A class keeps its id for the life of the file. A property id names its class too and
- * works in every realm of that file; 0 is no property. Object keys count up from 0 per class and are never reused. */
+ * works in every realm of that file; 0 is no property. Object keys count up from 0 per class and are never used again:
+ * a key whose object was deleted names no object for ever. The same holds for a key whose object did not come to be,
+ * because its write was cancelled or refused or went back to a savepoint, as long as this process has the file open;
+ * another process, which cannot know of such a key, may give it to an object of its own. motte_object handles of such
+ * objects stay invalid in any case. */
 typedef uint32_t motte_class;
 typedef uint64_t motte_prop;
 typedef int64_t motte_key;

@@ -151,7 +151,9 @@ enum PageRegistry {
         // Nothing of what is in memory lasts.
         if !isReadOnly { try pages.addWriter(pages.fileIdentity == nil ? pages.durability : options.durability) }
         pages.beginUse()
-        return PageStore(pages, isReadOnly: isReadOnly, spillPlan: spillPlan(options, pages))
+        var plan = spillPlan(options, pages)
+        plan.faults = options.faults
+        return PageStore(pages, isReadOnly: isReadOnly, spillPlan: plan)
     }
 
     /// Large writes of a file use a file beside it.

@@ -95,8 +95,10 @@ package final class PageStore: Sendable {
     /// The newest version, pinned. Cheap when nothing was committed since the last call.
     package func snapshot() throws(DatabaseError) -> PageSnapshot {
         let pages = try pages()
-        try pages.faults?.willPin()
-        return try pages.snapshot()
+        guard let faults = pages.faults else { return try pages.snapshot() }
+        try faults.willPin()
+        let snapshot = try pages.snapshot()
+        return faults.countsReads ? CountedSnapshot(snapshot, faults) : snapshot
     }
 
     /// The newest version that was made known; may lag behind the file for a moment when a committer died.

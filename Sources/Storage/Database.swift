@@ -14,6 +14,7 @@ package final class Database: Sendable {
     private let rowGroupSize: Int
     private let newestCatalog = Locked<Catalog>(.empty)
     package let recentChanges = RecentChanges()
+    let givenKeys = GivenKeys()
     private let versionsAreLimited = Atomic<Bool>(false)
 
     /// Of all databases that this process opens, each has another number; 0 is none.

@@ -53,6 +53,49 @@ import Testing
         }
     }
 
+    /// As many runs as a tree has levels for, with marks that wait in it.
+    @Test func manyEditsOfOneList() throws {
+        try PropertyTest.run(rounds: 4) { random, comment in
+            let oldCount = 200 + random.below(2_000)
+            var list = Array(0 ..< oldCount)
+            var modified: Set<Int> = []
+            var next = oldCount
+            var replay = ListRuns(count: oldCount)
+            for _ in 0 ..< 400 {
+                let index = random.below(list.count)
+                let count = 1 + random.below(min(40, list.count - index))
+                switch random.below(4) {
+                case 0:
+                    list.insert(contentsOf: next ..< next + count, at: index)
+                    next += count
+                    replay.insert(at: index, count: count)
+                case 1 where list.count > 100:
+                    list.removeSubrange(index ..< index + count)
+                    replay.remove(at: index, count: count)
+                case 2:
+                    modified.formUnion(list[index ..< index + count])
+                    replay.set(at: index, count: count)
+                default:
+                    let to = random.below(list.count)
+                    list.insert(list.remove(at: index), at: to)
+                    replay.move(from: index, to: to)
+                }
+            }
+            var shown: [Int] = []
+            var start = 0
+            for run in replay.runs {
+                for offset in 0 ..< run.count {
+                    let element = list[start + offset]
+                    shown.append(run.isNew ? element : run.old + offset)
+                    #expect(run.isNew == (element >= oldCount), "\(comment)")
+                    #expect(run.isModified == modified.contains(element), "\(element); \(comment)")
+                }
+                start += run.count
+            }
+            #expect(shown == list && replay.count == list.count && !replay.isBroken, "\(comment)")
+        }
+    }
+
     @Test func oneMoveIsOneDeletionAndOneInsertion() {
         var replay = ListRuns(count: 10)
         replay.move(from: 8, to: 1)

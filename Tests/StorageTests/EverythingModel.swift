@@ -95,6 +95,10 @@ struct EverythingModel {
             for link in gone { delete(link, isOwnerChanged: false) }
             return
         }
+        if roll == 3, random.below(20) == 0 {
+            try deleteAll(write)
+            return try createTogether(write, random.below(4) == 0 ? 70 : random.below(8), &random)
+        }
         let type = type(row.table)
         let property = random.pick(type.properties.filter { !$0.isPrimaryKey })
         let column = try #require(property.columnKey)
@@ -163,6 +167,39 @@ struct EverythingModel {
         let link = ObjectLink(table: thingTable, key: key)
         add(link, row)
         return link
+    }
+
+    /// In one call.
+    mutating func createTogether(_ write: WriteTransaction, _ count: Int, _ random: inout SeededRandom) throws {
+        let named = things.properties.filter {
+            $0.collection == .none && !isOwned($0) && ($0.isPrimaryKey || random.chance(40))
+        }
+        let columns = try named.map { try #require($0.columnKey) }
+        var made: [Row] = []
+        var values: [Value] = []
+        for _ in 0 ..< count {
+            var row = blank(things)
+            for property in named {
+                let value = property.isPrimaryKey ? .int(nextID) : randomValue(property, &random)
+                values.append(value)
+                row.fields[property.name] = .value(value)
+            }
+            nextID += 1
+            made.append(row)
+        }
+        let first = try LongListTests.withViews(values) { views in
+            try views.withUnsafeBufferPointer {
+                try write.insertBatch(thingTable, columns: columns, rows: $0.baseAddress, rowCount: count)
+            }
+        }
+        for (index, row) in made.enumerated() {
+            add(ObjectLink(table: thingTable, key: ObjectKey(first.rawValue + Int64(index))), row)
+        }
+    }
+
+    mutating func deleteAll(_ write: WriteTransaction) throws {
+        #expect(try write.deleteAll(thingTable) == keys(thingTable).count)
+        for link in keys(thingTable) { delete(link, isOwnerChanged: false) }
     }
 
     private mutating func adopt(_ key: ObjectKey, _ candidates: inout [ObjectLink]) -> Value {

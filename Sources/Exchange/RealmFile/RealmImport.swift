@@ -100,6 +100,7 @@ package final class RealmImport {
         for type in plan.order where type.type.isEmbedded { try dropOrphans(type) }
         try file.checkUnchanged()
         try options.progress?(done, total)
+        session.write?.hidesKeys = false
         if let translation { notes.add(translation.notes.all) }
         summary.notes = notes.all
         summary.classes.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
@@ -111,7 +112,7 @@ package final class RealmImport {
 
     private func prepare(_ type: RealmClassPlan) throws(DatabaseError) {
         let view = try session.table(type.table)
-        type.firstKey = view.nextKey
+        type.firstKey = view.nextNewKey
         type.isUpdating =
             options.policy != .error && !options.resumes && type.source.primaryKey != nil && view.liveCount > 0
         guard options.resumes else { return }
@@ -184,6 +185,7 @@ package final class RealmImport {
     /// Links to objects that are inserted later need not wait where nobody can see them before.
     private func allow(_ isAllowed: Bool) throws(DatabaseError) {
         let write = try session.requireWrite()
+        write.hidesKeys = options.commitEvery > 0 || options.resumes
         let goesAhead = options.isAlone || (options.commitEvery == 0 && !options.resumes)
         write.adoptsEmbedded = isAllowed
         write.linksAhead = isAllowed && goesAhead

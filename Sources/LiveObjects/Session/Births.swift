@@ -1,5 +1,6 @@
-/// When objects were made in writes: a key that was handed out in a write is handed out again when that is cancelled,
-/// or goes back to a savepoint, and whoever still holds the earlier object must not see the later one.
+/// When objects were made in writes: after a write is cancelled, or goes back to a savepoint, another process may give
+/// the keys of its objects to its own (this one passes them over, see `GivenKeys`), and a program that still holds an
+/// earlier object must not see the later one.
 ///
 /// Each write has a number, and another after each time that it went back to a savepoint.
 import MotteStorage

@@ -7,7 +7,8 @@ extension ListRuns {
     /// `modified` are new positions of elements that changed, ascending; those of new elements do not matter.
     func difference(modified: [Int] = []) -> SequenceDifference {
         var difference = SequenceDifference()
-        let kept = keptRuns()
+        let runs = runs
+        let kept = kept(runs)
         var stays = [Bool](repeating: false, count: runs.count)
         for index in kept { stays[index] = true }
         var start = 0
@@ -40,7 +41,8 @@ extension ListRuns {
     /// Old elements that stand elsewhere now, by their old positions.
     func moves() -> [ChangeSet.Move] {
         guard hasMoves else { return [] }
-        let kept = Set(keptRuns())
+        let runs = runs
+        let kept = Set(kept(runs))
         var moves: [ChangeSet.Move] = []
         var start = 0
         for (index, run) in runs.enumerated() {
@@ -55,7 +57,7 @@ extension ListRuns {
     }
 
     /// Runs of old elements in ascending order, with as many elements as can be.
-    private func keptRuns() -> [Int] {
+    private func kept(_ runs: [Run]) -> [Int] {
         let old = runs.indices.filter { !runs[$0].isNew }
         guard hasMoves else { return old }
         guard old.count <= 2_000 else {

@@ -21,6 +21,8 @@ package struct SpillPlan: Sendable {
     package var memoryBytes: Int
     /// Where the file is made; nil keeps everything in memory.
     package var folder: String?
+    /// Of tests.
+    var faults: FaultInjection?
 
     package init(memoryBytes: Int, folder: String?) {
         self.memoryBytes = memoryBytes
@@ -117,6 +119,7 @@ package final class SpillFile {
 
     /// Fails with `.diskFull` where the memory is used up and the file cannot grow; nothing has changed then.
     package func makeRoom() throws(DatabaseError) {
+        try plan.faults?.willGrow()
         guard usesFile, room < comfortableRoom else { return }
         let status = addMappedSegment(mappedBytes)
         if status == ENOSPC || status == EDQUOT || status == EFBIG {

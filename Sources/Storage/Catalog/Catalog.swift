@@ -96,6 +96,7 @@ package final class Catalog: Sendable {
     package let schema: Schema
     /// Columns of mixed values, which may link to objects of any class.
     package let mixedColumns: [(table: TableKey, column: StoredColumn)]
+    private let incoming: [TableKey: [(table: TableKey, column: StoredColumn)]]
     private let tableIndexes: [TableKey: [TableIndex]]
     private let indexesByKey: [IndexKey: TableIndex]
     let hasUnknownIndexes: Bool
@@ -123,6 +124,13 @@ package final class Catalog: Sendable {
         indexesByKey = byKey
         hasUnknownIndexes = byKey.values.contains { $0.kind is UnknownIndexKind }
         outdatedIndexes = Set(byKey.values.lazy.filter(\.isOutdated).map(\.key))
+        var incoming: [TableKey: [(table: TableKey, column: StoredColumn)]] = [:]
+        for table in tables {
+            for column in table.columns where column.isLink {
+                if let target = column.target { incoming[target, default: []].append((table.key, column)) }
+            }
+        }
+        self.incoming = incoming
         mixedColumns = tables.flatMap { table in
             table.columns.filter { $0.type == .mixed }.map { (table: table.key, column: $0) }
         }
@@ -134,24 +142,23 @@ package final class Catalog: Sendable {
         // Keys ascend in the array, and mostly without gaps.
         let guess = Int(key.rawValue) - 1
         if guess >= 0, guess < tables.count, tables[guess].key == key { return tables[guess] }
-        return tables.first { $0.key == key }
+        var low = 0, high = tables.count
+        while low < high {
+            let middle = (low + high) / 2
+            if tables[middle].key < key { low = middle + 1 } else { high = middle }
+        }
+        return low < tables.count && tables[low].key == key ? tables[low] : nil
     }
 
     /// All of a class, those of its columns first.
     package func indexes(of table: TableKey) -> [TableIndex] { tableIndexes[table] ?? [] }
     package func index(_ key: IndexKey) -> TableIndex? { indexesByKey[key] }
 
-    package func table(named name: String) -> StoredTable? { tables.first { $0.name == name } }
+    package func table(named name: String) -> StoredTable? { schema[name]?.tableKey.flatMap { table($0) } }
 
     /// Every link column of any table that points to `target`, with the index of its backlinks.
     package func incomingLinks(to target: TableKey) -> [(table: TableKey, column: StoredColumn)] {
-        var incoming: [(TableKey, StoredColumn)] = []
-        for table in tables {
-            for column in table.columns where column.isLink && column.target == target {
-                incoming.append((table.key, column))
-            }
-        }
-        return incoming
+        incoming[target] ?? []
     }
 
     private static func makeSchema(_ tables: [StoredTable]) -> Schema {

@@ -35,6 +35,12 @@ struct CatalogBuilder {
     var nextIndexKey: UInt32
     var touched: Set<TableKey> = []
     var indexesToBuild: [(table: TableKey, index: IndexKey)] = []
+    private let positions = KnownPositions()
+
+    /// Where classes were when somebody asked: `tables` may have changed since.
+    private final class KnownPositions {
+        var byName: [NameKey: Int] = [:]
+    }
 
     init(_ catalog: Catalog) {
         tables = catalog.tables
@@ -169,7 +175,13 @@ struct CatalogBuilder {
     }
 
     func position(of className: String) throws(DatabaseError) -> Int {
-        guard let position = tables.firstIndex(where: { $0.name.hasSameBytes(as: className) }) else {
+        let name = NameKey(className)
+        if let known = positions.byName[name], known < tables.count, NameKey(tables[known].name) == name {
+            return known
+        }
+        positions.byName.removeAll(keepingCapacity: true)
+        for (position, table) in tables.enumerated() { positions.byName[NameKey(table.name)] = position }
+        guard let position = positions.byName[name] else {
             throw DatabaseError(
                 .unknownClass, "the schema refers to a class \(className) that it does not declare",
                 className: className)

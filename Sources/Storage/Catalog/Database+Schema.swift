@@ -154,9 +154,11 @@ extension WriteTransaction {
     /// Adds what is declared and the file lacks, in this write; what would need a migration is refused.
     func addSchema(_ declared: Schema) throws(DatabaseError) {
         guard let changes = try CatalogChanges.applying(declared, schemaVersion: nil, to: catalog) else { return }
-        install(changes.catalog, touching: changes.touched)
         try changes.catalog.requireKnownIndexes()
-        for (_, index) in changes.indexesToBuild { try buildIndex(index) }
+        try completing { () throws(DatabaseError) in
+            install(changes.catalog, touching: changes.touched)
+            for (_, index) in changes.indexesToBuild { try buildIndex(index) }
+        }
     }
 
     fileprivate func add(_ request: SchemaRequest, _ plan: SchemaPlan) throws(DatabaseError) {

@@ -91,7 +91,8 @@ extension WriteTransaction {
         guard catalog.table(table) != nil else { return }
         let writer = try writer(table)
         guard writer.openGroupRowCount > 0 else { return }
-        _ = try writer.dirtyRowGroup(writer.regularCount)
+        // Whether it has another reason to be written or not.
+        try writer.dirtyRowGroup(writer.regularCount).liveChanged = true
         noteChange()
     }
 

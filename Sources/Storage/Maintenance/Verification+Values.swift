@@ -50,6 +50,7 @@ extension VerificationWalk {
             return
         }
         report.chunks += 1
+        try checkDeadRows(view, slot, rowGroup, rows)
         guard column.collection == .none else {
             for key in rows.liveKeys {
                 letGo()
@@ -72,6 +73,30 @@ extension VerificationWalk {
             try check(value, view, slot, key)
             entries.add(value, key)
         }
+    }
+
+    /// Scans read chunks whole: rows that are dead refer to nothing.
+    private mutating func checkDeadRows(
+        _ view: TableView, _ slot: Int, _ rowGroup: Int, _ rows: RowGroupView
+    ) throws(DatabaseError) {
+        let column = view.layout.columns[slot]
+        guard column.kind.mayBeLong, let live = rows.liveWords else { return }
+        var count = 0
+        if column.collection == .none {
+            let chunk = try view.directory.chunk(slot, rowGroup)
+            for row in 0 ..< rows.rowCount where live[row >> 6] & (1 << UInt64(row & 63)) == 0 {
+                if chunk.longReference(row) != nil { count += 1 }
+            }
+        } else {
+            let chunk = try view.directory.listChunk(slot, rowGroup)
+            for row in 0 ..< rows.rowCount where live[row >> 6] & (1 << UInt64(row & 63)) == 0 {
+                count += chunk.range(row).count { chunk.elements.longReference($0) != nil }
+            }
+        }
+        guard count > 0 else { return }
+        note(
+            "\(count) values of \(view.type.name).\(column.name) of deleted objects from \(rows.firstKey) on refer to "
+                + "long values, so that no scan can read the values beside them")
     }
 
     private mutating func checkCollection(

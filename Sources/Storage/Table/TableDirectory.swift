@@ -28,6 +28,13 @@ final class TableDirectory {
     private var arena = ChunkArena()
     /// Of chunks that were forgotten last.
     private var formerArena: ChunkArena?
+    /// Bytes of copies by what they are of, and of those that nothing points to any more.
+    private var copies: [ChunkName: Int] = [:]
+    private var wastedBytes = 0
+    /// The open row group is another one with nearly every commit: its copies do not pile up. The one before may have
+    /// been lent.
+    private var openGroupArena = ChunkArena(slabSize: OpenGroup.sizeLimit)
+    private var formerOpenGroupArena: ChunkArena?
 
     @exclusivity(unchecked) private var columns: [ContiguousArray<ColumnChunk?>]
     @exclusivity(unchecked) private var lists: [ContiguousArray<ListChunk?>]
@@ -37,6 +44,14 @@ final class TableDirectory {
     @exclusivity(unchecked) private var openGroup: (directory: OpenGroup.Directory, bytes: UnsafeRawBufferPointer)?
     @exclusivity(unchecked) private var live = KnownLiveRows()
     private var lastList: LongListReader?
+
+    private struct ChunkName: Hashable {
+        let slot: Int
+        let rowGroup: Int
+    }
+
+    private static let leastWaste = 256 << 10
+    private static let mostBytes = 64 << 20
 
     convenience init(
         _ layout: TableLayout, pages: PageSnapshot, rowGroupSize: Int, counters: Counters
@@ -207,7 +222,9 @@ final class TableDirectory {
             let builder = ListChunkBuilder(
                 elementKind: column.kind, nullable: column.isNullable, capacity: rowCount(rowGroup))
             for _ in 0 ..< rowCount(rowGroup) { builder.appendRow() }
-            chunk = try arena.keep(builder.encode(key: Self.noKey)).asListChunk(column.kind)
+            let bytes = builder.encode(key: Self.noKey)
+            copies[ChunkName(slot: slot, rowGroup: rowGroup)] = bytes.count
+            chunk = try arena.keep(bytes).asListChunk(column.kind)
         }
         guard chunk.count == rowCount(rowGroup) else { throw wrongRowCount(slot, rowGroup, chunk.count) }
         counters.add(chunksDecoded: 1)
@@ -230,7 +247,9 @@ final class TableDirectory {
             // The column is younger than the rows.
             let builder = ChunkBuilder(kind: column.kind, nullable: column.isNullable, capacity: rowCount(rowGroup))
             builder.appendDefaults(rowCount(rowGroup))
-            chunk = try arena.keep(builder.encode(key: Self.noKey)).asColumnChunk(column.kind)
+            let bytes = builder.encode(key: Self.noKey)
+            copies[ChunkName(slot: slot, rowGroup: rowGroup)] = bytes.count
+            chunk = try arena.keep(bytes).asColumnChunk(column.kind)
         }
         guard chunk.count == rowCount(rowGroup) else { throw wrongRowCount(slot, rowGroup, chunk.count) }
         counters.add(chunksDecoded: 1)
@@ -269,7 +288,9 @@ final class TableDirectory {
         let key = PageKeys.chunk(layout.key, column, rowGroup)
         let found = try key.withBytes { key throws(DatabaseError) in try pages.get(key) }
         guard let found else { return nil }
-        return (found.isStable ? found.bytes : arena.copy(found.bytes), key)
+        guard !found.isStable else { return (found.bytes, key) }
+        copies[ChunkName(slot: slot, rowGroup: rowGroup)] = found.bytes.count
+        return (arena.copy(found.bytes), key)
     }
 
     private func loadOpenGroup() throws(DatabaseError) -> (
@@ -280,7 +301,7 @@ final class TableDirectory {
         let key = PageKeys.openGroup(layout.key)
         let found = try key.withBytes { key throws(DatabaseError) in try pages.get(key) }
         guard let found else { throw .corrupted("the open row group of \(layout.stored.name) is missing") }
-        let bytes = found.isStable ? found.bytes : arena.copy(found.bytes)
+        let bytes = found.isStable ? found.bytes : openGroupArena.copy(found.bytes)
         let directory = try OpenGroup.decode(bytes, pageKey: key)
         guard directory.rowCount == openGroupRowCount, directory.firstKey == state.openGroupFirstKey else {
             throw .corrupted("the open row group of \(layout.stored.name) disagrees with the table's state")
@@ -333,7 +354,7 @@ final class TableDirectory {
         let oldRowGroups = regularCount
         let wasWhole = isWhole
         state = new
-        openGroup = nil
+        forgetOpenGroup()
         guard let touched, touched.count * 4 <= rowGroupCount else {
             live = KnownLiveRows()
             return forgetChunks()
@@ -344,18 +365,31 @@ final class TableDirectory {
         stale.append(contentsOf: min(firstMoved, oldRowGroups) ... max(rowGroupCount, oldRowGroups))
         if !isWhole { live.move(to: rowGroupCount, stale, wasWhole: wasWhole) }
         let bytesUsed = longSources.reduce(arena.bytesUsed) { $0 + ($1?.bytesUsed ?? 0) }
-        guard bytesUsed < 64 << 20 else { return forgetChunks() }
+        guard bytesUsed < Self.mostBytes, wastedBytes < max(Self.leastWaste, bytesUsed / 2) else {
+            return forgetChunks()
+        }
         for slot in columns.indices {
             for rowGroup in stale where rowGroup < columns[slot].count { columns[slot][rowGroup] = nil }
             for rowGroup in stale where rowGroup < lists[slot].count { lists[slot][rowGroup] = nil }
             if !longTexts[slot].isEmpty { for rowGroup in stale { longTexts[slot][rowGroup] = nil } }
+            guard !copies.isEmpty else { continue }
+            for rowGroup in stale {
+                wastedBytes += copies.removeValue(forKey: ChunkName(slot: slot, rowGroup: rowGroup)) ?? 0
+            }
         }
+    }
+
+    private func forgetOpenGroup() {
+        openGroup = nil
+        guard openGroupArena.bytesUsed > 0 else { return }
+        formerOpenGroupArena = openGroupArena
+        openGroupArena = ChunkArena(slabSize: OpenGroup.sizeLimit)
     }
 
     /// Nothing is used any more of what was found before the last time; what was found since has no copy here that
     /// could go before the next.
     func forgetPlaces() {
-        openGroup = nil
+        forgetOpenGroup()
         lastList = nil
         let latest = arena
         forgetChunks(butSources: true)
@@ -372,6 +406,8 @@ final class TableDirectory {
         }
         arena = ChunkArena()
         formerArena = nil
+        copies.removeAll()
+        wastedBytes = 0
     }
 }
 

@@ -39,8 +39,11 @@ extension TableWriter {
         )
         for (index, rowGroup) in dirty.enumerated() {
             guard let rowGroup, rowGroup.rowCount > 0 else { continue }
+            let end =
+                index < regularCount
+                ? min(firstKey(index) + Int64(rowGroupSize), state.openGroupFirstKey) : state.nextKey
             try Invariant.require(
-                rowGroup.firstKey == firstKey(index) && firstKey(index) + Int64(rowGroup.rowCount) <= state.nextKey,
+                rowGroup.firstKey == firstKey(index) && firstKey(index) + Int64(rowGroup.rowCount) == end,
                 "rows-6: row group \(index) of \(name) has the keys that belong there")
             try Invariant.require(
                 rowGroup.live.map { $0.rowCount == rowGroup.rowCount } ?? true,
@@ -56,6 +59,35 @@ extension TableWriter {
         guard counting else { return }
         try Invariant.require(
             try Int64(countLiveRows()) == state.liveCount, "rows-9: \(name) counts the rows that are live")
+    }
+
+    /// Before a commit, in every build: what it would write of the table agrees with itself, and with what it leaves as
+    /// it is. A state that contradicts itself could never be read again, with all objects of the class.
+    func requireConsistent() throws(DatabaseError) {
+        let name = layout.stored.name, stored = directory.state
+        try checkInvariants(counting: false)
+        try Invariant.require(
+            state.nextKey >= stored.nextKey && state.nextKey <= TableState.keyLimit
+                && state.openGroupFirstKey >= stored.openGroupFirstKey && openGroupRowCount <= rowGroupSize,
+            "rows-10: the keys of \(name) only go forward, and its open row group is none of the larger ones")
+        for rowGroup in directory.rowGroupCount ..< max(directory.rowGroupCount, rowGroupCount) {
+            try Invariant.require(
+                overlay(rowGroup) != nil, "rows-11: row group \(rowGroup) of \(name) is new, and there to be written")
+        }
+        var before: Int64 = 0, after: Int64 = 0
+        for (index, rowGroup) in dirty.enumerated() {
+            guard let rowGroup else { continue }
+            after += Int64(rowGroup.liveCount)
+            if index < directory.regularCount { before += Int64(try storedLiveCount(index)) }
+        }
+        let openGroup = directory.regularCount
+        let isMoved = state.openGroupFirstKey != stored.openGroupFirstKey
+        if directory.openGroupRowCount > 0, isMoved || overlay(openGroup) != nil {
+            before += Int64(try storedLiveCount(openGroup))
+        }
+        try Invariant.require(
+            state.liveCount - stored.liveCount == after - before,
+            "rows-12: \(name) counts the rows that come and go")
     }
 
     private func countLiveRows() throws(DatabaseError) -> Int {

@@ -18,7 +18,7 @@ package final class TableLayout: Sendable {
     init(_ stored: StoredTable, catalog: Catalog) {
         self.stored = stored
         type =
-            catalog.schema.objectTypes.first { $0.tableKey == stored.key }
+            catalog.schema[stored.key]
             ?? ObjectType(name: stored.name, properties: [])
         primaryKeySlot = stored.columns.firstIndex { $0.isPrimaryKey }
         incoming = catalog.incomingLinks(to: stored.key)

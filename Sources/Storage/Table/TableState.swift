@@ -1,7 +1,7 @@
 /// The few numbers of a table that every commit touching it rewrites.
 ///
 ///     offset  0  live count        i64
-///             8  next key          i64   never handed out before; never goes back
+///             8  next key          i64   never goes back; keys below it were given out, or passed over (`GivenKeys`)
 ///            16  open row group's first key  i64   rows [open row group, next) are in the open row group value, all
 /// others in row groups
 ///            24  modified in       u64   version of the last commit that touched the table

@@ -40,6 +40,8 @@ package final class TableView {
     package var type: ObjectType { layout.type }
     package var liveCount: Int { Int((writer?.state ?? directory.state).liveCount) }
     package var nextKey: Int64 { (writer?.state ?? directory.state).nextKey }
+    /// Of the next object that is made.
+    package var nextNewKey: Int64 { writer?.nextNewKey ?? nextKey }
     /// The last commit that touched the table; of a write the one before it.
     var modifiedIn: UInt64 { (writer?.state ?? directory.state).modifiedIn }
     package var rowGroupSize: Int { writer?.rowGroupSize ?? directory.rowGroupSize }

@@ -11,12 +11,11 @@ import MotteValues
 final class TableWriter {
     // Exclusivity: one thread at a time, like the write it belongs to; each row of many looks at these.
     let directory: TableDirectory
-    @exclusivity(unchecked) private(set) var state: TableState
-    @exclusivity(unchecked) private(set) var dirty = DirtyRowGroups()
+    @exclusivity(unchecked) var state: TableState
+    @exclusivity(unchecked) var dirty = DirtyRowGroups()
     @exclusivity(unchecked) private(set) var touched = false
     /// Lists too long for their column's chunk, as far as this write has touched them.
     var longLists: [LongListKey: LongList] = [:]
-    @exclusivity(unchecked) private var openRowGroup: DirtyRowGroup?
 
     var layout: TableLayout { directory.layout }
     var rowGroupSize: Int { state.rowGroupSize(ofFile: directory.rowGroupSizeOfFile) }
@@ -28,19 +27,22 @@ final class TableWriter {
     @exclusivity(unchecked) var firstNewKey: Int64 = .max
 
     /// Where full row groups wait for the commit.
-    private let spill: SpillFile
+    let spill: SpillFile
     let opened: OpenBuilders
     private let pendingLongValues: PendingLongValues
     @exclusivity(unchecked) private var longSources: [WrittenLongValues?]
 
     /// The open row group as the write before has left it, until it is touched.
     @exclusivity(unchecked) private var keptOpenGroup: KeptBuilders.OpenGroup?
+    /// How many of its rows lived then.
+    private var keptLiveCount: Int?
 
     init(
         _ directory: TableDirectory, _ spill: SpillFile, _ long: PendingLongValues,
         _ keptOpenGroup: KeptBuilders.OpenGroup?,
-        _ undo: UndoLog, _ lent: LentRows, _ opened: OpenBuilders
+        _ undo: UndoLog, _ lent: LentRows, _ opened: OpenBuilders, leastKey: Int64
     ) {
+        self.leastKey = leastKey
         self.undo = undo
         self.lent = lent
         self.opened = opened
@@ -71,14 +73,14 @@ final class TableWriter {
             kind: stored.kind, nullable: stored.isNullable, capacity: capacity, long: longValues(slot))
     }
 
-    private func makeListBuilder(_ slot: Int, capacity: Int) -> ListChunkBuilder {
+    func makeListBuilder(_ slot: Int, capacity: Int) -> ListChunkBuilder {
         let stored = layout.columns[slot]
         return ListChunkBuilder(
             elementKind: stored.kind, nullable: stored.isNullable, capacity: capacity, long: longValues(slot))
     }
 
     /// How many rows its builders have room for from the beginning.
-    private func capacity(_ rowGroup: Int) -> Int {
+    func capacity(_ rowGroup: Int) -> Int {
         mode == .openGroup && rowGroup == regularCount ? openGroupRowLimit : rowGroupSize
     }
 
@@ -86,6 +88,8 @@ final class TableWriter {
 
     var regularCount: Int { Int((state.openGroupFirstKey + Int64(rowGroupSize) - 1) / Int64(rowGroupSize)) }
     var openGroupRowCount: Int { Int(state.nextKey - state.openGroupFirstKey) }
+    /// Of the next row that is appended.
+    var nextNewKey: Int64 { max(state.nextKey, leastKey) }
     var rowGroupCount: Int { regularCount + (openGroupRowCount > 0 ? 1 : 0) }
 
     func firstKey(_ rowGroup: Int) -> Int64 {
@@ -125,7 +129,7 @@ final class TableWriter {
         return made
     }
 
-    private func install(_ rowGroup: DirtyRowGroup, at index: Int) {
+    func install(_ rowGroup: DirtyRowGroup, at index: Int) {
         noteTable()
         undo.append(.installed(self, index, before: dirty[index]))
         touched = true
@@ -143,6 +147,7 @@ final class TableWriter {
         for (slot, column) in kept.rowGroup.columns.enumerated() where layout.columns[slot].kind.mayBeLong {
             column?.join(longValues(slot))
         }
+        keptLiveCount = kept.rowGroup.liveCount
         return kept.rowGroup
     }
 
@@ -153,6 +158,12 @@ final class TableWriter {
         guard openGroup.leaveWrite() else { return nil }
         return KeptBuilders.OpenGroup(
             layout: layout, rowGroup: openGroup, plan: plan.flatMap { $0.isTurned(to: openGroup) ? $0 : nil })
+    }
+
+    /// How many rows of a stored row group live.
+    func storedLiveCount(_ rowGroup: Int) throws(DatabaseError) -> Int {
+        if rowGroup == directory.regularCount, let keptLiveCount { return keptLiveCount }
+        return try directory.liveBitmap(rowGroup)?.liveCount ?? directory.rowCount(rowGroup)
     }
 
     func values(_ slot: Int, _ rowGroup: Int) throws(DatabaseError) -> (column: DirtyColumn, builder: ChunkBuilder) {
@@ -214,51 +225,13 @@ final class TableWriter {
     /// Where new rows go. A write starts with the open row group and turns to row groups for good when the open row
     /// group is full.
     enum AppendMode { case openGroup, rowGroups }
-    @exclusivity(unchecked) private(set) var mode = AppendMode.openGroup
-    private var openGroupRowLimit: Int { min(OpenGroup.rowLimit, rowGroupSize) }
-
-    /// The row group that the next row is appended to, with all its columns loaded and room for at least one row.
-    func rowGroupForAppend() throws(DatabaseError) -> DirtyRowGroup {
-        noteTable()
-        let rowGroup = try openRowGroupForAppend()
-        if undo.isActive {
-            noteAppending(to: rowGroup, at: mode == .openGroup ? regularCount : Int(rowGroup.firstKey) / rowGroupSize)
-        }
-        return rowGroup
-    }
-
-    private func openRowGroupForAppend() throws(DatabaseError) -> DirtyRowGroup {
-        if mode == .openGroup {
-            if openGroupRowCount < openGroupRowLimit {
-                if let openRowGroup { return openRowGroup }
-                return openGroupRowCount > 0 ? try openForAppend(regularCount) : open(emptyRowGroup(), at: regularCount)
-            }
-            try foldOpenGroup()
-        }
-        if let full = openRowGroup {
-            chooseRowGroupSize(by: full)
-            if room(for: full) > 0 { return full }
-            seal(full)
-        }
-        return try openRegularRowGroup()
-    }
-
-    /// Full row groups of a bulk load wait for the commit as encoded bytes, a fraction of what their builders take; the
-    /// builders go on to the next row group.
-    private func seal(_ rowGroup: DirtyRowGroup) {
-        let index = Int(rowGroup.firstKey) / rowGroupSize
-        for (slot, stored) in layout.columns.enumerated() {
-            guard let column = rowGroup.columns[slot] else { continue }
-            let former = column.storage
-            guard column.seal(key: PageKeys.chunk(layout.key, stored.key, index), into: spill),
-                case .values(let builder) = former
-            else { continue }
-            builder.removeAll()
-            spares[slot] = builder
-        }
-    }
-
-    private lazy var spares = [ChunkBuilder?](repeating: nil, count: layout.columns.count)
+    @exclusivity(unchecked) var mode = AppendMode.openGroup
+    /// The row group that new rows go to.
+    @exclusivity(unchecked) var openRowGroup: DirtyRowGroup?
+    /// Builders of row groups that wait as encoded bytes.
+    lazy var spares = [ChunkBuilder?](repeating: nil, count: layout.columns.count)
+    /// No new row gets a key below this one: those were given out before, to rows that are not in the file.
+    @exclusivity(unchecked) private(set) var leastKey: Int64
 
     @exclusivity(unchecked) private var plan: RowPlan?
     @exclusivity(unchecked) private var columnsWithoutPlan: [ColumnKey]?
@@ -270,139 +243,6 @@ final class TableWriter {
         plan = RowPlan(layout, columns)
         if plan == nil { columnsWithoutPlan = columns }
         return plan
-    }
-
-    /// How many rows `rowGroup` still takes before `rowGroupForAppend` must be asked again.
-    func room(in rowGroup: DirtyRowGroup) -> Int {
-        mode == .openGroup ? openGroupRowLimit - rowGroup.rowCount : room(for: rowGroup)
-    }
-
-    /// Of a regular row group that is open. The first one stops where it is time to choose.
-    private func room(for rowGroup: DirtyRowGroup) -> Int {
-        let mayChoose = rowGroup.firstKey == 0 && rowGroup.rowCount < FileHeader.fewRowsPerRowGroup
-        return (mayChoose ? min(rowGroupSize, FileHeader.fewRowsPerRowGroup) : rowGroupSize) - rowGroup.rowCount
-    }
-
-    /// When the first row group has as many rows as small row groups have, its values tell whether the table gets small
-    /// ones: both ways it is the same row group until then.
-    private func chooseRowGroupSize(by rowGroup: DirtyRowGroup) {
-        let small = FileHeader.fewRowsPerRowGroup
-        guard rowGroup.firstKey == 0, rowGroupSize > small, rowGroup.rowCount == small else { return }
-        if rowGroup.hasWideColumn(ifRows: rowGroupSize) { state.ownRowGroupSize = small }
-    }
-
-    private func open(_ rowGroup: DirtyRowGroup, at index: Int) -> DirtyRowGroup {
-        install(rowGroup, at: index)
-        openRowGroup = rowGroup
-        return rowGroup
-    }
-
-    private func emptyRowGroup() -> DirtyRowGroup {
-        let rowGroup = DirtyRowGroup(firstKey: state.nextKey, rowCount: 0, live: nil, columnCount: layout.columns.count)
-        let capacity = capacity(regularCount)
-        for (slot, stored) in layout.columns.enumerated() {
-            rowGroup.columns[slot] = DirtyColumn(
-                stored.isList
-                    ? .lists(makeListBuilder(slot, capacity: capacity))
-                    : .values(spareBuilder(slot) ?? makeBuilder(slot, capacity: capacity)))
-        }
-        return rowGroup
-    }
-
-    private func spareBuilder(_ slot: Int) -> ChunkBuilder? {
-        defer { spares[slot] = nil }
-        return spares[slot]
-    }
-
-    private func openForAppend(_ rowGroup: Int) throws(DatabaseError) -> DirtyRowGroup {
-        for (slot, stored) in layout.columns.enumerated() {
-            if stored.isList { _ = try lists(slot, rowGroup) } else { _ = try values(slot, rowGroup) }
-        }
-        let open = try dirtyRowGroup(rowGroup)
-        openRowGroup = open
-        return open
-    }
-
-    /// The last row group if it has room, else a new one. Only while there is no open row group.
-    private func openRegularRowGroup() throws(DatabaseError) -> DirtyRowGroup {
-        assert(openGroupRowCount == 0)
-        let last = regularCount - 1
-        if last >= 0, rowCount(last) < rowGroupSize {
-            let rowGroup = try openForAppend(last)
-            chooseRowGroupSize(by: rowGroup)
-            if room(for: rowGroup) > 0 { return rowGroup }
-        }
-        return open(emptyRowGroup(), at: regularCount)
-    }
-
-    /// Called after the values of `rows` rows have been appended to every column of `rowGroup`.
-    @inline(__always)
-    func finishAppend(_ rowGroup: DirtyRowGroup, rows: Int) {
-        rowGroup.rowCount += rows
-        if rowGroup.live != nil {
-            rowGroup.live?.extend(to: rowGroup.rowCount)
-            rowGroup.liveChanged = true
-        }
-        state.nextKey += Int64(rows)
-        state.liveCount += Int64(rows)
-        if mode == .rowGroups { state.openGroupFirstKey = state.nextKey }
-    }
-
-    /// Moves the open row group's rows to row groups.
-    func foldOpenGroup() throws(DatabaseError) {
-        guard mode == .openGroup else { return }
-        noteTable()
-        guard openGroupRowCount > 0 else {
-            mode = .rowGroups
-            return
-        }
-        let index = regularCount
-        let openGroup = try openForAppend(index)
-        let rows = openGroup.rowCount
-        // To be undone, the open row group stays as it is: its lists are copied then.
-        undo.append(.installed(self, index, before: openGroup))
-        dirty[index] = nil
-        openRowGroup = nil
-        mode = .rowGroups
-        // From here on the write has no open row group: its rows are appended again, to row groups.
-        let next = state.nextKey
-        let liveCount = state.liveCount
-        state.nextKey = state.openGroupFirstKey
-        var row = 0
-        while row < rows {
-            let target = try openRegularRowGroup()
-            noteAppending(to: target, at: Int(target.firstKey) / rowGroupSize)
-            let count = min(rows - row, room(for: target))
-            for slot in layout.columns.indices {
-                Self.copyRows(
-                    from: openGroup.columns[slot], row ..< row + count, to: target.columns[slot],
-                    copyingLists: undo.isActive)
-            }
-            let before = target.rowCount
-            finishAppend(target, rows: count)
-            if let openGroupLive = openGroup.live {
-                for slot in 0 ..< count where !openGroupLive.isLive(row + slot) {
-                    if target.live == nil { target.live = LiveBitmap(allLive: target.rowCount) }
-                    target.live?.kill(before + slot)
-                    target.liveChanged = true
-                }
-            }
-            row += count
-        }
-        assert(state.nextKey == next)
-        state.liveCount = liveCount
-    }
-
-    private static func copyRows(
-        from source: DirtyColumn?, _ rows: Range<Int>, to target: DirtyColumn?, copyingLists: Bool
-    ) {
-        guard let source, let target else { return }
-        switch (source.storage, target.storage) {
-        case (.values(let from), .values(let to)): to.append(from, rows)
-        case (.lists(let from), .lists(let to)): to.appendRows(from, rows, copying: copyingLists)
-        default: assertionFailure("slots of one layout have one kind")
-        }
-        target.markChanged()
     }
 
     /// Marks a row dead. Its values stay until the row group is rewritten.
@@ -424,15 +264,14 @@ final class TableWriter {
     /// Every row was deleted: long lists and other pages of single rows are deleted by prefix when this is committed.
     private(set) var isCleared = false
 
-    func isOpen(_ rowGroup: Int) -> Bool { openRowGroup != nil && overlay(rowGroup) === openRowGroup }
-
-    /// A fresh overlay instead of the one there may be.
-    func replace(_ rowGroup: Int) -> DirtyRowGroup {
-        let made = DirtyRowGroup(
-            firstKey: firstKey(rowGroup), rowCount: rowCount(rowGroup), live: nil, columnCount: layout.columns.count)
-        install(made, at: rowGroup)
-        return made
+    /// Whether the commit has the open row group to write. It may have been read for a change that failed.
+    func isOpenGroupChanged(_ openGroup: DirtyRowGroup) -> Bool {
+        openGroup.liveChanged || openGroup.rowCount != directory.openGroupRowCount
+            || openGroup.firstKey != directory.state.openGroupFirstKey
+            || openGroup.columns.contains { $0?.isChanged ?? false }
     }
+
+    func isOpen(_ rowGroup: Int) -> Bool { openRowGroup != nil && overlay(rowGroup) === openRowGroup }
 
     func forgetRows() {
         noteTable()
@@ -441,12 +280,14 @@ final class TableWriter {
         state.liveCount = 0
         isCleared = true
         touched = true
+        openRowGroup = nil
     }
 
     // MARK: Going back to a savepoint
 
     /// What is worked out from the rows is worked out again.
     func restore(_ image: Image) {
+        leastKey = nextNewKey
         state = image.state
         touched = image.touched
         mode = image.mode

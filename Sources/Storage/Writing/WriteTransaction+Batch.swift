@@ -68,14 +68,15 @@ extension WriteTransaction {
         _ table: TableKey, columns: [ColumnKey], sources: [BatchColumn], rowCount: Int, _ rules: TableRules? = nil
     ) throws(DatabaseError) -> ObjectKey {
         let writer = try writer(table, forNew: rowCount)
-        let first = ObjectKey(writer.state.nextKey)
+        let first = ObjectKey(writer.nextNewKey)
         guard rowCount > 0 else { return first }
         let batch = try RowBatch(writer.layout, columns: columns, sources: sources, rowCount: rowCount)
         try batch.check(self)
         try rules?.check(batch)
         try checkPrimaryKeys(batch)
         try checkIndexes(batch, firstKey: first.rawValue)
-        try append(batch, writer)
+        try writer.makeReady(forAppending: rowCount)
+        try completing { () throws(DatabaseError) in try append(batch, writer) }
         addIndexEntries(batch, firstKey: first.rawValue)
         recorder.inserted(table, first: first, count: rowCount)
         noteChange()
@@ -87,7 +88,7 @@ extension WriteTransaction {
         try requireOpen()
         let writer = try writer(table)
         try requireCreatable(writer.layout.stored)
-        guard writer.state.nextKey + Int64(rowCount) <= TableState.keyLimit else {
+        guard writer.nextNewKey + Int64(rowCount) <= TableState.keyLimit else {
             let name = writer.layout.stored.name
             throw DatabaseError(.valueTooLarge, "\(name) has used up its object keys", className: name)
         }

@@ -51,6 +51,7 @@ extension WriteTransaction {
             try writer.foldOpenGroup()
             openGroup = nil
         }
+        try writer.requireConsistent()
         let table = writer.layout.key
         if writer.isCleared {
             // First of all: rows that came later put theirs again.
@@ -84,7 +85,9 @@ extension WriteTransaction {
 
     /// nil where the open row group has no rows or has not been touched.
     private func openGroupEncoder(_ writer: TableWriter) throws(DatabaseError) -> OpenGroup.Encoder? {
-        guard writer.openGroupRowCount > 0, let overlay = writer.overlay(writer.regularCount) else { return nil }
+        guard writer.openGroupRowCount > 0, let overlay = writer.overlay(writer.regularCount),
+            writer.isOpenGroupChanged(overlay)
+        else { return nil }
         let stored = writer.layout.columns, rowGroup = writer.regularCount
         var columns: [OpenGroup.Column] = []
         columns.reserveCapacity(stored.count)
@@ -111,6 +114,7 @@ extension WriteTransaction {
         let stored = writer.layout.columns
         for slot in stored.indices {
             if isGone {
+                guard rowGroup < writer.directory.regularCount else { continue }
                 batch.delete(PageKeys.chunk(table, stored[slot].key, rowGroup))  // C3
             } else if let column = overlay.columns[slot], column.isChanged {
                 let key = PageKeys.chunk(table, stored[slot].key, rowGroup)

@@ -76,32 +76,3 @@ extension WriteTransaction {
         return found
     }
 }
-
-extension TableWriter {
-    /// Marks every row dead. Row groups that take no more rows let go of what the write had in them.
-    func killAll() throws(DatabaseError) {
-        let openGroup = openGroupRowCount > 0 ? regularCount : -1
-        for rowGroup in 0 ..< rowGroupCount {
-            let overlay: DirtyRowGroup
-            // One that rows were appended to in this write is not open any more after going back to a savepoint, and
-            // takes more rows all the same; the file does not have those it has by now.
-            let takesMore = isOpen(rowGroup) || self.overlay(rowGroup).map { $0.rowCount < rowGroupSize } ?? false
-            if rowGroup == openGroup || takesMore {
-                overlay = try dirtyRowGroup(rowGroup)
-                if overlay.liveCount == 0 { continue }
-                for row in 0 ..< overlay.rowCount where overlay.live?.isLive(row) ?? true {
-                    try dropLongValues(rowGroup, row)
-                }
-            } else {
-                if self.overlay(rowGroup) == nil, let live = try directory.liveBitmap(rowGroup), live.liveCount == 0 {
-                    continue
-                }
-                overlay = replace(rowGroup)
-            }
-            noteLive(overlay)
-            overlay.live = LiveBitmap(allDead: overlay.rowCount)
-            overlay.liveChanged = true
-        }
-        forgetRows()
-    }
-}

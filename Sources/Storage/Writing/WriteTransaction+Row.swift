@@ -12,7 +12,7 @@ extension WriteTransaction {
             return nil
         }
         for declared in plan.declared {
-            let rows = IndexedRows(row, places: declared.places, of: ObjectKey(writer.state.nextKey))
+            let rows = IndexedRows(row, places: declared.places, of: ObjectKey(writer.nextNewKey))
             try pending(declared.index)?.writer.check(adding: rows, isPostponed: postponesIndexChecks)
         }
         let rowGroup = try writer.rowGroupForAppend()

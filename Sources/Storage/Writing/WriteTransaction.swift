@@ -42,6 +42,9 @@ package final class WriteTransaction: RowSource {
     /// Set by an import that knows the keys of objects before it inserts them: links may lead to what comes later. The
     /// import sees to it that everything is there before the write, or the file, is anybody else's.
     package var linksAhead = false
+    /// Set by an import that goes on where it stopped, which needs keys without gaps: nobody has seen those that go
+    /// with this write if it is cancelled.
+    package var hidesKeys = false
     /// See `postponingIndexChecks`.
     var postponesIndexChecks = false
     /// Pages of replication that are written with the commit, by their keys.
@@ -82,6 +85,7 @@ package final class WriteTransaction: RowSource {
 
     package override var version: Version { base.version }
     package var isOpen: Bool { right != nil }
+    var isInGroup: Bool { if case .group = right { true } else { false } }
     package var hasChanges: Bool { changeCount > undoneCount || newCatalog != nil }
     /// Changes that savepoints have undone.
     private(set) var undoneCount: UInt64 = 0
@@ -124,6 +128,7 @@ package final class WriteTransaction: RowSource {
     /// Forgets all changes, under the same lock. By table the first key that is free again.
     func beginAgain() -> [(table: TableKey, key: ObjectKey)] {
         var firstKeys: [(table: TableKey, key: ObjectKey)] = []
+        noteGivenKeys()
         for writer in writers.all where writer.touched {
             firstKeys.append((writer.layout.key, ObjectKey(writer.directory.state.nextKey)))
         }
@@ -158,7 +163,8 @@ package final class WriteTransaction: RowSource {
             directory = try base.directory(key)
             kept = keptBuilders?.takeOpenGroup(directory.layout)
         }
-        let writer = TableWriter(directory, spill, longValues, kept, undo, lent, opened)
+        let writer = TableWriter(
+            directory, spill, longValues, kept, undo, lent, opened, leastKey: database.givenKeys.leastKey(key))
         writers[key] = writer
         return writer
     }
@@ -222,6 +228,7 @@ package final class WriteTransaction: RowSource {
         schemaTouched = tables
         keptBuilders = nil
         self.replaceCatalog(catalog)
+        noteGivenKeys()
         views.removeAll()
         writers.removeAll()
         opened = OpenBuilders(database.pages.spillPlan)
@@ -232,6 +239,12 @@ package final class WriteTransaction: RowSource {
     /// A schema with less in it than the rows of this write know; when nothing reads them any more.
     func amend(_ catalog: Catalog) {
         newCatalog = catalog
+        replaceCatalog(catalog)
+    }
+
+    /// The schema from before a change of it that failed.
+    func takeBack(_ catalog: Catalog, _ new: Catalog?) {
+        newCatalog = new
         replaceCatalog(catalog)
     }
 
@@ -308,6 +321,7 @@ package final class WriteTransaction: RowSource {
     }
 
     private func close() {
+        noteGivenKeys()
         releaseRight()
         views.removeAll()
         writers.removeAll()
@@ -318,7 +332,11 @@ package final class WriteTransaction: RowSource {
         undo.releaseAll()
     }
 
-    deinit { releaseRight() }
+    deinit {
+        guard right != nil else { return }
+        noteGivenKeys()
+        releaseRight()
+    }
 
     private func releaseRight() {
         if case .own(let lock) = right { lock.release() }

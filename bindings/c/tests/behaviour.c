@@ -449,6 +449,45 @@ static void rows(void) {
     close_world(&w);
 }
 
+/* The key of an object that did not come to be is not given to another one. */
+static void keys_given_once(void) {
+    world w = open_world("keys given once");
+    motte_prop props[2];
+    motte_value values[2];
+    motte_key keys[5];
+    motte_object *lost;
+    uint64_t savepoint;
+    int i, j;
+    props[0] = w.id;
+    props[1] = w.friend_;
+    values[0] = motte_int(1);
+    MUST(motte_realm_begin_write(w.realm, -1));
+    MUST(motte_row_create(w.realm, w.person, props, values, 1, 0, &keys[0], NULL));
+    MUST(motte_object_at(w.realm, w.person, keys[0], &lost));
+    values[1] = motte_link_to(lost);
+    MUST(motte_realm_cancel(w.realm));
+    MUST(motte_realm_begin_write(w.realm, -1));
+    MUST(motte_row_create(w.realm, w.person, props, values, 1, 0, &keys[1], NULL));
+    values[0] = motte_int(2);
+    STATUS(MOTTE_E_OBJECT_DELETED, motte_row_create(w.realm, w.person, props, values, 2, 0, NULL, NULL));
+    MUST(motte_realm_savepoint(w.realm, &savepoint));
+    MUST(motte_row_create(w.realm, w.person, props, values, 1, 0, &keys[2], NULL));
+    MUST(motte_realm_roll_back(w.realm, savepoint));
+    MUST(motte_row_create(w.realm, w.person, props, values, 1, 0, &keys[3], NULL));
+    MUST(motte_realm_commit(w.realm, 0, NULL));
+    values[0] = motte_int(3);
+    MUST(motte_realm_begin_write(w.realm, -1));
+    MUST(motte_row_create(w.realm, w.person, props, values, 1, 0, &keys[4], NULL));
+    MUST(motte_realm_commit(w.realm, 0, NULL));
+    for (i = 0; i < 5; i++) {
+        for (j = 0; j < i; j++) CHECK(keys[i] != keys[j]);
+    }
+    STATUS(MOTTE_NOT_FOUND, motte_row_exists(w.realm, w.person, keys[0]));
+    STATUS(MOTTE_NOT_FOUND, motte_row_exists(w.realm, w.person, keys[2]));
+    motte_release(lost);
+    close_world(&w);
+}
+
 /* What calls before were about is not what this one is about: other properties, another order, another write. */
 static void rows_again(void) {
     world w = open_world("rows again");
@@ -1121,6 +1160,7 @@ int main(void) {
     schemas();
     fields();
     rows();
+    keys_given_once();
     rows_again();
     lists();
     queries();

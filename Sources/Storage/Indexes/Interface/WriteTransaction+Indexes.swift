@@ -274,6 +274,7 @@ extension WriteTransaction {
         // A commit that failed has done it already.
         let outdated = base.catalog.outdatedIndexes.intersection(catalog.outdatedIndexes)
         guard !outdated.isEmpty else { return }
+        let former = (catalog: catalog, new: newCatalog)
         var tables = catalog.tables
         for table in tables.indices {
             tables[table].indexes = tables[table].indexes.map { index in
@@ -288,12 +289,23 @@ extension WriteTransaction {
             Catalog(
                 schemaVersion: catalog.schemaVersion, changedIn: catalog.changedIn, nextTableKey: catalog.nextTableKey,
                 nextIndexKey: catalog.nextIndexKey, tables: tables))
-        for key in outdated.sorted(by: { $0.rawValue < $1.rawValue }) { try rebuildIndex(key) }
+        do throws(DatabaseError) {
+            for key in outdated.sorted(by: { $0.rawValue < $1.rawValue }) { try fillAgain(key) }
+        } catch {
+            // The next commit begins with all of them, none half built.
+            for key in outdated { forgetIndexChanges(of: key) }
+            takeBack(former.catalog, former.new)
+            throw error
+        }
     }
 
     /// Throws away what an index holds, damaged or not, and builds it from the rows.
     package func rebuildIndex(_ key: IndexKey) throws(DatabaseError) {
         try requireOpen()
+        try completing { () throws(DatabaseError) in try fillAgain(key) }
+    }
+
+    private func fillAgain(_ key: IndexKey) throws(DatabaseError) {
         guard let index = catalog.index(key) else {
             throw DatabaseError(.invalidArgument, "the file has no index with number \(key.rawValue)")
         }

@@ -3,11 +3,13 @@
 /// Narrow columns' chunks sit inline in B-tree leaves, where they are only 2-byte aligned and move when a neighbour
 /// changes. Copied here on first touch they may be carried to later versions like any stable chunk. Freed as a whole.
 final class ChunkArena {
-    private static let slabSize = 64 * 1024
+    private let slabSize: Int
     private var slabs: [UnsafeMutableRawPointer] = []
     private var free = 0
     private var next: UnsafeMutableRawPointer?
     private(set) var bytesUsed = 0
+
+    init(slabSize: Int = 64 << 10) { self.slabSize = slabSize }
 
     func copy(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let size = (bytes.count + 15) & ~15
@@ -23,7 +25,7 @@ final class ChunkArena {
     }
 
     private func addSlab(atLeast size: Int) {
-        let capacity = max(size, Self.slabSize)
+        let capacity = max(size, slabSize)
         let slab = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
         slabs.append(slab)
         next = slab

@@ -231,7 +231,8 @@ class Model(_objects.Object):
 
     @property
     def object_key(self) -> int:
-        """The number of the row; counts up from 0 in each class and is never used again."""
+        """The number of the row; counts up from 0 in each class and is never used again: not after the object is
+        deleted, and not by this process after its write was cancelled or refused."""
         self._stored_row("object_key")
         return self._live_key()
 

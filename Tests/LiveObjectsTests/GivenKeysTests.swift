@@ -1,0 +1,155 @@
+// Object keys are given out once, also where the object never came into the file: its write was cancelled, refused or
+// lost, or went back to a savepoint.
+import MotteLiveObjects
+import MottePages
+import MotteSchemaModel
+import MotteStorage
+import MotteValues
+import TestSupport
+import Testing
+
+@Suite struct GivenKeysTests {
+    private let schema = """
+        Row { id: int key, name: string indexed, friend: link<Row>, tags: list<string>, part: link<Part>,
+            indexed(name, id) }
+        embedded Part { text: string }
+        """
+
+    private func add(_ session: Session, _ id: Int) throws -> LiveObject {
+        let row = try session.add("Row", ["id": .int(Int64(id)), "name": .string("name \(id % 3)")])
+        try row.list(row.column(named: "tags")).append(.string("tag \(id)"))
+        _ = try row.embeddedPut(row.column(named: "part"))
+        return row
+    }
+
+    private func addNew(_ session: Session, _ id: Int, _ given: inout Set<Int64>) throws {
+        let key = try add(session, id).key.rawValue
+        #expect(given.insert(key).inserted, "object \(id)")
+    }
+
+    private func check(_ session: Session, _ ids: [Int], _ comment: String) throws {
+        try WholeRead.check(session, comment)
+        #expect(try session.objects("Row").allKeys.count == ids.count, "\(comment)")
+        for id in ids {
+            let row = try #require(try session.find(try session.tableKey("Row"), primaryKey: .int(Int64(id))))
+            #expect(try row.get("name") == .string("name \(id % 3)"), "\(comment)")
+        }
+        if !session.isInWrite {
+            let report = try session.committedSnapshot().verify()
+            #expect(report.isSound, "\(report.text); \(comment)")
+        }
+    }
+
+    @Test(arguments: [3, 480, 1_904]) func afterCancelledWrites(_ rowGroupSize: Int) throws {
+        let store = TestStore(.file, rowGroupSize: rowGroupSize, schema: schema)
+        let session = try store.open(), other = try store.open()
+        var ids: [Int] = []
+        var given: Set<Int64> = []
+        var lost: [LiveObject] = []
+        var next = 0
+        for count in [1, 2, 61, 70, 1, 500, 3] {
+            try session.beginWrite()
+            for _ in 0 ..< count {
+                let row = try add(session, next)
+                #expect(given.insert(row.key.rawValue).inserted)
+                if count < 10 { lost.append(row) }
+            }
+            try session.cancel()
+            for row in lost { #expect(!row.isValid) }
+            // Sessions of one process know of each other's keys.
+            let writer = count % 2 == 0 ? session : other
+            for _ in 0 ..< 2 {
+                try writer.inWrite {
+                    let row = try add(writer, next)
+                    #expect(given.insert(row.key.rawValue).inserted, "after \(count)")
+                    ids.append(next)
+                    next += 1
+                    try check(writer, ids, "in a write, after \(count)")
+                }
+            }
+            _ = try session.refresh()
+            _ = try other.refresh()
+            try check(session, ids, "after \(count)")
+            try check(other, ids, "after \(count)")
+            try check(try store.open(), ids, "opened after \(count)")
+            for row in lost { #expect(!row.isValid) }
+        }
+    }
+
+    @Test func afterSavepointsAndWithinThem() throws {
+        let session = try TestStore(.file, schema: schema).open()
+        var given: Set<Int64> = []
+        var ids: [Int] = []
+        try session.beginWrite()
+        for round in 0 ..< 6 {
+            let savepoint = try session.savepoint()
+            for id in 0 ..< 1 + round * round { try addNew(session, 10_000 + id, &given) }
+            let inner = try session.savepoint()
+            for id in 0 ..< 7 { try addNew(session, 20_000 + id, &given) }
+            try session.rollBack(to: inner)
+            for id in 0 ..< 7 { try addNew(session, 20_000 + id, &given) }
+            try session.rollBack(to: savepoint)
+            try check(session, ids, "round \(round)")
+            try addNew(session, round, &given)
+            ids.append(round)
+            try check(session, ids, "round \(round)")
+        }
+        let last = try session.savepoint()
+        try addNew(session, 30_000, &given)
+        try session.rollBack(to: last)
+        try session.commit()
+        try check(session, ids, "committed")
+        // What the write itself undid at its end.
+        try session.inWrite { try addNew(session, 100, &given) }
+        try check(session, ids + [100], "the next write")
+    }
+
+    @Test func afterARefusedCommitAndALostGroup() throws {
+        let faults = FaultInjection()
+        var options = DatabaseOptions(location: .memory(identifier: "given-keys"))
+        options.faults = faults
+        let database = try Database.open(options)
+        defer { withExtendedLifetime(database) {} }
+        let session = try Session.open(SessionOptions(.memory("given-keys"), schema: try SchemaText.parse(schema)))
+        try session.onCommit { (_) throws(DatabaseError) in throw DatabaseError(.callback, "no") }
+        try session.beginWrite()
+        let refused = try add(session, 1)
+        #expect(throws: DatabaseError.self) { try session.commit() }
+        try session.onCommit(nil)
+        var kept: LiveObject?
+        try session.inWrite { kept = try add(session, 1) }
+        #expect(kept?.key != refused.key && !refused.isValid)
+        try session.beginGroup()
+        try session.beginWrite()
+        let member = try add(session, 2)
+        try session.commit()
+        try session.beginWrite()
+        try session.cancel()
+        faults.failCommit(1)
+        #expect(throws: DatabaseError.self) { try session.endGroup() }
+        #expect(!member.isValid)
+        try session.inWrite { kept = try add(session, 2) }
+        #expect(kept?.key != member.key && !member.isValid)
+        try check(session, [1, 2], "at the end")
+    }
+
+    /// A key that nobody has costs a bit or less.
+    @Test func passedOverKeysTakeHardlyAnyRoom() throws {
+        let store = TestStore(.file, rowGroupSize: 1_904, schema: "Row { number: int, text: string, list: list<int> }")
+        let session = try store.open()
+        let table = try session.tableKey("Row")
+        try session.inWrite { try session.add("Row", ["number": .int(1)]) }
+        let count = 1_000_000
+        try session.beginWrite()
+        _ = try session.insertBatch(table, columns: [], rows: nil, rowCount: count)
+        try session.cancel()
+        var key: ObjectKey?
+        try session.inWrite { key = try session.add("Row", ["number": .int(2)]).key }
+        #expect(key == ObjectKey(Int64(count) + 1))
+        #expect(try session.objects("Row").count() == 2)
+        #expect(try session.objects("Row").filter("number == 2").count() == 1)
+        #expect(try session.committedSnapshot().verify().isSound)
+        let bytes = try session.database.pages.statistics().fileBytes
+        #expect(bytes < 300 << 10, "\(bytes) bytes")
+    }
+}
