@@ -127,12 +127,9 @@ package struct FilterFormat {
     }
 
     private static func stored(_ argument: Any?, _ session: Session?) throws(DatabaseError) -> Value? {
-        if let session, let live = (Dynamic.flattened(argument) as? ObjectBase)?.live,
-            live.session.path != session.path
-        {
-            throw foreignObject
-        }
-        return Dynamic.storedValue(argument)
+        guard let asked = Dynamic.asked(argument) else { return nil }
+        if let session, !asked.files.isSubset(of: [session.path]) { throw foreignObject }
+        return asked.value
     }
 
     static var foreignObject: DatabaseError {
@@ -140,9 +137,6 @@ package struct FilterFormat {
     }
 
     private static func unusable(_ argument: Any?) -> DatabaseError {
-        if let object = argument as? ObjectBase, object.live == nil {
-            return DatabaseError(.queryArgument, "Object must be managed by a Realm to be used in a query")
-        }
-        return DatabaseError(.queryArgument, "a value of type \(type(of: argument)) cannot be used in a filter")
+        DatabaseError(.queryArgument, "a value of type \(type(of: argument)) cannot be used in a filter")
     }
 }
