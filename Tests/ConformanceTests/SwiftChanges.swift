@@ -6,7 +6,7 @@ import MotteNotifications
 import MotteSchemaModel
 import MotteValues
 
-/// What one observer was told and the case has not asked for.
+/// What one observer was notified and the case has not asked for.
 final class ObservedEvents {
     var token = NotificationToken()
     /// The session that it observes.
@@ -113,7 +113,7 @@ final class SwiftDriver: SwiftCalls {
         }
     }
 
-    /// `{ properties age 36>37 name "Ada">"Bea" friends }`; old values are not told of one's own commits.
+    /// `{ properties age 36>37 name "Ada">"Bea" friends }`; old values are not notified of one's own commits.
     private func expect(_ properties: [PropertyChange], _ expected: String) throws {
         var rest = Substring(expected)
         func skip(_ word: String) throws {

@@ -1,4 +1,4 @@
-/// Writes that tasks wait for: what becomes of them when their realm is invalidated, and who is told of them.
+/// Writes that tasks wait for: what becomes of them when their realm is invalidated, and who is notified of them.
 import Foundation
 import Motte
 import MotteValues
@@ -69,18 +69,18 @@ class AwaitedRow: Object {
 
     private actor Background {}
 
-    @Test @MainActor func observersElsewhereAreToldBefore() async throws {
+    @Test @MainActor func observersElsewhereAreNotifiedBefore() async throws {
         let realm = try await Realm(configuration: Self.configuration(), actor: MainActor.shared)
-        let heard = Locked(0), background = Background()
+        let calls = Locked(0), background = Background()
         for turn in 1 ... 20 {
             let row = try await realm.asyncWrite { realm.create(AwaitedRow.self, value: ["n": 0]) }
             let token = await row.observe(on: background) { (_, change: ObjectChange<AwaitedRow>) in
-                if case .change = change { heard.withLock { $0 += 1 } }
+                if case .change = change { calls.withLock { $0 += 1 } }
             }
             try await realm.asyncWrite { row.n = turn }
             token.invalidate()
         }
-        #expect(heard.withLock { $0 } == 20)
+        #expect(calls.withLock { $0 } == 20)
     }
 
     /// Who is busy is not waited for.
@@ -89,8 +89,8 @@ class AwaitedRow: Object {
         let realm = try await Realm(configuration: configuration, actor: MainActor.shared)
         let row = try await realm.asyncWrite { realm.create(AwaitedRow.self, value: ["n": 0]) }
         let queue = DispatchQueue(label: "blocked")
-        let heard = Locked(0)
-        let token = row.observe(on: queue) { (_: ObjectChange<AwaitedRow>) in heard.withLock { $0 += 1 } }
+        let calls = Locked(0)
+        let token = row.observe(on: queue) { (_: ObjectChange<AwaitedRow>) in calls.withLock { $0 += 1 } }
         queue.sync {}
         let leave = DispatchSemaphore(value: 0)
         queue.async { leave.wait() }

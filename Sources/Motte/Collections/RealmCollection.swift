@@ -332,8 +332,8 @@ extension RealmCollection {
         let target = Element._shape.target
         guard target != nil || Element._shape.type == .mixed else {
             misuse(
-                "'\(path)' is no property of the elements of a \(Self._kindName)<\(Element._typeName)>, which are values: "
-                    + "use 'self'", .invalidInput)
+                "'\(path)' is no property of the elements of a \(Self._kindName)<\(Element._typeName)>, which are "
+                    + "values: use 'self'", .invalidInput)
             return nil
         }
         let values = map { $0._linkedObject?.value(forKeyPath: path) ?? NSNull() } as [Any]

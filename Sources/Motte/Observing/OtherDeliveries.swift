@@ -1,5 +1,5 @@
 /// The realms of other actors and queues that show the same file: whoever awaited a write may end their observations
-/// next, and expects that they were told of it.
+/// next, and expects that they were notified of it.
 import Dispatch
 import Foundation
 import MotteValues
@@ -7,7 +7,7 @@ import MotteValues
 enum OtherDeliveries {
     private struct Weak { weak var delivery: RealmDelivery? }
     private static let all = Locked<[ObjectIdentifier: Weak]>(ofProcess: [:])
-    /// Whoever is busy for longer is told when it comes to it.
+    /// Whoever is busy for longer is notified when it comes to it.
     private static let patience = DispatchTimeInterval.milliseconds(50)
 
     static func note(_ delivery: RealmDelivery) {
@@ -17,7 +17,7 @@ enum OtherDeliveries {
         all.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(delivery)) }
     }
 
-    /// Returns when all of them have told their observers, or after a moment.
+    /// Returns when all of them have notified their observers, or after a moment.
     static func tell(of path: String, but own: RealmDelivery?) async {
         let others = all.withLock { $0.values.compactMap(\.delivery) }
             .filter { $0 !== own && $0.path == path && $0.place.turns }

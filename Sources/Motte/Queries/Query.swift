@@ -140,7 +140,8 @@ public struct Query<T> {
         guard Swift.type(of: keyPath).rootType is ObjectBase.Type else {
             return Query<V>(
                 .invalid(
-                    "'\(keyPath)' is no persisted property; ask for what the type is stored as: $0.name.persistableValue"
+                    "'\(keyPath)' is no persisted property; ask for what the type is stored as: "
+                        + "$0.name.persistableValue"
                 ))
         }
         return member(_name(for: keyPath), V.self)

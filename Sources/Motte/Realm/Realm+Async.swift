@@ -16,7 +16,7 @@ package struct AsyncWrites {
         /// nil for a block that commits by itself.
         let onComplete: ((Swift.Error?) -> Void)?
         let commits: Bool
-        /// Of a task, which is told when it is taken back.
+        /// Of a task, which is notified when it is taken back.
         var isAwaited = false
     }
 
@@ -135,6 +135,7 @@ extension Realm {
                     if core.asyncWrites.forget(id) { throw error }
                     // It has begun, and is waited for by others' time: a cancelled task does not sleep.
                     let rest = pause
+                    // Nobody cancels that one.
                     await Task.detached { try? await Task.sleep(nanoseconds: rest) }.value
                 }
                 pause = min(pause * 2, 10_000_000)
@@ -302,7 +303,7 @@ extension RealmSession {
         return id
     }
 
-    /// What has not begun is dropped, which those who wait for it are told; observers are notified of what was
+    /// What has not begun is dropped, which those who wait for it are notified; observers are notified of what was
     /// committed.
     func endAsyncWrites() {
         let dropped = asyncWrites.pending + asyncWrites.turn.reversed()

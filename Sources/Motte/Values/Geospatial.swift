@@ -8,8 +8,8 @@ import Foundation
 
 /// What `geoWithin` takes: `GeoBox`, `GeoCircle` or `GeoPolygon`.
 ///
-/// As an argument of a C function, which is what `CVarArg` is about, a shape is an empty one: predicates take shapes from
-/// arrays of arguments.
+/// As an argument of a C function, which is what `CVarArg` is about, a shape is nothing: predicates take shapes as they
+/// are.
 public protocol RLMGeospatial: CVarArg {}
 
 extension RLMGeospatial {
