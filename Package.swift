@@ -100,6 +100,7 @@ let package = Package(
             name: "TestSupport",
             dependencies: allLayers.map { .target(name: "Motte" + $0) },
             path: "Tests/TestSupport"),
+        .target(name: "MisuseSupport", dependencies: ["Motte", "MotteValues"], path: "Tests/MisuseSupport"),
         tests("ValuesTests", on: ["MotteValues"]),
         tests("PagesTests", on: ["MottePages", "MotteValues"]),
         tests("ColumnsTests", on: ["MotteColumns", "MotteValues"]),
@@ -114,11 +115,13 @@ let package = Package(
         .testTarget(
             name: "MotteTests",
             dependencies: [
-                "Motte", "MotteQueryEngine", "MotteSchemaModel", "MotteValues", "TestSupport",
+                "Motte", "MotteQueryEngine", "MotteSchemaModel", "MotteValues", "TestSupport", "MisuseSupport",
                 .product(name: "OpenCombine", package: "OpenCombine"),
                 .product(name: "OpenCombineDispatch", package: "OpenCombine"),
             ], path: "Tests/MotteTests"),
-        tests("ConformanceTests", on: ["MotteExchange", "MotteRealmFile", "MotteNotifications"] + live),
+        tests(
+            "ConformanceTests",
+            on: ["Motte", "MisuseSupport", "MotteExchange", "MotteRealmFile", "MotteNotifications"] + live),
         tests("FuzzTests", on: ["MotteFuzz"]),
         tests("CExportsTests", on: ["MotteCExports", "MotteValues"]),
     ],

@@ -38,6 +38,8 @@ package struct ObjectLink: Hashable, Comparable, Sendable {
         self.table = table
         self.key = key
     }
+    /// To no object of any class: what stands for an object that is not stored, and is equal to nothing.
+    package static let nowhere = ObjectLink(table: TableKey(.max), key: ObjectKey(1 << 48 - 1))
     package static func < (left: ObjectLink, right: ObjectLink) -> Bool {
         left.table != right.table ? left.table < right.table : left.key < right.key
     }

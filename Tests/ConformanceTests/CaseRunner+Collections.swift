@@ -7,7 +7,7 @@ import MotteStorage
 import MotteValues
 
 /// A list that can be changed.
-enum EditedList {
+enum EditedList: CaseList {
     case stored(LiveList)
     case nested(LiveNested)
 
@@ -48,7 +48,7 @@ enum EditedList {
         }
     }
 
-    func remove(at index: Int, count: Int = 1) throws {
+    func remove(at index: Int, count: Int) throws {
         switch self {
         case .stored(let list): try list.remove(at: index, count: count)
         case .nested(let list): try list.remove(at: index, count: count)
@@ -87,25 +87,19 @@ extension CaseRunner {
             try add(&input)
         } else if input.accept("discard") {
             let set = try needSet(&input)
-            try expectOutcome(&input, try set.remove(try input.needValue(resolve)))
+            try expectOutcome(&input, try driver.remove(set, try input.needValue(resolve)))
         } else if input.accept("unite") {
-            try combine(&input) { try $0.formUnion($1) }
+            try combine(&input) { try driver.unite($0, $1) }
         } else if input.accept("intersect") {
-            try combine(&input) { try $0.formIntersection($1) }
+            try combine(&input) { try driver.intersect($0, $1) }
         } else if input.accept("subtract") {
-            try combine(&input) { try $0.subtract($1) }
+            try combine(&input) { try driver.subtract($0, $1) }
         } else if input.accept("differ") {
             try combine(&input) { try $0.formSymmetricDifference($1) }
         } else if input.accept("assign") {
             let collection = try needCollection(&input)
             guard case .list(let values) = try input.needLiteral(resolve) else { throw CaseFailure("expected a list") }
-            if let list = collection as? LiveList {
-                try list.assign(values)
-            } else if let set = collection as? LiveSet {
-                try set.assign(values)
-            } else {
-                throw CaseFailure("this is neither list nor set")
-            }
+            try driver.assign(collection, values)
         } else if input.accept("put") {
             try put(&input)
         } else if input.accept("drop") {
@@ -113,13 +107,7 @@ extension CaseRunner {
         } else if input.accept("embed") {
             try embed(&input)
         } else if input.accept("clear") {
-            switch try needCollection(&input) {
-            case let list as LiveList: try list.clear()
-            case let set as LiveSet: try set.clear()
-            case let map as LiveMap: try map.clear()
-            case let nested as LiveNested: try nested.clear()
-            default: throw CaseFailure("this collection is computed")
-            }
+            try driver.clear(try needCollection(&input))
         } else {
             return false
         }
@@ -141,9 +129,9 @@ extension CaseRunner {
     private func add(_ input: inout CaseCursor) throws {
         let set = try needSet(&input)
         switch try input.needLiteral(resolve) {
-        case .single(let value): try expectOutcome(&input, try set.insert(value).inserted)
+        case .single(let value): try expectOutcome(&input, try driver.add(set, [value]) == 1)
         case .list(let values):
-            let added = try set.insert(values)
+            let added = try driver.add(set, values)
             if !input.isAtEnd(), try input.needInteger() != Int64(added) { throw CaseFailure("\(added) were new") }
         }
     }
@@ -157,7 +145,7 @@ extension CaseRunner {
     func expectRelation(_ input: inout CaseCursor, _ relation: LiveSet.Relation) throws {
         let set = try needSet(&input)
         try input.need("of")
-        let actual = try set.relation(to: try needCollection(&input))
+        let actual = try driver.relation(set, try needCollection(&input))
         try expectFlag(&input, actual.contains(relation))
     }
 
@@ -186,7 +174,7 @@ extension CaseRunner {
     private func put(
         _ key: UnsafeRawBufferPointer, _ value: ValueView, in collection: LiveCollection
     ) throws -> Bool {
-        if let map = collection as? LiveMap { return try map.put(key, value) }
+        if let map = collection as? LiveMap { return try driver.put(map, key, value) }
         guard let map = collection as? LiveNested, map.isMap else { throw CaseFailure("this is no map") }
         let isNew = try map.position(of: key) == nil
         try map.put(String(decoding: key, as: UTF8.self), value.owned)
@@ -196,7 +184,7 @@ extension CaseRunner {
     private func drop(_ input: inout CaseCursor) throws {
         let collection = try needCollection(&input)
         let key = try key(&input)
-        if let map = collection as? LiveMap { return try expectOutcome(&input, try map.remove(key)) }
+        if let map = collection as? LiveMap { return try expectOutcome(&input, try driver.remove(map, key)) }
         guard let map = collection as? LiveNested, map.isMap else { throw CaseFailure("this is no map") }
         try expectOutcome(&input, try map.remove(String(decoding: key, as: UTF8.self)))
     }
@@ -205,7 +193,7 @@ extension CaseRunner {
         let key = try key(&input)
         try input.need("in")
         switch try needCollection(&input) {
-        case let map as LiveMap: try expectFlag(&input, try map.has(key))
+        case let map as LiveMap: try expectFlag(&input, try driver.has(map, key))
         case let map as LiveNested: try expectFlag(&input, try map.position(of: key) != nil)
         default: throw CaseFailure("this is no map")
         }
@@ -213,19 +201,8 @@ extension CaseRunner {
 
     /// A map as one value, from its keys and values; nil for other collections.
     func entries(_ collection: LiveCollection) throws -> Value? {
-        var entries: [MapEntry] = []
-        for index in 0 ..< (try collection.count()) {
-            let key: UnsafeRawBufferPointer
-            switch collection {
-            case let map as LiveMap: key = try map.mapKey(at: index)
-            case let map as LiveNested where map.isMap: key = try map.mapKey(at: index)
-            default: return nil
-            }
-            let text = String(decoding: key, as: UTF8.self)
-            entries.append(MapEntry(key: text, value: try collection.value(at: index).owned))
-        }
-        let isMap = collection is LiveMap || (collection as? LiveNested)?.isMap == true
-        return isMap ? .map(entries) : nil
+        guard collection.kind == .map || collection.kind == .nestedMap else { return nil }
+        return .map(try driver.entries(collection))
     }
 
     // MARK: Nested

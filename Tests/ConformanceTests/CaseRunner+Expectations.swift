@@ -25,7 +25,7 @@ extension CaseRunner {
         }
         if input.accept("count") {
             let collection = try needCollection(&input)
-            try expectNumber(&input, try collection.count())
+            try expectNumber(&input, try driver.count(collection))
         } else if input.accept("classes") {
             try expectNumber(&input, try session.schema.objectTypes.count)
         } else if input.accept("objects") {
@@ -36,7 +36,7 @@ extension CaseRunner {
             let value = try input.needValue(resolve)
             try input.need("in")
             let collection = try needCollection(&input)
-            try expectNumber(&input, try collection.find(value) ?? -1)
+            try expectNumber(&input, try driver.index(collection, of: value) ?? -1)
         } else if input.accept("section-keys") {
             let sections = try sections(try input.needName())
             let keys = try (0 ..< sections.count()).map { try sections.key(at: $0) }
@@ -63,7 +63,7 @@ extension CaseRunner {
             let name = try input.needName()
             try input.need("of")
             let collection = try needCollection(&input)
-            try expectEqual(&input, try values(name, of: collection))
+            try expectEqual(&input, try values(name, of: collection, input))
         } else {
             return false
         }
@@ -134,7 +134,7 @@ extension CaseRunner {
             try expectPresence(&input, isPresent: true)
         } else if input.accept("same") {
             let left = try needObject(&input), right = try needObject(&input)
-            try expectFlag(&input, left.isSame(as: right))
+            try expectFlag(&input, try driver.isSame(left, right))
         } else {
             return false
         }
@@ -173,7 +173,7 @@ extension CaseRunner {
             input = start
             return try expectElements(&input)
         }
-        let value = try object.get(name)
+        let value = try driver.get(object, name)
         try value.withView { view in try expectEqual(&input, .single(view)) }
     }
 
@@ -190,13 +190,13 @@ extension CaseRunner {
         if name != "self", let target = collection.target, let type = try session.schema[target] {
             key = try column(type, name)
         }
-        let total = try collection.aggregate(operation, key)
+        let total = try driver.total(collection, operation, key)
         try total.withView { view in try expectEqual(&input, .single(view)) }
     }
 
     private func expectPresence(_ input: inout CaseCursor, isPresent: Bool) throws {
         let exists: Bool
-        if let object = try findObject(&input) { exists = try object.exists() } else { exists = false }
+        if let object = try findObject(&input) { exists = try driver.exists(object) } else { exists = false }
         if exists != isPresent { throw CaseFailure(exists ? "it exists" : "it is missing") }
     }
 
@@ -253,21 +253,21 @@ extension CaseRunner {
         let paths = try keyPaths(&input)
         try input.need("=")
         if input.accept("sections") {
-            tokens[name] = try sections(try input.needName()).observe(keyPaths: paths)
+            driver.tokens[name] = try sections(try input.needName()).observe(keyPaths: paths)
             return
         }
         if input.accept("section-with") {
             let sections = try sections(try input.needName())
             let section = sections.section(for: try input.needValue(resolve).owned)
-            tokens[name] = try section.observe(keyPaths: paths)
+            driver.tokens[name] = try section.observe(keyPaths: paths)
             return
         }
         if input.accept("groups") {
-            tokens[name] = try needGroups(&input).observe()
+            driver.tokens[name] = try needGroups(&input).observe()
             return
         }
         if input.accept("realm") {
-            tokens[name] = try session.observe(nil)
+            try driver.observe(name, session)
             return
         }
         if !startsCollection(input) {
@@ -275,11 +275,11 @@ extension CaseRunner {
             let object = try needObject(&ahead)
             if ahead.isAtEnd() {
                 input = ahead
-                tokens[name] = try object.observe(keyPaths: paths)
+                try driver.observe(name, paths, object)
                 return
             }
         }
-        tokens[name] = try needCollection(&input).observe(keyPaths: paths)
+        try driver.observe(name, paths, try needCollection(&input))
     }
 
     /// `a` `b.c`, or none; nil where no paths are named.
@@ -292,14 +292,9 @@ extension CaseRunner {
     }
 
     private func expectChanges(_ input: inout CaseCursor) throws {
-        let actual: String
-        switch try token(try input.needName()).next() {
-        case .pending: actual = "none"
-        case .end: actual = "end"
-        case .changes(let changes): actual = try text(changes)
-        }
+        let name = try input.needName()
         let expected = input.takeRest().split(separator: " ").joined(separator: " ")
-        if actual != expected { throw CaseFailure("changes are \(actual)") }
+        try driver.expectChanges(name, expected, text)
     }
 
     /// The canonical text of a change set: see docs/testing.md.

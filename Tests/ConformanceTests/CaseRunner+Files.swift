@@ -202,7 +202,7 @@ extension CaseRunner {
             try input.need("to")
             _ = try RealmConversion.convert(source, to: try filePath(&input))
         } else if input.accept("delete everything") {
-            try session.deleteAll()
+            try driver.deleteAll(session)
         } else {
             return false
         }

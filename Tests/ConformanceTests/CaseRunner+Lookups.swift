@@ -32,7 +32,7 @@ extension CaseRunner {
         let type = try type(try input.needName())
         try input.need("/")
         let key = try input.needKey(resolve).owned
-        return try session.find(try table(type), primaryKey: key)
+        return try driver.find(session, type, key)
     }
 
     func needObject(_ input: inout CaseCursor) throws -> LiveObject {
@@ -54,7 +54,7 @@ extension CaseRunner {
     }
 
     private func baseCollection(_ input: inout CaseCursor) throws -> LiveCollection {
-        if input.accept("all") { return try session.objects(try input.needName()) }
+        if input.accept("all") { return try driver.all(session, try input.needName()) }
         if input.accept("run") { return try query(try input.needName()).results() }
         if input.accept("section") {
             let sections = try sections(try input.needName())
@@ -77,12 +77,12 @@ extension CaseRunner {
         let name = try input.needName()
         let property = try property(try objectType(object), name)
         if property.type == .mixed, !property.isCollection, let column = property.columnKey {
-            guard let nested = try object.nested(column) else {
+            guard let nested = try driver.nested(object, column) else {
                 throw DatabaseError(.wrongType, "\(name) holds no list or map")
             }
             return nested
         }
-        return try object.collection(name)
+        return try driver.collection(object, name)
     }
 
     func needCollection(_ input: inout CaseCursor) throws -> LiveCollection {
@@ -91,12 +91,12 @@ extension CaseRunner {
             if input.accept("where") {
                 let text = try input.needText()
                 let arguments = try input.acceptArguments(resolve).map(\.owned)
-                collection = try collection.filter(text, Arguments(arguments))
+                collection = try driver.filter(collection, text, arguments)
             } else if input.accept("sorted") {
-                collection = try collection.sorted(by: try sortKeys(&input))
+                collection = try driver.sorted(collection, try sortKeys(&input))
             } else if input.accept("distinct") {
                 let paths = input.accept("by") ? try sortKeys(&input).map(\.path) : []
-                collection = try collection.distinct(by: paths)
+                collection = try driver.distinct(collection, paths)
             } else if input.accept("limited") {
                 collection = try collection.limited(to: Int(try input.needInteger()))
             } else if input.accept("snapshot") {
@@ -104,7 +104,7 @@ extension CaseRunner {
             } else if input.accept("results") {
                 collection = try collection.results()
             } else if input.accept("frozen") {
-                collection = try collection.freeze()
+                collection = try driver.freeze(collection)
             } else if input.accept("at") {
                 collection = try nested(&input, in: collection)
             } else {
@@ -123,24 +123,26 @@ extension CaseRunner {
         return keys
     }
 
-    func needList(_ input: inout CaseCursor) throws -> EditedList { try EditedList(try needCollection(&input)) }
+    func needList(_ input: inout CaseCursor) throws -> any CaseList { try driver.list(try needCollection(&input)) }
 
     func elements(_ collection: LiveCollection, _ input: CaseCursor) throws -> Literal {
         if let entries = try entries(collection) { return .single(input.nested(entries)) }
-        return .list(try (0 ..< collection.count()).map { try collection.value(at: $0) })
+        return .list(try driver.elements(collection).map { input.kept($0) })
     }
 
     /// One property of every element, by single reads, compared with the bulk read.
-    func values(_ name: String, of collection: LiveCollection) throws -> Literal {
+    func values(_ name: String, of collection: LiveCollection, _ input: CaseCursor) throws -> Literal {
         guard let target = collection.target, let type = try session.schema[target] else {
             throw CaseFailure("this is no collection of objects")
         }
         let column = try column(type, name)
-        let count = try collection.count()
+        let count = try driver.count(collection)
         var values: [ValueView] = []
         for index in 0 ..< count {
-            guard let object = try collection.object(at: index) else { throw CaseFailure("element \(index) is gone") }
-            values.append(try object.get(column))
+            guard let object = try driver.object(collection, at: index) else {
+                throw CaseFailure("element \(index) is gone")
+            }
+            values.append(input.kept(try driver.get(object, name)))
         }
         var read = Array(repeating: ValueView.null, count: count)
         let got = try read.withUnsafeMutableBufferPointer { buffer in
@@ -163,10 +165,5 @@ extension CaseRunner {
     func sections(_ name: String) throws -> LiveSections {
         guard let known = sections[name] else { throw CaseFailure("the sections '\(name)' were not declared") }
         return known
-    }
-
-    func token(_ name: String) throws -> Observation {
-        guard let token = tokens[name] else { throw CaseFailure("the token '\(name)' was not declared") }
-        return token
     }
 }

@@ -64,16 +64,15 @@ extension CaseRunner {
             try elsewhere(&input)
         } else if input.accept("write") {
             let limit = input.accept("timeout") ? try input.needInteger() : 10_000
-            try session.beginWrite(timeoutMilliseconds: limit)
+            try driver.beginWrite(session, timeoutMilliseconds: limit)
         } else if input.accept("commit") {
-            var skipped: [Observation] = []
+            var skipped: [String] = []
             if input.accept("skipping") {
-                while !input.isAtEnd() { skipped.append(try token(try input.needName())) }
+                while !input.isAtEnd() { skipped.append(try input.needName()) }
             }
-            let version = try skipped.isEmpty ? session.commit() : session.commit(skipping: skipped)
-            if try session.version != version { throw CaseFailure("the commit's version is not the session's") }
+            try driver.commit(session, skipping: skipped)
         } else if input.accept("cancel") {
-            try session.cancel()
+            try driver.cancel(session)
         } else if input.accept("savepoint") {
             let name = try input.needName()
             savepoints[name] = try session.savepoint()
@@ -110,7 +109,7 @@ extension CaseRunner {
                 try session.keepChanges(since: version)
             }
         } else if input.accept("refresh") {
-            let moved = try session.refresh()
+            let moved = try driver.refresh(session)
             if !input.isAtEnd() { try expectFlag(&input, moved) }
         } else if input.accept("wait") {
             if try !session.waitForChange(timeoutMilliseconds: 2_000) { throw CaseFailure("nothing came") }
@@ -121,14 +120,14 @@ extension CaseRunner {
         } else if input.accept("dispatch") {
             try dispatch()
         } else if input.accept("close") {
-            try session.close()
+            try driver.close(session)
         } else if input.accept("use") {
             let name = try input.needName()
             guard let known = sessions[name] else { throw CaseFailure("there is no session '\(name)'") }
             current = known
         } else if input.accept("freeze") {
             let name = try input.needName()
-            sessions[name] = try session.freeze()
+            sessions[name] = try driver.freeze(session)
         } else if input.accept("mark") {
             mark = try session.counters.read()
         } else if try stepOfHandover(&input) {
@@ -143,7 +142,7 @@ extension CaseRunner {
             let path = try input.needText()
             sections[name] = try collection.sectioned(by: path, part: input.accept("letters") ? .firstLetter : .whole)
         } else if input.accept("stop") {
-            try token(try input.needName()).stop()
+            try driver.stop(try input.needName())
         } else if input.accept("expect") {
             try expect(&input)
         } else {
@@ -171,9 +170,9 @@ extension CaseRunner {
             if !input.isAtEnd() { try expectFlag(&input, wasThere) }
         } else if input.accept("delete") {
             if startsCollection(input) {
-                try needCollection(&input).deleteObjects()
+                try driver.delete(try needCollection(&input))
             } else {
-                try needObject(&input).delete()
+                try driver.delete(try needObject(&input))
             }
         } else if input.accept("let") {
             try letName(&input)
@@ -203,7 +202,7 @@ extension CaseRunner {
             let list = try needList(&input), index = Int(try input.needInteger())
             try list.set(index, to: try input.needValue(resolve))
         } else if input.accept("remove") {
-            try needList(&input).remove(at: Int(try input.needInteger()))
+            try needList(&input).remove(at: Int(try input.needInteger()), count: 1)
         } else if input.accept("move") {
             let list = try needList(&input), index = Int(try input.needInteger())
             try list.move(from: index, to: Int(try input.needInteger()))
@@ -258,6 +257,7 @@ extension CaseRunner {
 
     /// Delivery through the queue, as an event loop would do it.
     private func dispatch() throws {
+        if try driver.dispatch(session) { return }
         guard let queue else { throw CaseFailure("there is no queue") }
         if try !queue.wait(timeoutMilliseconds: 2_000) { throw CaseFailure("the queue has no work") }
         var poller = pollfd(fd: queue.descriptor, events: Int16(POLLIN), revents: 0)
@@ -275,16 +275,12 @@ extension CaseRunner {
 
     private func fails(_ input: inout CaseCursor) throws {
         let expected = try input.needName()
+        guard let code = ErrorCode.allCases.first(where: { Self.headerName($0) == expected }) else {
+            throw CaseFailure("there is no error '\(expected)'")
+        }
         let offset = input.accept("at") ? Int(try input.needInteger()) : nil
-        do {
-            try step(&input)
-        } catch let error as DatabaseError {
-            let code = Self.headerName(error.code)
-            if code != expected { throw CaseFailure("failed with \(code): \(error)") }
-            if error.message.isEmpty { throw CaseFailure("the error has no message") }
-            if let offset, error.details.queryOffset != offset {
-                throw CaseFailure("the error is at offset \(error.details.queryOffset ?? -1): \(error)")
-            }
+        do { try step(&input) } catch {
+            guard try driver.isExpected(error, code, at: offset) else { throw error }
             _ = input.takeRest()
             return
         }
@@ -339,7 +335,7 @@ extension CaseRunner {
 
     private func create(_ input: inout CaseCursor, _ policy: UpdatePolicy) throws {
         let name = input.accept("@") ? try input.needName() : nil
-        let type = try type(try input.needName()), table = try table(type)
+        let type = try type(try input.needName())
         var columns: [ColumnKey] = [], values: [ValueView] = []
         if input.accept("/") {
             values.append(try input.needKey(resolve))
@@ -349,20 +345,9 @@ extension CaseRunner {
             columns.append(key)
         }
         let given = try assignments(&input, type)
-        let object: LiveObject?
-        if given.columns.isEmpty, columns.isEmpty || steps % 2 == 1 {
-            let key = values.first?.owned
-            object = try session.create(table, primaryKey: key, returnExisting: policy != .error).object
-        } else {
-            columns += given.columns
-            values += given.values
-            object = try values.withUnsafeBufferPointer { buffer in
-                if policy != .error || steps % 2 == 0 {
-                    return try session.upsert(table, columns: columns, values: buffer, policy: policy).object
-                }
-                return try session.object(table, at: session.create(table, columns: columns, values: buffer).key)
-            }
-        }
+        _ = try table(type)
+        let object = try driver.create(
+            session, type, columns + given.columns, values + given.values, policy, isOne: steps % 2 == 1)
         if let name { objects[name] = object }
     }
 
@@ -370,11 +355,7 @@ extension CaseRunner {
         let object = try needObject(&input)
         // A deleted object still has a class; the engine says that it is gone.
         let given = try assignments(&input, try objectType(object))
-        if given.columns.count == 1, steps % 2 == 1 {
-            try object.set(given.columns[0], to: given.values[0])
-        } else {
-            try given.values.withUnsafeBufferPointer { buffer in try object.setMany(given.columns, values: buffer) }
-        }
+        try driver.set(object, given.columns, given.values, isOne: steps % 2 == 1)
     }
 
     func objectType(_ object: LiveObject) throws -> ObjectType {
@@ -422,23 +403,27 @@ extension CaseRunner {
         try input.need("=")
         var object: LiveObject
         if input.accept("first") {
-            guard let first = try needCollection(&input).first() else { throw CaseFailure("the collection is empty") }
+            guard let first = try driver.object(try needCollection(&input), at: 0) else {
+                throw CaseFailure("the collection is empty")
+            }
             object = first
         } else if input.accept("nth") {
             let index = Int(try input.needInteger())
-            guard let found = try needCollection(&input).object(at: index) else { throw CaseFailure("it is gone") }
+            guard let found = try driver.object(try needCollection(&input), at: index) else {
+                throw CaseFailure("it is gone")
+            }
             object = found
         } else if input.accept("target") {
             let owner = try needObject(&input)
             try input.need(".")
-            guard let found = try owner.object(try column(try objectType(owner), try input.needName())) else {
+            guard let found = try driver.target(owner, try column(try objectType(owner), try input.needName())) else {
                 throw CaseFailure("the link is null")
             }
             object = found
         } else {
             object = try needObject(&input)
         }
-        if input.accept("frozen") { object = try object.freeze() }
+        if input.accept("frozen") { object = try driver.freeze(object) }
         objects[name] = object
     }
 

@@ -25,7 +25,6 @@ final class CaseRunner {
     var objects: [String: LiveObject] = [:]
     var collections: [String: LiveCollection] = [:]
     var sections: [String: LiveSections] = [:]
-    var tokens: [String: Observation] = [:]
     var queries: [String: PreparedQuery] = [:]
     var references: [String: LiveReference] = [:]
     /// Queued writes, and who runs those of each session.
@@ -42,7 +41,10 @@ final class CaseRunner {
     var failure: (any Error)?
     private(set) var steps = 0
 
-    init(name: String, rowGroupSize: Int?) throws {
+    let driver: CaseDriver
+
+    init(name: String, rowGroupSize: Int?, _ driver: CaseDriver = CaseDriver()) throws {
+        self.driver = driver
         self.name = name
         self.rowGroupSize = rowGroupSize
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("motte-case-\(UUID().uuidString)")
@@ -118,6 +120,7 @@ final class CaseRunner {
         let session = try Session.open(withSteps(options))
         sessions[name] = session
         current = session
+        guard driver.bindsQueues else { return session }
         let queue = try self.queue ?? DeliveryQueue()
         self.queue = queue
         writes[ObjectIdentifier(session)] = try queue.bind(session)
@@ -131,7 +134,7 @@ final class CaseRunner {
     }
 
     func closeAll() {
-        tokens = [:]
+        driver.end()
         queries = [:]
         references = [:]
         queued = [:]

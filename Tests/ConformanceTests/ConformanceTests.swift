@@ -1,6 +1,7 @@
-/// The conformance cases in Swift: every file of Tests/Conformance is a test, over ordinary and over tiny row groups.
+/// The conformance cases in Swift: every file of Tests/Conformance is a test of the engine, over ordinary and over tiny
+/// row groups, and one of the Swift API.
 ///
-/// C and Python run the same files (docs/testing.md). Cases that this runner cannot do are in conformance-skips.txt.
+/// C and Python run the same files (docs/testing.md). Cases that a runner cannot do are in conformance-skips.txt.
 import Foundation
 import Testing
 
@@ -8,20 +9,23 @@ import Testing
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("Conformance")
 
-    static let cases: [String] = {
-        let skipped = skips()
+    static let cases = cases(without: skips(""))
+    static let swiftCases = cases(without: skips("swift "))
+
+    private static func cases(without skipped: Set<String>) -> [String] {
         let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
         return (files?.compactMap { ($0 as? URL)?.path } ?? [])
             .filter { $0.hasSuffix(".steps") && !skipped.contains(name(of: $0)) }
             .sorted()
-    }()
+    }
 
-    private static func skips() -> Set<String> {
+    /// The names behind a prefix.
+    private static func skips(_ prefix: String) -> Set<String> {
         let here = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         let file = here.appendingPathComponent("conformance-skips.txt")
         let text = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
-        let names = text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map { $0.prefix { $0 != ":" } }
-        return Set(names.map(String.init))
+        let lines = text.split(separator: "\n").filter { !$0.hasPrefix("#") && $0.hasPrefix(prefix) }
+        return Set(lines.map { $0.dropFirst(prefix.count).prefix { $0 != ":" } }.map(String.init))
     }
 
     private static func name(of path: String) -> String {
@@ -36,8 +40,31 @@ import Testing
     @Test(arguments: cases)
     func behavesOverTinyRowGroups(_ file: String) throws { try run(file, rowGroupSize: 3) }
 
-    private func run(_ file: String, rowGroupSize: Int?) throws {
+    @Test(arguments: swiftCases)
+    func behavesThroughTheSwiftAPI(_ file: String) throws {
+        try inAThread { try run(file, rowGroupSize: nil, SwiftDriver()) }
+    }
+
+    /// Whose run loop nobody else turns.
+    private func inAThread(_ body: () throws -> Void) throws {
+        try withoutActuallyEscaping(body) { body in
+            // The thread has it alone until the semaphore is raised.
+            nonisolated(unsafe) let body = body
+            nonisolated(unsafe) var outcome: Result<Void, any Error> = .success(())
+            let done = DispatchSemaphore(value: 0)
+            let thread = Thread {
+                outcome = Result { try body() }
+                done.signal()
+            }
+            thread.stackSize = 8 << 20
+            thread.start()
+            done.wait()
+            try outcome.get()
+        }
+    }
+
+    private func run(_ file: String, rowGroupSize: Int?, _ driver: CaseDriver = CaseDriver()) throws {
         let text = try String(contentsOfFile: file, encoding: .utf8)
-        try CaseRunner(name: Self.name(of: file), rowGroupSize: rowGroupSize).run(text)
+        try CaseRunner(name: Self.name(of: file), rowGroupSize: rowGroupSize, driver).run(text)
     }
 }

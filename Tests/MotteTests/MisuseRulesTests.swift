@@ -1,6 +1,7 @@
 // The numbered behaviours of the semantics list that concern broken rules: which are errors and which are misuse, and
 // the phrases of their messages that programs look for. Numbers are in the names.
 import Foundation
+import MisuseSupport
 import Motte
 import MotteValues
 import OpenCombine
@@ -93,7 +94,7 @@ struct ParcelWeight: FailableCustomPersistable, Encodable, Hashable {
                 defer { collector.remove() }
                 _ = try? await realm.asyncWrite {}
                 _ = await realm.asyncRefresh()
-                return collector.messages.withLock { $0 }
+                return collector.messages
             }
         }
         nonisolated(unsafe) let realm = try DispatchQueue.global().sync { try Realm(configuration: configuration) }

@@ -209,9 +209,9 @@ class Sample: Object {
         let both: StringOptions = [.caseInsensitive, .diacriticInsensitive]
         #expect(text { $0.name.contains("a", options: both) } == "(name CONTAINS[cd] %@) a")
         #expect(text { $0.friends.count > 1 } == "(friends.@count > %@) 1")
-        #expect(text { $0.friends.n.sum > 1 } == "(friends.n.@sum > %@) 1")
+        #expect(text { $0.friends.n.sum > 1 } == "(friends.@sum.n > %@) 1")
         #expect(text { $0.map["k"] == "v" } == "(map[%@] == %@) k v")
-        #expect(text { $0.any["k"][0].any == "v" } == "(ANY any[%@][%@][%K] == %@) k 0 #any v")
+        #expect(text { $0.any["k"][0].any == "v" } == "(any[%@][%@][%K] == %@) k 0 #any v")
         #expect(
             text { ($0.friends.n == 1).count > 2 && ($0.tags == "a").count == 0 }
                 == "((SUBQUERY(friends, $col1, ($col1.n == %@)).@count > %@) && "

@@ -1,6 +1,7 @@
 // What the tests of the Swift API share: realms of their own, and a look at broken rules without ending the program.
 import Dispatch
 import Foundation
+import MisuseSupport
 import Motte
 import MotteValues
 import Testing
@@ -23,11 +24,8 @@ func temporaryURL() -> URL {
 
 /// Messages of the rules that `body` breaks on this thread.
 func misuses(_ body: () throws -> Void) rethrows -> [String] {
-    let thread = ObjectIdentifier(Thread.current)
-    let collector = MisuseCollector { _ in ObjectIdentifier(Thread.current) == thread }
-    defer { collector.remove() }
-    try body()
-    return collector.messages.withLock { $0 }
+    _ = MisuseCollector.isInstalled
+    return try MisuseCollector.collecting(body).misuses.map(\.message)
 }
 
 /// Runs `body` on a thread of its own, whose realms are its own.
@@ -46,29 +44,7 @@ func inAThread<T>(_ body: @escaping () throws -> T) throws -> T {
     return try #require(outcome).get()
 }
 
-/// Takes the misuse that it wants, until it is removed; the latest of several that want it. Tests run side by side and
-/// there is one handler, so none of them sets it.
-final class MisuseCollector: Sendable {
-    let messages = Locked<[String]>([])
-    private let wants: @Sendable (Realm.Misuse) -> Bool
-    private static let all = Locked<[MisuseCollector]>([])
-
+extension MisuseCollector {
     /// A broken rule that no test looks at fails the test instead of ending all of them.
-    static let isInstalled: Void = {
-        Realm.misuseHandler = { misuse in
-            guard let collector = all.withLock({ $0.last { $0.wants(misuse) } }) else {
-                Issue.record("misuse: \(misuse.message)")
-                return
-            }
-            collector.messages.withLock { $0.append(misuse.message) }
-        }
-    }()
-
-    init(_ wants: @escaping @Sendable (Realm.Misuse) -> Bool) {
-        _ = MisuseCollector.isInstalled
-        self.wants = wants
-        MisuseCollector.all.withLock { $0.append(self) }
-    }
-
-    func remove() { MisuseCollector.all.withLock { $0.removeAll { $0 === self } } }
+    static let isInstalled: Void = install { Issue.record("misuse: \($0.message)") }
 }

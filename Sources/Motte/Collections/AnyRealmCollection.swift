@@ -24,6 +24,7 @@ public struct AnyRealmCollection<Element: RealmCollectionValue>: RealmCollection
     public static func _collection(_ handle: _CollectionHandle) -> AnyRealmCollection {
         AnyRealmCollection(handle: handle)
     }
+    public static func _nothing() -> AnyRealmCollection { AnyRealmCollection(Results()) }
     public var _unmanaged: [Element] { elements() }
     public static var _kindName: String { "AnyRealmCollection" }
     /// The element at a position. A position out of range is misuse; if the handler returns, the answer is a default

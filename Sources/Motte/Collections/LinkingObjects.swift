@@ -43,6 +43,7 @@ public struct LinkingObjects<Element: ObjectBase & RealmCollectionValue>: RealmC
         place.handle = made
         return made.noted
     }
+    public static func _nothing() -> LinkingObjects { LinkingObjects(nil) }
     public var _unmanaged: [Element] { [] }
     public static var _kindName: String { "LinkingObjects" }
     /// The linking object at a position. The order is that of object keys. A position out of range is misuse; if the

@@ -35,6 +35,7 @@ public final class List<Element: RealmCollectionValue>: RealmCollection, _ObjcBr
         if case .managed(let handle) = state { return handle.noted }
         return nil
     }
+    public static func _nothing() -> List { List() }
     public var _unmanaged: [Element] {
         if case .unmanaged(let elements) = state { return elements }
         return []

@@ -187,7 +187,7 @@ struct ManagedList {
                 continue
             }
             let link = try list.value(at: index).linkValue
-            if element._linkedObject?.live?.link == link { continue }
+            if let own = element._linkedObject?.live, own.session === live.session, own.link == link { continue }
             let object = try embedded(element)
             let own = try session.session.object(link.table, at: link.key)
             let live = if let own { own } else { try list.embeddedSet(at: index) }

@@ -126,8 +126,10 @@ public final class Map<Key: _MapKey, Value: RealmCollectionValue>: RealmKeyedCol
         return value(forKey: text)
     }
 
-    /// The value for a key given as text; nil when there is none, and where the value itself is null.
-    public func value(forKey key: String) -> AnyObject? { value(for: Key(_mapKeyText: key))?._dynamic as AnyObject? }
+    /// The value for a key given as text, `NSNull` where it is null; nil when there is none.
+    public func value(forKey key: String) -> AnyObject? {
+        value(for: Key(_mapKeyText: key)).map { $0._dynamic.map { $0 as AnyObject } ?? NSNull() }
+    }
     /// The same as ``value(forKey:)``: the whole text is a key, points do not lead on to properties of the value.
     public func value(forKeyPath path: String) -> AnyObject? { value(forKey: path) }
 

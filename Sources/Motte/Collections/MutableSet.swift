@@ -36,6 +36,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
         if case .managed(let handle) = state { return handle.noted }
         return nil
     }
+    public static func _nothing() -> MutableSet { MutableSet() }
     public var _unmanaged: [Element] {
         if case .unmanaged(let elements, _) = state { return elements }
         return []
@@ -76,18 +77,13 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
 
     // MARK: Members
 
-    /// Whether an element is in the set. A managed set contains no unmanaged object.
+    /// Whether an element is in the set. A managed set contains no object that is unmanaged or of another file.
     public func contains(_ element: Element) -> Bool {
         switch state {
         case .unmanaged(_, let members): return members.contains(element)
         case .managed(let handle):
             let handle = handle.noted
-            return attempt(or: false) { () throws(DatabaseError) in
-                if let object = element._linkedObject, object.live == nil { return false }
-                let encoder = _Encoder(nil)
-                element._encode(encoder)
-                return try encoder.withView { view throws(DatabaseError) in try handle.live.find(view) != nil }
-            }
+            return attempt(or: false) { () throws(DatabaseError) in try handle.position(of: element) != nil }
         }
     }
 
@@ -133,40 +129,32 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
 
     // MARK: Algebra
 
-    /// Inserts the elements of another set, which may be unmanaged.
+    /// Inserts the elements of another set, which may be unmanaged. Objects of another realm are misuse.
     public func formUnion(_ other: MutableSet<Element>) {
-        if let theirs = other.liveSet {
-            combine(theirs) { set throws(DatabaseError) in
-                try set.formUnion(theirs)
-            } else: {
-                insert(objectsIn: Array(other))
-            }
-        } else {
-            insert(objectsIn: other._unmanaged)
+        combine(other) { set, theirs throws(DatabaseError) in
+            try set.formUnion(theirs)
+        } otherwise: {
+            insert(objectsIn: Array(other))
         }
     }
 
-    /// Removes the elements that are not in the other set, which may be unmanaged.
+    /// Removes the elements that are not in the other set, which may be unmanaged. A set with objects of another realm
+    /// is misuse.
     public func formIntersection(_ other: MutableSet<Element>) {
-        if let theirs = other.liveSet, let mine = liveSet, theirs.session === mine.session {
-            combine(theirs) { set throws(DatabaseError) in
-                try set.formIntersection(theirs)
-            } else: {
-            }
-        } else {
-            for element in Array(self) where !other.contains(element) { remove(element) }
+        combine(other) { set, theirs throws(DatabaseError) in
+            try set.formIntersection(theirs)
+        } otherwise: {
+            removeAll { !other.contains($0) }
         }
     }
 
-    /// Removes the elements that are in the other set, which may be unmanaged.
+    /// Removes the elements that are in the other set, which may be unmanaged. A set with objects of another realm is
+    /// misuse.
     public func subtract(_ other: MutableSet<Element>) {
-        if let theirs = other.liveSet, let mine = liveSet, theirs.session === mine.session {
-            combine(theirs) { set throws(DatabaseError) in
-                try set.subtract(theirs)
-            } else: {
-            }
-        } else {
-            for element in Array(other) { remove(element) }
+        combine(other) { set, theirs throws(DatabaseError) in
+            try set.subtract(theirs)
+        } otherwise: {
+            removeAll { other.contains($0) }
         }
     }
 
@@ -179,21 +167,55 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
 
     private var liveSet: LiveSet? { _managed?.live as? LiveSet }
 
-    /// By the engine where both are managed in one session.
+    /// By the engine where both are managed in one session. Of others the values are taken, but not the objects, which
+    /// are other ones.
     private func combine(
-        _ other: LiveSet, _ body: (LiveSet) throws(DatabaseError) -> Void, else fallback: () -> Void
+        _ other: MutableSet<Element>, _ body: (LiveSet, LiveSet) throws(DatabaseError) -> Void,
+        otherwise fallback: () -> Void
     ) {
-        guard let mine = liveSet, mine.session === other.session else { return fallback() }
-        attempt { () throws(DatabaseError) in try body(mine) }
+        guard let theirs = other.liveSet else { return fallback() }
+        let mine = liveSet
+        if let mine, mine.session === theirs.session {
+            attempt { () throws(DatabaseError) in try body(mine, theirs) }
+        } else if Element._shape.type == .link || (Element._shape.type == .mixed && other.hasObjects) {
+            // Unmanaged sets may hold objects of any realm.
+            guard let mine, mine.session.path != theirs.session.path else { return fallback() }
+            misuse("A set cannot be combined with objects of another Realm", .invalidInput)
+        } else {
+            fallback()
+        }
+    }
+
+    private var hasObjects: Bool { contains { $0._linkedObject != nil } }
+
+    /// All of them or none.
+    private func removeAll(where isLeaving: (Element) -> Bool) {
+        let leaving = Array(self).filter(isLeaving)
+        change { elements, members in
+            members.subtract(leaving)
+            elements.removeAll { !members.contains($0) }
+        } managed: { set, session throws(DatabaseError) in
+            try session.whole { () throws(DatabaseError) in
+                try session.withEncoder { encoder throws(DatabaseError) in
+                    for element in leaving { element._encode(encoder) }
+                    for view in try encoder.checkedRows() { _ = try set.remove(view) }
+                }
+            }
+        }
     }
 
     // MARK: By name
 
     /// A property of every element; see ``value(forKeyPath:)``.
     public func value(forKey key: String) -> [AnyObject] { value(forKeyPath: key) }
-    /// What a path of property names leads to from each element, with `NSNull` for null. `self` is the elements
-    /// themselves. A path such as `@sum.age` or `@count` gives an array of one total.
-    public func value(forKeyPath path: String) -> [AnyObject] { _values(forKeyPath: path) }
+    /// What a path of property names leads to from the elements, each value once, with `NSNull` for null. `self` is the
+    /// elements themselves. A path such as `@sum.age` or `@count` gives an array of one total.
+    public func value(forKeyPath path: String) -> [AnyObject] {
+        var seen: Set<AnyHashable> = []
+        return _values(forKeyPath: path).filter { value in
+            (value as? AnyHashable).map { seen.insert($0).inserted } ?? true
+        }
+    }
 
     // MARK: As a property
 

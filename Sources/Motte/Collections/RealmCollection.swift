@@ -17,6 +17,14 @@ public struct _CollectionHandle {
         self.live = live
         self.session = session
     }
+
+    /// Where an element is. No element equals what is in no file, or in another one.
+    func position(of element: some _HasPersistedType) throws(DatabaseError) -> Int? {
+        let encoder = _Encoder(asking: ())
+        element._encode(encoder)
+        guard encoder.files.isSubset(of: [live.session.path]) else { return nil }
+        return try encoder.withView { view throws(DatabaseError) in try live.find(view) }
+    }
 }
 
 /// What lists, sets, results and inverse links are to Swift: lazy collections with random access, confined to the owner
@@ -37,6 +45,8 @@ public protocol RealmCollection: RealmCollectionBase, Equatable where Iterator =
     /// Of an unmanaged one.
     var _unmanaged: [Element] { get }
     static func _collection(_ handle: _CollectionHandle) -> Self
+    /// One without elements, where misuse leaves nothing else to hand out.
+    static func _nothing() -> Self
     static var _kindName: String { get }
 }
 
@@ -246,10 +256,11 @@ extension RealmCollection {
     private func frozen() -> Self {
         guard let handle = _managed else {
             misuse("Unmanaged collections cannot be frozen.", .invalidInput)
-            return self
+            return Self._nothing()
         }
         if handle.live.isFrozen { return self }
-        return attempt(or: self) { () throws(DatabaseError) in
+        // Not itself: what is handed out may go anywhere.
+        return attempt(or: Self._nothing()) { () throws(DatabaseError) in
             let frozen = try handle.session.frozen()
             guard handle.live.isValid else { throw Self._gone }
             return Self._collection(_CollectionHandle(try handle.live.frozen(in: frozen.session), frozen))
@@ -277,18 +288,10 @@ extension RealmCollection {
     // MARK: Looking for elements
 
     /// The position of the first element that equals this one; nil when there is none. A managed collection finds
-    /// objects by their identity, so an unmanaged object is never in it.
+    /// objects by their identity, so an unmanaged object, or one of another file, is never in it.
     public func index(of element: Element) -> Int? {
         guard let handle = _managed else { return _unmanaged.firstIndex(of: element) }
-        if let object = element._linkedObject {
-            guard let live = object.live else { return nil }
-            return attempt(or: nil) { () throws(DatabaseError) in try handle.live.find(.link(live.link)) }
-        }
-        return attempt(or: nil) { () throws(DatabaseError) in
-            let encoder = _Encoder(nil)
-            element._encode(encoder)
-            return try encoder.withView { view throws(DatabaseError) in try handle.live.find(view) }
-        }
+        return attempt(or: nil) { () throws(DatabaseError) in try handle.position(of: element) }
     }
 
     /// The position of the first element that a predicate holds for; nil when there is none. What the predicate names
@@ -325,10 +328,18 @@ extension RealmCollection {
     /// `@unionOfObjects.name` the values as they are and `@distinctUnionOfObjects.name` each of them once.
     public func value(forKeyPath path: String) -> Any? {
         if let total = _CollectionTotals.total(of: self, path) { return total }
-        return map { element -> Any in
-            if path == "self" { return element._dynamic ?? NSNull() }
-            return element._linkedObject?.value(forKeyPath: path) ?? NSNull()
-        } as [Any]
+        if path == "self" { return map { $0._dynamic ?? NSNull() } as [Any] }
+        let target = Element._shape.target
+        guard target != nil || Element._shape.type == .mixed else {
+            misuse(
+                "'\(path)' is no property of the elements of a \(Self._kindName)<\(Element._typeName)>, which are "
+                    + "values: use 'self'", .invalidInput)
+            return nil
+        }
+        let values = map { $0._linkedObject?.value(forKeyPath: path) ?? NSNull() } as [Any]
+        // There is no element to say that it does not have the property.
+        if values.isEmpty, let target, target != DynamicObject.self { _ = target.init().value(forKeyPath: path) }
+        return values
     }
 
     /// For lists and sets, whose own signatures promise an array of objects.

@@ -75,10 +75,10 @@ extension Map {
     private func frozen() -> Map {
         guard let handle = _managed else {
             misuse("Unmanaged collections cannot be frozen.", .invalidInput)
-            return self
+            return Map()
         }
         if handle.live.isFrozen { return self }
-        return attempt(or: self) { () throws(DatabaseError) in
+        return attempt(or: Map()) { () throws(DatabaseError) in
             let frozen = try handle.session.frozen()
             guard handle.live.isValid else { throw Results<Value>._gone }
             return Map(handle: _CollectionHandle(try handle.live.frozen(in: frozen.session), frozen))

@@ -17,6 +17,7 @@ public struct Results<Element: RealmCollectionValue>: RealmCollection, _ObjcBrid
     /// Of nothing, where misuse leaves nothing else to return.
     init() { source = nil }
 
+    public static func _nothing() -> Results { Results() }
     public var _unmanaged: [Element] { [] }
     public static var _kindName: String { "Results" }
 

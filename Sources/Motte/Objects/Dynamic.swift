@@ -52,6 +52,23 @@ package enum Dynamic {
         }
     }
 
+    /// A value that is looked for, and the files that the objects in it are of.
+    struct Asked {
+        let value: Value
+        var files: Set<String> = []
+    }
+
+    /// As `storedValue`; what is in no file is a link to nothing, which is equal to nothing.
+    static func asked(_ value: Any?) -> Asked? {
+        guard let stored = flattened(value) as? any _HasPersistedType, !(stored is any _CollectionValue) else {
+            return storedValue(value).map { Asked(value: $0) }
+        }
+        let encoder = _Encoder(asking: ())
+        stored._encode(encoder)
+        // As above.
+        return try? encoder.withView { view throws(DatabaseError) in Asked(value: view.owned, files: encoder.files) }
+    }
+
     /// nil for what is no text.
     static func text(in value: Any?) -> String? {
         switch flattened(value) {
@@ -68,14 +85,12 @@ package enum Dynamic {
         if let array = value as? [Any?] { return array }
         if let array = value as? [Any] { return array }
         if value is String || value is Data || value is any _MapValue { return nil }
+        if value is [AnyHashable: Any] || value is NSDictionary { return nil }
         if let sequence = value as? any Sequence { return gather(sequence) }
         return nil
     }
 
-    private static func gather(_ sequence: some Sequence) -> [Any?] {
-        if sequence is [AnyHashable: Any] { return [] }
-        return sequence.map { $0 as Any? }
-    }
+    private static func gather(_ sequence: some Sequence) -> [Any?] { sequence.map { $0 as Any? } }
 
     /// The entries of a dictionary or map; nil for anything else.
     static func entries(_ value: Any?) -> [(key: String, value: Any?)]? {

@@ -28,7 +28,7 @@ public final class DynamicObject: Object {
             .flatMap { type.property(named: $0.columnName) }
     }
 
-    /// Ints are `Int`; lists, sets and maps are typed by their column.
+    /// Ints are number objects; lists, sets and maps are typed by their column.
     func read(_ name: String) -> Any? {
         guard let live, let session else { return nil }
         guard let property = property(named: name) else { return value(forUndefinedKey: name) }
@@ -44,6 +44,12 @@ public final class DynamicObject: Object {
             live.session.releaseMemory()
             let view = try live.get(column)
             if view.kind == .link { return session.object(view.linkValue, as: DynamicObject.self) }
+            // Live, as that of a declared class is.
+            if view.kind == .list || view.kind == .map, let nested = try live.nested(column) {
+                return AnyRealmValue(nested, session)._dynamic
+            }
+            // A number object is cast to an int of any width.
+            if property.type == .int, view.kind == .int { return NSNumber(value: view.intValue) }
             return AnyRealmValue.dynamicValue(view, session)
         }
     }
@@ -62,6 +68,11 @@ public final class DynamicObject: Object {
         return parsed ?? value
     }
 
+    private static func misfit(_ value: Any?, _ name: String) -> DatabaseError {
+        DatabaseError(
+            .wrongType, "Invalid value '\(Dynamic.text(value))' for property '\(name)'", propertyName: name)
+    }
+
     func write(_ name: String, _ value: Any?) {
         guard let live, let session else { return }
         guard let property = property(named: name), let column = property.columnKey else {
@@ -71,11 +82,22 @@ public final class DynamicObject: Object {
             if property.isCollection {
                 try DynamicCollections.assign(value, to: live, property, session)
             } else if property.type == .link {
-                try session.link(live, column, to: session.resolvedObject(value, in: property), policy: .error)
+                _ = try live.session.requireWrite()
+                try session.whole { () throws(DatabaseError) in
+                    try session.link(live, column, to: session.resolvedObject(value, in: property), policy: .error)
+                }
+            } else if property.type == .mixed {
+                guard let mixed = AnyRealmValue._convert(value) else { throw Self.misfit(value, name) }
+                _ = try live.session.requireWrite()
+                try session.whole { () throws(DatabaseError) in
+                    try session.withEncoder { encoder throws(DatabaseError) in
+                        mixed._encode(encoder)
+                        try encoder.withView { view throws(DatabaseError) in try live.set(column, to: view) }
+                    }
+                }
             } else {
                 guard let stored = Dynamic.storedValue(Self.parsed(value, property.type)) else {
-                    throw DatabaseError(
-                        .wrongType, "Invalid value '\(Dynamic.text(value))' for property '\(name)'", propertyName: name)
+                    throw Self.misfit(value, name)
                 }
                 try stored.withView { view throws(DatabaseError) in try live.set(column, to: view) }
             }
@@ -135,11 +157,30 @@ enum DynamicCollections {
     static func assign(
         _ value: Any?, to live: LiveObject, _ property: MotteSchemaModel.Property, _ session: RealmSession
     ) throws(DatabaseError) {
-        guard let column = property.columnKey,
-            let target = collection(try live.collection(property.name), property, session)
-                as? any _CollectionValue
+        guard
+            let target = collection(try live.collection(property.name), property, session) as? any _CollectionValue
         else { return }
-        _ = column
-        target._assign(value ?? [Any](), policy: .all)
+        _ = try live.session.requireWrite()
+        try session.wholeOfValues { () throws(DatabaseError) in
+            target._assign(try objects(value, property, session) ?? [Any](), policy: .all)
+        }
+    }
+
+    /// Elements for a collection of objects as such: dictionaries and arrays stand for objects, which are embedded or
+    /// made here.
+    private static func objects(
+        _ value: Any?, _ property: MotteSchemaModel.Property, _ session: RealmSession
+    ) throws(DatabaseError) -> Any? {
+        guard property.type == .link, let value = Dynamic.flattened(value) else { return value }
+        if property.isMap {
+            guard let entries = Dynamic.entries(value) else { return value }
+            var objects: [String: Any?] = [:]
+            for entry in entries { objects[entry.key] = try session.resolvedObject(entry.value, in: property) }
+            return objects
+        }
+        guard let elements = Dynamic.elements(value) else { return value }
+        return try elements.map { element throws(DatabaseError) in
+            try session.resolvedObject(element, in: property) as Any?
+        }
     }
 }

@@ -38,7 +38,7 @@ extension ObjectBase {
     /// An object whose properties note in `names` that they were read.
     package static func _prototype(_ names: KeyPathNames) -> Self {
         let prototype = Self()
-        prototype.recorder = names
+        prototype._objectNotes = ObjectNotes(recorder: names)
         for (index, field) in ClassFields.of(Self.self).fields.enumerated() {
             field.access.record(at: field.pointer(in: prototype), field.name, index, names)
         }
@@ -46,14 +46,14 @@ extension ObjectBase {
     }
 
     func _recordedRead<Value: _HasPersistedType>(_ field: UInt32) -> Value {
-        guard let recorder else { return Value._default() }
+        guard let recorder = _objectNotes?.recorder else { return Value._default() }
         _noteRead(field)
         return Value._recorded(recorder)
     }
 
     func _noteRead(_ field: UInt32) {
         let fields = ClassFields.of(type(of: self)).fields
-        if Int(field) < fields.count { recorder?.add(fields[Int(field)].name) }
+        if Int(field) < fields.count { _objectNotes?.recorder?.add(fields[Int(field)].name) }
     }
 }
 

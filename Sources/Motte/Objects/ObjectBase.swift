@@ -23,8 +23,8 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     @exclusivity(unchecked) package final var _objectBirth: UInt32 = 0
     /// Whether it keeps something of its row, such as a list; set while it is managed.
     @exclusivity(unchecked) package final var _objectKeeps = false
-    /// Non-nil only in the prototypes that turn key paths into property names.
-    package final var recorder: KeyPathNames?
+    /// nil for most objects.
+    @exclusivity(unchecked) package final var _objectNotes: ObjectNotes?
 
     /// An unmanaged object with the initial values that its class declares. Every object that is read from a realm is
     /// made by this, too, so an override should be cheap and have no side effects.
@@ -66,37 +66,25 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     // MARK: Equality
 
     /// Managed objects of classes with a primary key, and frozen ones of all classes, are equal when they are the same
-    /// stored object at the same version; all others when they are the same instance.
+    /// stored object at the same version; all others, and those that were deleted, when they are the same instance.
     public static func == (left: ObjectBase, right: ObjectBase) -> Bool {
         if left === right { return true }
         guard let live = left.live, let other = right.live, live.link == other.link,
             let session = left.session, let otherSession = right.session,
             session.isSameVersion(as: otherSession)
         else { return false }
-        return session.session.isFrozen || left._hasPrimaryKey
+        return session.session.isFrozen || (session.hasPrimaryKey(live.table) && live.isValid && other.isValid)
     }
 
     /// Whether the other is an object that equals this one by `==`. False for nil and for other types.
     public final func isEqual(_ other: Any?) -> Bool { (other as? ObjectBase).map { self == $0 } ?? false }
 
-    /// By the primary key where there is one, so that adding an object to a realm does not change it.
-    public final func hash(into hasher: inout Hasher) {
-        if let field = ClassFields.of(type(of: self)).primaryKey {
-            if !isInvalidated, let key = field.value(of: self) as? AnyHashable { hasher.combine(key) }
-        } else if let live, isFrozen || _hasPrimaryKey {
-            hasher.combine(live.link)
-        } else {
-            hasher.combine(ObjectIdentifier(self))
-        }
-    }
+    /// By the primary key where there is one, so that adding an object to a realm does not change it. Deleting it does
+    /// not either: a set that has an object finds it for as long as it is there.
+    public final func hash(into hasher: inout Hasher) { hashIdentity(into: &hasher) }
     /// The same as `hashValue`: by the primary key where there is one, by the stored object of a frozen one, otherwise
     /// by the instance.
     public final var hash: Int { hashValue }
-
-    private final var _hasPrimaryKey: Bool {
-        guard let session, let live else { return false }
-        return session.hasPrimaryKey(live.table)
-    }
 
     // MARK: By name
 

@@ -55,6 +55,10 @@ enum ObjectValues {
             return self.keep(.value(raw), field, of: object, keep)
         } else if field.access.rawElements(value) != nil, object.live != nil || keep != nil {
             return self.keep(.elements(value), field, of: object, keep)
+        } else if Dynamic.flattened(value) == nil, field.access.rawValue(value) != nil, let target = field.shape.target
+        {
+            // Null of a type that is stored as an embedded object, which an unmanaged object shows as the default.
+            return field.access.assign(target.init(), at: field.pointer(in: object), of: object)
         } else {
             misuse(
                 "Invalid value '\(Dynamic.text(value))' for property '\(type(of: object).className()).\(field.name)'"
@@ -99,14 +103,14 @@ enum ObjectValues {
         if let other = value as? ObjectBase {
             for field in fields.fields where field.shape.type != .linkingObjects {
                 guard has(other, field.name) else { continue }
-                let value = detached(resolving(other.value(forKey: field.name), field.shape))
+                let value = detached(resolving(other.value(forKey: field.name), field.shape), field)
                 guard set(value, field, of: object, keeping: keep) else { return false }
             }
         } else if let entries = Dynamic.entries(value) {
             for entry in entries {
                 // What the class does not store is passed over, as RealmSwift does.
                 guard let field = fields.field(named: entry.key), field.shape.type != .linkingObjects else { continue }
-                let value = detached(resolving(entry.value, field.shape))
+                let value = detached(resolving(entry.value, field.shape), field)
                 guard set(value, field, of: object, keeping: keep) else { return false }
             }
         } else if let values = Dynamic.elements(value) {
@@ -118,7 +122,7 @@ enum ObjectValues {
                 return false
             }
             for (field, value) in zip(stored, values) {
-                let value = detached(resolving(value, field.shape))
+                let value = detached(resolving(value, field.shape), field)
                 guard set(value, field, of: object, keeping: keep) else { return false }
             }
         } else {
@@ -131,10 +135,11 @@ enum ObjectValues {
     }
 
     /// The elements of a collection that is another object's, and stays that.
-    private static func detached(_ value: Any?) -> Any? {
-        guard let collection = Dynamic.flattened(value) as? any _CollectionValue, !collection._isManaged else {
-            return value
-        }
+    private static func detached(_ value: Any?, _ field: ClassFields.Field) -> Any? {
+        guard let collection = Dynamic.flattened(value) as? any _CollectionValue, !collection._isManaged,
+            // A mixed value holds none, and says so.
+            !(collection is any _SetValue && field.shape.type == .mixed && !field.isCollection)
+        else { return value }
         if let entries = Dynamic.entries(collection) {
             return Dictionary(entries.map { ($0.key, $0.value) }) { $1 } as [String: Any?]
         }

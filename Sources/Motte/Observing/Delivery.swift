@@ -7,13 +7,21 @@ import MotteNotifications
 import MotteValues
 
 package final class RealmDelivery: @unchecked Sendable {
-    // @unchecked: `core` and `queue` are only used where the realm belongs.
+    // @unchecked: `core` and `queue` are only used where the realm belongs; the rest is constant or behind a lock.
     private weak var core: RealmSession?
     private var queue: DeliveryQueue?
+    let path: String
+    let place: DeliveryOwner
+    /// Somebody observes something of the realm, or did.
+    private let isObserved = Locked(false)
+    /// It was asked to tell its observers, and has not come to it.
+    private let isAsked = Locked(false)
 
     init(_ core: RealmSession) throws(DatabaseError) {
         self.core = core
+        path = core.session.path
         let place = core.place
+        self.place = place
         let delivery = WeakDelivery()
         let queue = try DeliveryQueue(confinement: core.confinement.engine) {
             place.run { delivery.value?.dispatch() }
@@ -21,6 +29,28 @@ package final class RealmDelivery: @unchecked Sendable {
         delivery.value = self
         try queue.bind(core.session)
         self.queue = queue
+        OtherDeliveries.note(self)
+    }
+
+    deinit { OtherDeliveries.forget(self) }
+
+    func noteObserver() { isObserved.withLock { $0 = true } }
+
+    /// Tells its observers of the newest version, where the realm belongs. False where nobody observes, or it has not
+    /// come to do so the last time.
+    func tell(_ done: @escaping @Sendable () -> Void) -> Bool {
+        guard isObserved.withLock({ $0 }),
+            isAsked.withLock({ asked in
+                defer { asked = true }
+                return !asked
+            })
+        else { return false }
+        place.run { [weak self] in
+            self?.isAsked.withLock { $0 = false }
+            self?.dispatch()
+            done()
+        }
+        return true
     }
 
     fileprivate func dispatch() {
@@ -47,6 +77,14 @@ package final class DeliveryOwner: @unchecked Sendable {
     // @unchecked: adding a timer to a run loop is what other threads may do to it.
     private let confinement: Confinement
     private let runLoop: RunLoop?
+
+    /// Whether what is to be run there is run by itself, unless something else holds it up.
+    var turns: Bool {
+        switch confinement {
+        case .thread: false
+        case .main, .queue, .actor: true
+        }
+    }
 
     init(_ confinement: Confinement) {
         self.confinement = confinement
@@ -153,7 +191,7 @@ extension RealmSession {
     /// Realms move to newer versions by themselves, observed or not, where something turns. A thread whose run loop
     /// does not is not notified of commits, and costs those who write nothing.
     func startDeliveryWhenItsPlaceTurns() {
-        guard delivery == nil, !session.isFrozen, !configuration.readOnly else { return }
+        guard delivery == nil, !session.isFrozen else { return }
         deliveryStart?()
         deliveryStart = place.runWhenItTurns { [weak self] in
             guard let self else { return }

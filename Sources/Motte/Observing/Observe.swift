@@ -15,14 +15,12 @@ extension RealmSession {
             if session.isFrozen {
                 throw DatabaseError(.frozen, "Frozen Realms do not change and do not have change notifications.")
             }
-            if configuration.readOnly {
-                throw DatabaseError(.readOnly, "Read-only Realms do not change and do not have change notifications.")
-            }
             if session.isInWrite {
                 throw DatabaseError(
                     .alreadyInWrite, "Cannot register notification blocks from within write transactions.")
             }
             try startDelivery()
+            delivery?.noteObserver()
             do throws(DatabaseError) { return try begin() } catch {
                 guard error.code == .unknownProperty, let property = error.details.propertyName,
                     let type = error.details.className

@@ -135,7 +135,7 @@ package final class PropertyTracking {
 
     /// Observing cannot begin in a write; the end of the write begins it then.
     private func start(_ session: RealmSession) {
-        guard token == nil, !session.session.isInWrite, !session.configuration.readOnly else { return }
+        guard token == nil, !session.session.isInWrite else { return }
         token = session.versions { [weak self] in self?.compare() }
     }
 

@@ -13,6 +13,9 @@ public final class _Encoder {
     /// nil where values are only looked at, not stored. Keeps its encoders, and is not kept by them.
     package unowned let session: RealmSession?
     package var policy = MotteLiveObjects.UpdatePolicy.error
+    private let isAsking: Bool
+    /// Of the objects that were encoded to be looked for.
+    private(set) var files: Set<String> = []
 
     @exclusivity(unchecked) private var views = UnsafeMutablePointer<ValueView>.allocate(capacity: 16)
     @exclusivity(unchecked) private var capacity = 16
@@ -24,6 +27,14 @@ public final class _Encoder {
 
     package init(_ session: RealmSession?) {
         self.session = session
+        isAsking = false
+        block = .allocate(byteCount: 256, alignment: 16)
+    }
+
+    /// For values that are looked for: see `Dynamic.asked`.
+    init(asking: ()) {
+        session = nil
+        isAsking = true
         block = .allocate(byteCount: 256, alignment: 16)
     }
 
@@ -108,6 +119,31 @@ public final class _Encoder {
         full.append(block)
         block = .allocate(byteCount: max(size, block.count * 2), alignment: 16)
         used = 0
+    }
+
+    /// A link to an object, which is added to the session's realm on the way. Without a session, null stands for what
+    /// is unmanaged, or a link to nothing where it is looked for.
+    func link(to object: ObjectBase) -> Value {
+        guard let session else {
+            guard let live = object.live else { return isAsking ? .link(.nowhere) : .null }
+            if isAsking { files.insert(live.session.path) }
+            return .link(live.link)
+        }
+        do throws(DatabaseError) { return .link(try session.added(object, policy: policy).link) } catch {
+            if failure == nil { failure = error }
+            return .null
+        }
+    }
+
+    /// Encodes what is part of a larger value.
+    func nested(_ encode: (_Encoder) -> Void) -> Value {
+        let single = isAsking ? _Encoder(asking: ()) : _Encoder(session)
+        encode(single)
+        files.formUnion(single.files)
+        do throws(DatabaseError) { return try single.withView { view throws(DatabaseError) in view.owned } } catch {
+            if failure == nil { failure = error }
+            return .null
+        }
     }
 
     /// For values that are rare or nested.

@@ -50,6 +50,8 @@ extension _StoredInteger {
         }
     }
     public func _encode(_ encoder: _Encoder) { encoder.put(.int(Int64(truncatingIfNeeded: self))) }
+    /// A narrow one is a number object, which is cast to an int of any width.
+    public var _dynamic: Any? { self is Int ? self : NSNumber(value: Int64(truncatingIfNeeded: self)) }
 }
 
 extension Int: _StoredInteger {

@@ -118,29 +118,54 @@ extension RealmProperty: Decodable where Value: Decodable {
     }
 }
 
+/// A ``RealmProperty`` of an optional, seen without the type of its value.
+private protocol OptionalProperty: AnyObject, FieldAccess {
+    init()
+    var untyped: Any? { get set }
+}
+
+extension RealmProperty: OptionalProperty {
+    fileprivate var untyped: Any? {
+        get { value }
+        set { if let newValue = newValue as? Value { value = newValue } }
+    }
+}
+
+extension _PersistableInsideOptional {
+    fileprivate static var optionalProperty: any OptionalProperty.Type { RealmProperty<Self?>.self }
+}
+
 /// The older name of `RealmProperty<T?>`.
 @available(*, deprecated, message: "declare an optional with @Persisted, or use RealmProperty")
-public final class RealmOptional<Value: RealmOptionalType & _PersistableInsideOptional>: Equatable {
+public final class RealmOptional<Value: RealmOptionalType & _RealmSchemaDiscoverable>: Equatable {
     // Stored as that, by whose place the store finds it.
-    fileprivate let property = RealmProperty<Value?>()
+    fileprivate let property = RealmOptional.access.init()
 
     /// The value. Of a managed object it reads and writes the database: reading is for the realm's owner, writing takes
     /// a write transaction.
     public var value: Value? {
-        get { property.value }
-        set { property.value = newValue }
+        get { property.untyped.flatMap { Dynamic.flattened($0) } as? Value }
+        set { property.untyped = newValue as Any }
     }
     /// An unmanaged property with a value, nil by default.
-    public init(_ value: Value? = nil) { property.value = value }
+    public init(_ value: Value? = nil) { self.value = value }
     /// Whether both have equal values now.
-    public static func == (left: RealmOptional, right: RealmOptional) -> Bool { left.property == right.property }
+    public static func == (left: RealmOptional, right: RealmOptional) -> Bool {
+        left.value as? AnyHashable == right.value as? AnyHashable
+    }
+
+    /// The number types, `Bool` and enums that can be stored are what there is to be optional.
+    fileprivate static var access: any OptionalProperty.Type {
+        guard let type = Value.self as? any _PersistableInsideOptional.Type else {
+            endProgram("RealmOptional<\(Value.self)>: \(Value.self) cannot be stored; make it a PersistableEnum")
+        }
+        return type.optionalProperty
+    }
 }
 
 @available(*, deprecated)
 extension RealmOptional: FieldAccess {
-    private typealias Property = RealmProperty<Value?>
-
-    package static var shape: _Shape { Property.shape }
+    package static var shape: _Shape { access.shape }
     package static var isCollection: Bool { false }
     package static var isWrapper: Bool { false }
 
@@ -148,7 +173,7 @@ extension RealmOptional: FieldAccess {
     private static func inside<Result>(
         _ pointer: UnsafeMutableRawPointer, _ body: (UnsafeMutableRawPointer) -> Result
     ) -> Result {
-        var property = pointer.assumingMemoryBound(to: RealmOptional.self).pointee.property
+        var property: AnyObject = pointer.assumingMemoryBound(to: RealmOptional.self).pointee.property
         return withUnsafeMutablePointer(to: &property) { body(UnsafeMutableRawPointer($0)) }
     }
 
@@ -156,22 +181,22 @@ extension RealmOptional: FieldAccess {
         ([], nil)
     }
     package static func bind(at pointer: UnsafeMutableRawPointer, to object: ObjectBase, _ column: UInt32) {
-        inside(pointer) { Property.bind(at: $0, to: object, column) }
+        inside(pointer) { access.bind(at: $0, to: object, column) }
     }
-    package static func unbind(at pointer: UnsafeMutableRawPointer) { inside(pointer) { Property.unbind(at: $0) } }
+    package static func unbind(at pointer: UnsafeMutableRawPointer) { inside(pointer) { access.unbind(at: $0) } }
     package static func record(
         at pointer: UnsafeMutableRawPointer, _ name: String, _ field: Int, _ names: KeyPathNames
     ) {
-        inside(pointer) { Property.record(at: $0, name, field, names) }
+        inside(pointer) { access.record(at: $0, name, field, names) }
     }
     package static func value(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Any? {
-        inside(pointer) { Property.value(at: $0, of: object) }
+        inside(pointer) { access.value(at: $0, of: object) }
     }
     package static func assign(_ value: Any?, at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> Bool {
-        inside(pointer) { Property.assign(value, at: $0, of: object) }
+        inside(pointer) { access.assign(value, at: $0, of: object) }
     }
     package static func encode(at pointer: UnsafeMutableRawPointer, of object: ObjectBase, _ encoder: _Encoder) {
-        inside(pointer) { Property.encode(at: $0, of: object, encoder) }
+        inside(pointer) { access.encode(at: $0, of: object, encoder) }
     }
     package static func linkedObject(at pointer: UnsafeMutableRawPointer, of object: ObjectBase) -> ObjectBase? { nil }
     package static func collection(

@@ -15,14 +15,14 @@ extension RealmCollection {
     /// The elements that a predicate holds for: one made from a format, a constant, or several joined by
     /// `NSCompoundPredicate`. A predicate made of a block is misuse, for a database cannot evaluate it.
     public func filter(_ predicate: NSPredicate) -> Results<Element> {
-        _derived { live throws(DatabaseError) in
+        _queried { live throws(DatabaseError) in
             let (query, arguments) = try predicate._query(in: live.session)
             return try live.narrowed(by: StoredNames.query(query, of: _mappedType), arguments)
         }
     }
 
     package func _filtered(_ format: String, _ args: [Any?]) -> Results<Element> {
-        _derived { live throws(DatabaseError) in
+        _queried { live throws(DatabaseError) in
             let filter = try FilterFormat(format, args)
             return try live.narrowed(
                 by: StoredNames.query(filter.query, of: _mappedType), try filter.arguments(in: live.session))
@@ -33,7 +33,7 @@ extension RealmCollection {
     /// misuse.
     @discardableResult
     public func `where`(_ isIncluded: (Query<Element>) -> Query<Bool>) -> Results<Element> {
-        _derived { live throws(DatabaseError) in
+        _queried { live throws(DatabaseError) in
             let query = isIncluded(Query<Element>._root(Element._shape.target != nil))
             return try live.narrowed(by: StoredNames.query(try query.parsed(for: live.session.path), of: _mappedType))
         }
@@ -49,6 +49,17 @@ extension RealmCollection {
         }
         let live = attempt { () throws(DatabaseError) in try body(handle.live) }
         return live.map { Results._collection(_CollectionHandle($0, handle.session)) } ?? Results()
+    }
+
+    private func _queried(
+        _ body: (LiveCollection) throws(DatabaseError) -> LiveCollection
+    ) -> Results<Element> {
+        let results = _derived(body)
+        Logger.write(.trace, .query) {
+            // What cannot be explained fails where it is asked for.
+            (try? results._managed?.live.explain(isAnalyzed: false).text) ?? ""
+        }
+        return results
     }
 
     // MARK: Ordering

@@ -30,8 +30,9 @@ private struct QuerySide {
     }
 
     init(value: Any?) {
-        operand = Dynamic.storedValue(value).map { .constant($0) }
-        reach = QueryReach()
+        var reach = QueryReach()
+        operand = Dynamic.asked(value).map { .constant($0.value, reach.note($0, value)) }
+        self.reach = reach
         reason = "a value of type \(type(of: value)) cannot be used in arithmetic"
     }
 }

@@ -28,7 +28,7 @@ extension Query {
 extension Query where T: RealmCollection {
     /// A property of the elements; a comparison holds if it does for any of them.
     public subscript<V>(dynamicMember keyPath: KeyPath<T.Element, V>) -> Query<V> where T.Element: ObjectBase {
-        member(_name(for: keyPath), V.self)
+        property(keyPath, V.self)
     }
 
     /// The number of elements.

@@ -116,7 +116,7 @@ extension Query where T: _HasPersistedType, T.PersistedType: _QueryBinary {
 extension Query where T: OptionalProtocol {
     /// A property of the linked object.
     public subscript<V>(dynamicMember keyPath: KeyPath<T.Wrapped, V>) -> Query<V> where T.Wrapped: ObjectBase {
-        member(_name(for: keyPath), V.self)
+        property(keyPath, V.self)
     }
 }
 

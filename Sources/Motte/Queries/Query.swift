@@ -28,9 +28,13 @@ package struct QueryPath {
         let isSingle = total != nil || !(subscripts.isEmpty || subscripts.contains(.all))
         let isMany = collectionDepth != nil || subscripts.contains(.all)
         let quantifier: QueryPredicate.Quantifier? = isMany && !isSingle ? .any : nil
-        return .path(
-            QueryPredicate.Path(
-                names, quantifier: quantifier, subscripts: subscripts, aspect: aspect, collectionOperator: total))
+        var operand = QueryPredicate.Path(
+            names, quantifier: quantifier, subscripts: subscripts, aspect: aspect, collectionOperator: total)
+        if let collectionDepth {
+            operand.names[collectionDepth - 1] = .init(
+                names[collectionDepth - 1], position: QueryPredicate.collectionEnd)
+        }
+        return .path(operand)
     }
 }
 
@@ -40,16 +44,31 @@ package struct QueryReach {
     var collections: Set<[String]> = []
     /// The files of the objects that it compares with.
     var files: Set<String> = []
+    /// The values of its constants as the program gave them, by the positions of these.
+    private(set) var given: [Int: Any] = [:]
+
+    init(collections: Set<[String]> = []) { self.collections = collections }
 
     func union(_ other: QueryReach) -> QueryReach {
-        QueryReach(collections: collections.union(other.collections), files: files.union(other.files))
+        var reach = self
+        reach.collections.formUnion(other.collections)
+        reach.files.formUnion(other.files)
+        reach.given.merge(other.given) { one, _ in one }
+        return reach
     }
 
-    func comparing(with value: Any?) -> QueryReach {
-        guard let live = (Dynamic.flattened(value) as? ObjectBase)?.live else { return self }
-        var reach = self
-        reach.files.insert(live.session.path)
-        return reach
+    private static let last = Locked(ofProcess: QueryPredicate.collectionEnd.utf8Offset ?? 0)
+
+    /// The position of the constant.
+    mutating func note(_ asked: Dynamic.Asked, _ value: Any?) -> SourcePosition {
+        files.formUnion(asked.files)
+        // No text has them: they are negative.
+        let position = Self.last.withLock { last in
+            last -= 1
+            return last
+        }
+        given[position] = Dynamic.flattened(value) ?? NSNull()
+        return SourcePosition(position)
     }
 }
 
@@ -57,7 +76,7 @@ package enum QueryNode {
     case path(QueryPath)
     case condition(QueryPredicate, reaching: QueryReach)
     /// The count of elements that meet a condition.
-    case subquery(QueryPredicate.Subquery)
+    case subquery(QueryPredicate.Subquery, reaching: QueryReach)
     case arithmetic(QueryPredicate.Arithmetic, reaching: QueryReach)
     /// What cannot be asked, with the reason.
     case invalid(String)
@@ -76,11 +95,11 @@ public struct Query<T> {
 
     /// The condition as filter text with `%@` for its values.
     public func _constructPredicate() -> (String, [Any]) {
-        var text = QueryFormat()
+        var text = QueryFormat(given: reach.given)
         switch node {
         case .condition(let predicate, _): text.add(predicate)
         case .path(let path): text.add(Query.isTrue(path))
-        case .subquery(let subquery): text.add(.subquery(subquery))
+        case .subquery(let subquery, _): text.add(.subquery(subquery))
         case .arithmetic(let arithmetic, _): text.add(.arithmetic(arithmetic))
         case .invalid(let message): misuse(message, .invalidInput)
         }
@@ -115,6 +134,19 @@ public struct Query<T> {
         return Query<V>(.path(path.appending(name, isCollection: V.self is any _CollectionValue.Type)))
     }
 
+    /// The compiler lets through members of a type of the program's own, which is no class whatever it is stored as.
+    func property<Root: ObjectBase, V>(_ keyPath: KeyPath<Root, V>, _ type: V.Type) -> Query<V> {
+        // Asked of the key path, whose own type is what it really begins with.
+        guard Swift.type(of: keyPath).rootType is ObjectBase.Type else {
+            return Query<V>(
+                .invalid(
+                    "'\(keyPath)' is no persisted property; ask for what the type is stored as: "
+                        + "$0.name.persistableValue"
+                ))
+        }
+        return member(_name(for: keyPath), V.self)
+    }
+
     package func changed<V>(_ type: V.Type = V.self, _ change: (inout QueryPath) -> Void) -> Query<V> {
         switch node {
         case .path(var path):
@@ -131,15 +163,15 @@ public struct Query<T> {
 
     /// A property of the object. A comparison of it is a condition; a `Bool` property is one by itself.
     public subscript<V>(dynamicMember keyPath: KeyPath<T, V>) -> Query<V> where T: ObjectBase {
-        member(_name(for: keyPath), V.self)
+        property(keyPath, V.self)
     }
     /// A map property. It is compared by its values, keys or count, or by the value of one key.
     public subscript<V: RealmKeyedCollection>(dynamicMember keyPath: KeyPath<T, V>) -> Query<V> where T: ObjectBase {
-        member(_name(for: keyPath), V.self)
+        property(keyPath, V.self)
     }
     /// A list, set or inverse links. A comparison holds if it does for any element.
     public subscript<V: RealmCollectionBase>(dynamicMember keyPath: KeyPath<T, V>) -> Query<V> where T: ObjectBase {
-        member(_name(for: keyPath), V.self)
+        property(keyPath, V.self)
     }
 
     // MARK: Comparing
@@ -147,7 +179,7 @@ public struct Query<T> {
     var operand: QueryPredicate.Operand? {
         switch node {
         case .path(let path): path.operand
-        case .subquery(let subquery): .subquery(subquery)
+        case .subquery(let subquery, _): .subquery(subquery)
         case .arithmetic(let arithmetic, _): .arithmetic(arithmetic)
         case .condition, .invalid: nil
         }
@@ -157,8 +189,8 @@ public struct Query<T> {
         switch node {
         case .path(let path):
             QueryReach(collections: path.collectionDepth.map { [Array(path.names[..<$0])] } ?? [])
-        case .condition(_, let reach), .arithmetic(_, let reach): reach
-        case .subquery, .invalid: QueryReach()
+        case .condition(_, let reach), .arithmetic(_, let reach), .subquery(_, let reach): reach
+        case .invalid: QueryReach()
         }
     }
 
@@ -180,13 +212,11 @@ public struct Query<T> {
         if operation == .equal || operation == .notEqual, let embedded = Self.embedded(value) {
             return members(of: embedded, operation)
         }
-        guard let constant = Dynamic.storedValue(value) else {
-            return Query<Bool>(.invalid(Self.unusable(value)))
-        }
+        guard let asked = Dynamic.asked(value) else { return Query<Bool>(.invalid(Self.unusable(value))) }
+        var reach = reach
+        let constant = QueryPredicate.Operand.constant(asked.value, reach.note(asked, value))
         return Query<Bool>(
-            .condition(
-                .comparison(.init(left, operation, .constant(constant), options: options.engine)),
-                reaching: reach.comparing(with: value)))
+            .condition(.comparison(.init(left, operation, constant, options: options.engine)), reaching: reach))
     }
 
     package func compare<U>(
@@ -210,9 +240,8 @@ public struct Query<T> {
         var constants: [QueryPredicate.Operand] = []
         var reach = reach
         for value in values {
-            reach = reach.comparing(with: value)
-            guard let constant = Dynamic.storedValue(value) else { return Query<Bool>(.invalid(Self.unusable(value))) }
-            constants.append(.constant(constant))
+            guard let asked = Dynamic.asked(value) else { return Query<Bool>(.invalid(Self.unusable(value))) }
+            constants.append(.constant(asked.value, reach.note(asked, value)))
         }
         return Query<Bool>(.condition(.comparison(.init(left, operation, .list(constants))), reaching: reach))
     }
@@ -224,10 +253,7 @@ public struct Query<T> {
     }
 
     package static func unusable(_ value: Any?) -> String {
-        if let object = Dynamic.flattened(value) as? ObjectBase, object.live == nil {
-            return "Object must be managed by a Realm to be used in a query"
-        }
-        return "a value of type \(type(of: value)) cannot be used in a query"
+        "a value of type \(type(of: value)) cannot be used in a query"
     }
 
     // MARK: Embedded objects by their members
@@ -242,25 +268,26 @@ public struct Query<T> {
 
     private func members(of object: EmbeddedObject, _ operation: QueryPredicate.Operator) -> Query<Bool> {
         guard case .path(let path) = node else { return Query<Bool>(.invalid(reason)) }
+        var reach = reach
         var parts: [QueryPredicate] = []
         for field in ClassFields.of(type(of: object)).fields where field.shape.type != .linkingObjects {
-            guard !field.isCollection, field.shape.type != .link,
-                let constant = Dynamic.storedValue(field.value(of: object))
-            else {
+            let value = field.value(of: object)
+            guard !field.isCollection, field.shape.type != .link, let asked = Dynamic.asked(value) else {
                 return Query<Bool>(
                     .invalid(
                         "\(type(of: object).className()) cannot be compared as a whole: "
                             + "'\(field.name)' is a link or holds many"))
             }
             let member = path.appending(field.name, isCollection: false).operand
-            parts.append(.comparison(.init(member, .equal, .constant(constant))))
+            parts.append(.comparison(.init(member, .equal, .constant(asked.value, reach.note(asked, value)))))
         }
         let all: QueryPredicate = parts.count == 1 ? parts[0] : parts.isEmpty ? .constant(true) : .and(parts)
         return Query<Bool>(.condition(operation == .equal ? all : .not(all), reaching: reach))
     }
 
     /// Whether the property equals the value; nil stands for null. Texts are compared by their UTF-8 bytes. An
-    /// unmanaged embedded object is compared property by property; any other object must be managed by the same file.
+    /// unmanaged embedded object is compared property by property; any other unmanaged object is equal to nothing. An
+    /// object of another file is misuse.
     public static func == (left: Query, right: T) -> Query<Bool> { left.compare(.equal, right) }
     /// Whether both properties have equal values. Two paths that both pass a collection are misuse.
     public static func == (left: Query, right: Query) -> Query<Bool> { left.compare(.equal, to: right) }
@@ -270,8 +297,8 @@ public struct Query<T> {
     /// Whether both properties have different values. Two paths that both pass a collection are misuse.
     public static func != (left: Query, right: Query) -> Query<Bool> { left.compare(.notEqual, to: right) }
 
-    /// Whether the property equals any of these values; false when there is none. An object must be managed by the same
-    /// file.
+    /// Whether the property equals any of these values; false when there is none. An unmanaged object is equal to
+    /// nothing; one of another file is misuse.
     public func `in`<U: Sequence>(_ collection: U) -> Query<Bool> where U.Element == T {
         compare(.in, toAnyOf: collection)
     }
@@ -328,19 +355,46 @@ extension Query where T == Bool {
         guard reach.collections.count == 1 else {
             return Query<Int>(.invalid("Subqueries must contain a single collection."))
         }
-        let scope = SubqueryScope(collection: collection)
+        let scope = SubqueryScope(collection: collection, around: condition)
         guard let inner = scope.relative(condition) else {
             return Query<Int>(.invalid("all paths of a subquery must go through \(collection.joined(separator: "."))"))
         }
+        // What is compared with the count is about no collection any more.
+        var reach = reach
+        reach.collections = []
         return Query<Int>(
-            .subquery(QueryPredicate.Subquery(QueryPredicate.Path(collection), SubqueryScope.variable, inner)))
+            .subquery(
+                QueryPredicate.Subquery(QueryPredicate.Path(collection), scope.variable, inner), reaching: reach))
     }
 }
 
 /// Turns a condition that passes a collection into one about its elements.
 private struct SubqueryScope {
-    static let variable = "element"
+    let variable: String
     let collection: [String]
+
+    /// Subqueries within each other have variables of their own.
+    init(collection: [String], around condition: QueryPredicate) {
+        self.collection = collection
+        variable = "element\(Self.depth(condition))"
+    }
+
+    private static func depth(_ predicate: QueryPredicate) -> Int {
+        switch predicate {
+        case .not(let inner): depth(inner)
+        case .and(let parts), .or(let parts): parts.map(depth).max() ?? 0
+        case .comparison(let comparison): max(depth(comparison.left), depth(comparison.right))
+        default: 0
+        }
+    }
+
+    private static func depth(_ operand: QueryPredicate.Operand) -> Int {
+        switch operand {
+        case .subquery(let subquery): depth(subquery.predicate) + 1
+        case .arithmetic(let arithmetic): max(depth(arithmetic.left), depth(arithmetic.right))
+        default: 0
+        }
+    }
 
     func relative(_ predicate: QueryPredicate) -> QueryPredicate? {
         switch predicate {
@@ -362,19 +416,32 @@ private struct SubqueryScope {
     }
 
     private func relative(_ operand: QueryPredicate.Operand) -> QueryPredicate.Operand? {
-        if case .arithmetic(var arithmetic) = operand {
+        switch operand {
+        case .arithmetic(var arithmetic):
             guard let left = relative(arithmetic.left), let right = relative(arithmetic.right) else { return nil }
             arithmetic.left = left
             arithmetic.right = right
             return .arithmetic(arithmetic)
+        case .subquery(var subquery):
+            // A collection that is not of the elements is one of theirs by its name, as in RealmSwift.
+            subquery.collection = relative(subquery.collection) ?? subquery.collection
+            subquery.collection.variable = variable
+            return .subquery(subquery)
+        case .path(let path):
+            return relative(path).map { .path($0) }
+        default: return operand
         }
-        guard case .path(var path) = operand else { return operand }
-        guard path.names.count >= collection.count,
-            zip(path.names, collection).allSatisfy({ $0.text == $1 })
-        else { return nil }
+    }
+
+    /// nil for a path that does not go through the collection.
+    private func relative(_ path: QueryPredicate.Path) -> QueryPredicate.Path? {
+        guard path.names.count >= collection.count, zip(path.names, collection).allSatisfy({ $0.text == $1 }) else {
+            return nil
+        }
+        var path = path
         path.names = Array(path.names[collection.count...])
-        path.variable = Self.variable
+        path.variable = variable
         path.quantifier = nil
-        return .path(path)
+        return path
     }
 }

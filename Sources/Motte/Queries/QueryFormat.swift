@@ -6,14 +6,25 @@ import MotteValues
 extension QueryPredicate {
     /// Where no text has anything: a bool property that is a condition by itself, and not compared with true.
     static var bareBool: SourcePosition { SourcePosition(-1) }
+    /// The same of the name of a collection that a path passes.
+    static var collectionEnd: SourcePosition { SourcePosition(-2) }
 }
 
 struct QueryFormat {
     private(set) var format = ""
     private(set) var values: [Any] = []
+    /// By the positions of constants.
+    private let given: [Int: Any]
     private var subqueryCount = 0
     /// What the variables of the subqueries around are called here.
     private var variables: [String: String] = [:]
+
+    init(given: [Int: Any]) { self.given = given }
+
+    /// As the program gave it.
+    private func value(_ constant: Value, _ position: SourcePosition) -> Any {
+        position.utf8Offset.flatMap { given[$0] } ?? AnyRealmValue.dynamicValue(of: constant) ?? NSNull()
+    }
 
     mutating func add(_ predicate: QueryPredicate) {
         switch predicate {
@@ -44,7 +55,7 @@ struct QueryFormat {
         guard comparison.position.utf8Offset == QueryPredicate.bareBool.utf8Offset,
             case .path(let path) = comparison.left
         else { return nil }
-        var text = QueryFormat()
+        var text = QueryFormat(given: [:])
         text.add(path)
         return text.format
     }
@@ -71,8 +82,8 @@ struct QueryFormat {
         guard case .list(let elements, _) = operand else { return nil }
         var values: [Any] = []
         for element in elements {
-            guard case .constant(let value, _) = element else { return nil }
-            values.append(AnyRealmValue.dynamicValue(of: value) ?? NSNull())
+            guard case .constant(let constant, let position) = element else { return nil }
+            values.append(value(constant, position))
         }
         return values
     }
@@ -80,9 +91,7 @@ struct QueryFormat {
     mutating func add(_ operand: QueryPredicate.Operand) {
         switch operand {
         case .path(let path): add(path)
-        case .constant(let value, _):
-            format += "%@"
-            values.append(AnyRealmValue.dynamicValue(of: value) ?? NSNull())
+        case .constant(let constant, let position): add("%@", value(constant, position))
         case .list(let elements, _):
             format += "{"
             for (index, element) in elements.enumerated() {
@@ -115,12 +124,17 @@ struct QueryFormat {
     }
 
     private mutating func add(_ path: QueryPredicate.Path) {
-        format += path.quantifier.map { $0.rawValue + " " } ?? ""
+        // Any element of a mixed value is asked for by its subscript.
+        let isAny = path.subscripts.contains(.all) && !path.names.contains { Self.isCollection($0) }
+        if let quantifier = path.quantifier, !isAny { format += quantifier.rawValue + " " }
         var names = path.names.map(\.text)
+        if let total = path.collectionOperator {
+            let place = path.names.lastIndex { Self.isCollection($0) } ?? names.count - 1
+            names.insert("@" + total.rawValue, at: max(place, 0) + (names.isEmpty ? 0 : 1))
+        }
         if let variable = path.variable { names.insert("$" + (variables[variable] ?? variable), at: 0) }
         if path.aspect == .keys { names.append("@allKeys") }
         if path.aspect == .values { names.append("@allValues") }
-        if let total = path.collectionOperator { names.append("@" + total.rawValue) }
         format += names.isEmpty ? "SELF" : names.joined(separator: ".")
         for part in path.subscripts {
             switch part {
@@ -130,6 +144,10 @@ struct QueryFormat {
             case .argument(let number, _): format += "[$\(number)]"
             }
         }
+    }
+
+    private static func isCollection(_ name: QueryPredicate.Name) -> Bool {
+        name.position.utf8Offset == QueryPredicate.collectionEnd.utf8Offset
     }
 
     private mutating func add(_ text: String, _ value: Any) {

@@ -58,9 +58,9 @@ public struct LogCategory: Hashable, Sendable, RawRepresentable, CustomStringCon
     public static let sdk = LogCategory(rawValue: "Realm.SDK")
     /// Opening files, and what that does on the way: compaction, migration, changes of the schema.
     public static let storage = LogCategory(rawValue: "Realm.Storage")
-    /// For write transactions. Motte itself writes nothing to it.
+    /// Commits, at level `debug`.
     public static let transaction = LogCategory(rawValue: "Realm.Storage.Transaction")
-    /// For queries. Motte itself writes nothing to it.
+    /// Queries with their plans, at level `trace`, when they are made.
     public static let query = LogCategory(rawValue: "Realm.Storage.Query")
     /// For objects. Motte itself writes nothing to it.
     public static let object = LogCategory(rawValue: "Realm.Storage.Object")

@@ -36,6 +36,7 @@ public final class Migration {
         guard failure == nil else { return fallback }
         do throws(DatabaseError) { return try body() } catch {
             failure = error
+            new.isLost = true
             return fallback
         }
     }

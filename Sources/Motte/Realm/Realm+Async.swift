@@ -16,6 +16,8 @@ package struct AsyncWrites {
         /// nil for a block that commits by itself.
         let onComplete: ((Swift.Error?) -> Void)?
         let commits: Bool
+        /// Of a task, which is notified when it is taken back.
+        var isAwaited = false
     }
 
     var pending: [Pending] = []
@@ -36,11 +38,12 @@ package struct AsyncWrites {
     /// False when it was running or had run.
     @discardableResult
     mutating func forget(_ id: AsyncTransactionId) -> Bool {
-        let count = pending.count + turn.count
+        let taken = (pending + turn).filter { $0.id == id }
         pending.removeAll { $0.id == id }
         turn.removeAll { $0.id == id }
         completions[id] = nil
-        return pending.count + turn.count < count
+        for write in taken where write.isAwaited { write.onComplete?(CancellationError()) }
+        return !taken.isEmpty
     }
 }
 
@@ -75,7 +78,7 @@ extension Realm {
         var failure: Swift.Error?
         do {
             if allowGrouping, core.session.isInGroup {
-                try core.committing { _ = try core.session.commit() }
+                try core.committing { core.noteCommit(try core.session.commit()) }
                 if let onComplete { core.group(onComplete) }
                 core.asyncWrites.lastID += 1
                 return core.asyncWrites.lastID
@@ -130,10 +133,15 @@ extension Realm {
                     try await Task.sleep(nanoseconds: pause)
                 } catch {
                     if core.asyncWrites.forget(id) { throw error }
+                    // It has begun, and is waited for by others' time: a cancelled task does not sleep.
+                    let rest = pause
+                    // Nobody cancels that one.
+                    await Task.detached { try? await Task.sleep(nanoseconds: rest) }.value
                 }
                 pause = min(pause * 2, 10_000_000)
             }
         }
+        await core.tellOthers()
         if case .failure(let error) = written.outcome { throw error }
         if let failure = written.failure { throw failure }
         guard let outcome = written.outcome else { throw CancellationError() }
@@ -276,7 +284,8 @@ extension RealmSession {
     ) -> AsyncTransactionId {
         asyncWrites.lastID += 1
         let id = asyncWrites.lastID
-        asyncWrites.pending.append(.init(id: id, block: block, onComplete: onComplete, commits: commits))
+        asyncWrites.pending.append(
+            .init(id: id, block: block, onComplete: onComplete, commits: commits, isAwaited: !schedules))
         if schedules { schedule(afterMilliseconds: 0) }
         return id
     }
@@ -294,13 +303,17 @@ extension RealmSession {
         return id
     }
 
-    /// What has not begun is dropped; observers are notified of what was committed.
+    /// What has not begun is dropped, which those who wait for it are notified; observers are notified of what was
+    /// committed.
     func endAsyncWrites() {
+        let dropped = asyncWrites.pending + asyncWrites.turn.reversed()
         asyncWrites.pending = []
         asyncWrites.turn = []
         let completions = asyncWrites.completions.sorted { $0.key < $1.key }
         asyncWrites.completions = [:]
         for completion in completions { completion.value(nil) }
+        let failure = Realm.Error(.fail, "The Realm was invalidated before the write could begin", path: session.path)
+        for write in dropped { write.onComplete?(failure) }
     }
 
     private func schedule(afterMilliseconds delay: Int) {
@@ -356,7 +369,7 @@ extension RealmSession {
             try translating(session.path) { try session.beginWrite() }
             write.block()
             if session.isInWrite, write.commits {
-                try translating(session.path) { _ = try session.commit() }
+                try translating(session.path) { noteCommit(try session.commit()) }
             }
         } catch {
             failure = error

@@ -52,7 +52,8 @@ extension Realm {
             try QueryScope.check(core.session)
             core.isCommitting = true
             defer { core.isCommitting = false }
-            _ = try core.session.commit(skipping: tokens.flatMap(\.observations))
+            let version = try core.session.commit(skipping: tokens.flatMap(\.observations))
+            core.noteCommit(version)
         }
         try core.makeDurable()
         core.tracking?.writeHasEnded(core)
@@ -212,6 +213,10 @@ extension Realm {
 }
 
 extension RealmSession {
+    func noteCommit(_ version: Version) {
+        Logger.write(.debug, .transaction) { "\(session.path): committed version \(version.rawValue)" }
+    }
+
     func requireWrite(to action: String) throws(DatabaseError) {
         _ = try session.requireWrite()
     }

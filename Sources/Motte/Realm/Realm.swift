@@ -257,9 +257,10 @@ extension ThreadConfined where Self: ObjectBase {
 
 extension ObjectBase {
     package func _frozen() -> Self {
-        guard let live = requireLive("frozen"), let session else { return self }
+        // After misuse not itself: what is handed out may go anywhere.
+        guard let live = requireLive("frozen"), let session else { return Self() }
         if session.session.isFrozen { return self }
-        return attempt(or: self) { () throws(DatabaseError) in
+        return attempt(or: Self()) { () throws(DatabaseError) in
             let frozen = try session.frozen()
             guard live.isValid else {
                 throw DatabaseError(.objectDeleted, "this object has been deleted or invalidated")

@@ -20,6 +20,7 @@ extension RealmSession {
                 "Embedded objects cannot be created directly: assign one to a property or put it into a list or map",
                 className: type(of: object).className())
         }
+        guard !(object is DynamicObject) else { throw unknownObject }
         let binding = try requireBinding(for: type(of: object))
         _ = try session.requireWrite()
         let late = gather(object, binding)
@@ -33,6 +34,16 @@ extension RealmSession {
         attachments?.note(object, binding, late)
         try write(late, of: object, live, binding, isNew: isNew, policy: policy)
         return live
+    }
+
+    /// Of one with properties by name that no realm manages: it has neither class nor values.
+    private var unknownObject: DatabaseError {
+        isLost
+            ? ReportedMisuse.error
+            : DatabaseError(
+                .invalidArgument,
+                "A DynamicObject that no Realm manages has no class and cannot be stored: give a dictionary of values, "
+                    + "or an object that was created in this Realm")
     }
 
     private func insert(
@@ -108,19 +119,28 @@ extension RealmSession {
     func write(
         _ late: [Late], of object: ObjectBase, _ live: LiveObject, _ binding: ClassBinding, isNew: Bool, policy: Policy
     ) throws(DatabaseError) {
+        if !binding.linked.isEmpty { addings.objects.append((object, binding)) }
+        let parts = Addings.Parts(late: late, object: object, live: live, isNew: isNew, policy: policy)
+        // Those of a long chain of links are not written within each other.
+        guard addings.nesting < Addings.deepest else { return addings.waiting.append(parts) }
         addings.depth += 1
-        do throws(DatabaseError) { try writeParts(late, of: object, live, isNew: isNew, policy: policy) } catch {
+        addings.nesting += 1
+        do throws(DatabaseError) {
+            try writeParts(parts)
+            while addings.nesting == 1, let next = addings.waiting.popLast() { try writeParts(next) }
+        } catch {
+            addings.nesting -= 1
+            if addings.nesting == 0 { addings.waiting = [] }
             addings.end(isWhole: false)
             throw error
         }
-        if !binding.linked.isEmpty { addings.objects.append((object, binding)) }
+        addings.nesting -= 1
         addings.end(isWhole: true)
     }
 
-    private func writeParts(
-        _ late: [Late], of object: ObjectBase, _ live: LiveObject, isNew: Bool, policy: Policy
-    ) throws(DatabaseError) {
-        for item in late {
+    private func writeParts(_ parts: Addings.Parts) throws(DatabaseError) {
+        let (object, live, isNew, policy) = (parts.object, parts.live, parts.isNew, parts.policy)
+        for item in parts.late {
             switch item {
             case .link(let column, let target):
                 if isNew, target == nil { continue }
@@ -162,7 +182,7 @@ extension RealmSession {
         let targetName = try live.type.property(column)?.target
         if target is EmbeddedObject || isEmbedded(targetName) {
             let own = try live.object(column)
-            if let current = target.live, let own, own.link == current.link { return }
+            if let current = target.live, current.session === live.session, let own, own.link == current.link { return }
             try checkIsUnmanaged(target)
             if policy == .modified, let own { return try fill(target, own, policy: policy, isNew: false) }
             return try fill(target, try live.embeddedPut(column), policy: policy)
@@ -195,6 +215,7 @@ extension RealmSession {
     func fill(
         _ object: ObjectBase, _ live: LiveObject, policy: Policy, isNew: Bool = true
     ) throws(DatabaseError) {
+        guard !(object is DynamicObject) else { throw unknownObject }
         let binding = try requireBinding(for: type(of: object))
         let late = gather(object, binding)
         try withEncoder { encoder throws(DatabaseError) in
@@ -221,7 +242,7 @@ extension RealmSession {
         _ type: ObjectBase.Type, _ value: Any, policy: Policy
     ) throws(DatabaseError) -> ObjectBase {
         let isOutermost = copies == nil
-        if isOutermost { copies = [:] }
+        if isOutermost { copies = Copies() }
         defer { if isOutermost { copies = nil } }
         let binding = try requireBinding(for: type)
         _ = try session.requireWrite()
@@ -235,9 +256,7 @@ extension RealmSession {
             return existing
         }
         let object = type.init()
-        if let original = value as? ObjectBase, original.live == nil {
-            copies?[ObjectIdentifier(original)] = (original, object)
-        }
+        if let original = value as? ObjectBase { copies?.note(original, object) }
         var failure: DatabaseError?
         var kept: [(value: ObjectValues.Kept, field: ClassFields.Field)] = []
         let fits = ObjectValues.assign(
@@ -306,12 +325,14 @@ extension RealmSession {
                 let new = Dynamic.elements(value), old.count == new.count
             else { return false }
             return zip(old, new).allSatisfy { old, new in
-                guard let old = Dynamic.storedValue(old), let new = Dynamic.storedValue(new) else { return false }
-                return old == new
+                // The elements that are there are of this file.
+                guard let old = Dynamic.asked(old), let new = Dynamic.asked(new) else { return false }
+                return old.value == new.value && new.files.isSubset(of: [session.path])
             }
         }
         // As it is stored, which may be no value of the property's type.
-        guard field.shape.type != .link, let new = field.access.storedValue(value),
+        guard field.shape.type != .link, Dynamic.asked(value)?.files.isSubset(of: [session.path]) != false,
+            let new = field.access.storedValue(value),
             // What cannot be compared is assigned, which says why.
             let old = try? object.live?.get(field.columnName)
         else { return false }
@@ -329,6 +350,14 @@ extension RealmSession {
 
     /// Nested dictionaries that stand for objects become managed objects first.
     func resolved(
+        _ value: Any?, _ shape: _Shape, _ policy: Policy, _ failure: inout DatabaseError?
+    ) -> Any? {
+        let resolved = resolvedParts(value, shape, policy, &failure)
+        finishCopies(policy, &failure)
+        return resolved
+    }
+
+    private func resolvedParts(
         _ value: Any?, _ shape: _Shape, _ policy: Policy, _ failure: inout DatabaseError?
     ) -> Any? {
         guard let value = Dynamic.flattened(value) else { return nil }
@@ -352,14 +381,15 @@ extension RealmSession {
         _ value: Any, _ target: ObjectBase.Type, _ policy: Policy, _ failure: inout DatabaseError?
     ) -> Any? {
         guard let value = Dynamic.flattened(value) else { return nil }
-        if let object = value as? ObjectBase, type(of: object) == target {
-            if object.session === self { return object }
-            if object.live == nil { return copy(object, policy, &failure) }
-        }
         do throws(DatabaseError) {
+            guard let object = value as? ObjectBase else { return try created(target, value, policy: policy) }
+            // Whatever it is assigned to refuses another class.
+            guard object.storedClassName == target.className() else { return object }
+            if object.session === self, let live = object.live {
+                return type(of: object) == target ? object : self.object(live, as: target)
+            }
             // Objects of another realm are matched by their primary keys.
-            if let foreign = value as? ObjectBase, let known = try counterpart(of: foreign, target) { return known }
-            return try created(target, value, policy: policy)
+            return try counterpart(of: object, target) ?? copy(object, as: target, policy, &failure)
         } catch {
             failure = error
             return nil
@@ -367,10 +397,10 @@ extension RealmSession {
     }
 
     /// The object of this realm that has the primary key of one of another realm.
-    private func counterpart(
+    func counterpart(
         of foreign: ObjectBase, _ target: ObjectBase.Type
     ) throws(DatabaseError) -> ObjectBase? {
-        guard foreign.live != nil, foreign.session !== self, let binding = binding(for: target),
+        guard foreign.live != nil, let binding = binding(for: target),
             let primaryKey = binding.objectType.primaryKey,
             let field = ClassFields.of(target).field(inColumn: primaryKey.name),
             let key = Dynamic.storedValue(foreign.value(forKey: field.name)),
@@ -384,7 +414,15 @@ extension RealmSession {
         _ value: Any?, in property: MotteSchemaModel.Property
     ) throws(DatabaseError) -> ObjectBase? {
         guard let value = Dynamic.flattened(value) else { return nil }
-        if let object = value as? ObjectBase { return object }
+        if let object = value as? ObjectBase {
+            if let name = property.target, object.storedClassName != name {
+                throw DatabaseError(
+                    .wrongType,
+                    "Invalid value of type '\(object.storedClassName)' for property '\(property.name)', which links to "
+                        + "'\(name)'", propertyName: property.name)
+            }
+            return object
+        }
         guard let name = property.target, let type = swiftType(named: name) else {
             throw DatabaseError(
                 .wrongType, "Invalid value '\(Dynamic.text(value))' for property '\(property.name)'",
@@ -402,10 +440,6 @@ extension RealmSession {
 extension _Encoder {
     /// A link; an unmanaged object is added to the realm.
     package func put(object: ObjectBase) {
-        guard let session else {
-            put(object.live.map { .link($0.link) } ?? .null)
-            return
-        }
-        do throws(DatabaseError) { put(.link(try session.added(object, policy: policy).link)) } catch { refuse(error) }
+        if case .link(let link) = link(to: object) { put(.link(link)) } else { put(.null) }
     }
 }

@@ -7,6 +7,20 @@ import MotteValues
 /// Objects that are being added, from the first of a graph to the last: what they keep of each other is let go of when
 /// all of them are there.
 struct Addings {
+    /// What an object has that is written once its row is there.
+    struct Parts {
+        let late: [RealmSession.Late]
+        let object: ObjectBase
+        let live: LiveObject
+        let isNew: Bool
+        let policy: RealmSession.Policy
+    }
+    /// Written when those around them are.
+    var waiting: [Parts] = []
+    /// How many objects are being written within each other.
+    var nesting = 0
+    static let deepest = 64
+
     var depth = 0
     var objects: [(object: ObjectBase, binding: ClassBinding)] = []
 
@@ -22,20 +36,67 @@ struct Addings {
     }
 }
 
+/// The copies of one call, each object's once, so that a cycle of links becomes a cycle.
+struct Copies {
+    /// An object by what it is: the instance, or the row that a managed one shows.
+    private enum Original: Hashable {
+        case instance(ObjectIdentifier)
+        case row(path: String, ObjectLink)
+
+        init(_ object: ObjectBase) {
+            if let live = object.live {
+                self = .row(path: live.session.path, live.link)
+            } else {
+                self = .instance(ObjectIdentifier(object))
+            }
+        }
+    }
+    private var known: [Original: (original: ObjectBase, copy: ObjectBase)] = [:]
+    /// Copies that have not got their values, because too many others wait for theirs: those of a long chain of links
+    /// are not made within each other.
+    var waiting: [(original: ObjectBase, copy: ObjectBase)] = []
+    var depth = 0
+    static let deepest = 64
+
+    func copy(of object: ObjectBase) -> ObjectBase? { known[Original(object)]?.copy }
+    mutating func note(_ object: ObjectBase, _ copy: ObjectBase) { known[Original(object)] = (object, copy) }
+}
+
 extension RealmSession {
-    /// The copy of an unmanaged object, with copies of those that it links to.
-    func copy(_ object: ObjectBase, _ policy: Policy, _ failure: inout DatabaseError?) -> ObjectBase {
-        if let known = copies?[ObjectIdentifier(object)] { return known.copy }
-        let copy = type(of: object).init()
-        copies?[ObjectIdentifier(object)] = (object, copy)
-        ObjectValues.assign(object, to: copy) { value, shape in self.resolved(value, shape, policy, &failure) }
+    /// The copy of an unmanaged object, or of another realm's, with copies of those that it links to.
+    func copy(
+        _ object: ObjectBase, as type: ObjectBase.Type? = nil, _ policy: Policy, _ failure: inout DatabaseError?
+    ) -> ObjectBase {
+        if let known = copies?.copy(of: object) { return known }
+        let copy = (type ?? Swift.type(of: object)).init()
+        copies?.note(object, copy)
+        guard let depth = copies?.depth, depth >= Copies.deepest else {
+            fill(copy, from: object, policy, &failure)
+            return copy
+        }
+        copies?.waiting.append((object, copy))
         return copy
+    }
+
+    private func fill(
+        _ copy: ObjectBase, from object: ObjectBase, _ policy: Policy, _ failure: inout DatabaseError?
+    ) {
+        copies?.depth += 1
+        ObjectValues.assign(object, to: copy) { value, shape in self.resolved(value, shape, policy, &failure) }
+        copies?.depth -= 1
+    }
+
+    /// Before what links to them is added: not while one is being filled.
+    func finishCopies(_ policy: Policy, _ failure: inout DatabaseError?) {
+        while failure == nil, copies?.depth == 0, let next = copies?.waiting.popLast() {
+            fill(next.copy, from: next.original, policy, &failure)
+        }
     }
 
     func mixedCopy(_ value: Any, _ policy: Policy, _ failure: inout DatabaseError?) -> Any? {
         switch value {
         case let object as Object:
-            return object.live == nil ? copy(object, policy, &failure) : object
+            return mixedCopy(of: object, policy, &failure)
         case let mixed as AnyRealmValue:
             if case .object(let object) = mixed { return mixedCopy(object, policy, &failure) }
             if case .list(let list) = mixed { return mixedCopy(list, policy, &failure) }
@@ -55,9 +116,24 @@ extension RealmSession {
         return elements.map { element in element.flatMap { mixedCopy($0, policy, &failure) } }
     }
 
+    private func mixedCopy(
+        of object: Object, _ policy: Policy, _ failure: inout DatabaseError?
+    ) -> ObjectBase? {
+        if object.live == nil { return copy(object, policy, &failure) }
+        guard object.session !== self, let type = swiftType(named: object.storedClassName) else { return object }
+        do throws(DatabaseError) {
+            return try counterpart(of: object, type) ?? copy(object, as: type, policy, &failure)
+        } catch {
+            failure = error
+            return nil
+        }
+    }
+
     /// Of embedded objects, alone or in a collection.
     func embeddedCopy(_ value: Any, _ policy: Policy, _ failure: inout DatabaseError?) -> Any? {
-        if let object = value as? EmbeddedObject { return object.live == nil ? copy(object, policy, &failure) : object }
+        if let object = value as? EmbeddedObject {
+            return object.live == nil || object.session !== self ? copy(object, policy, &failure) : object
+        }
         guard let collection = value as? any _CollectionValue, !collection._isManaged else { return value }
         if let entries = Dynamic.entries(collection) {
             var copies: [String: Any?] = [:]
@@ -110,9 +186,11 @@ extension RealmSession {
         }
         guard let object = (value as? any _HasPersistedType)?._linkedObject, type(of: object) == type(of: embedded)
         else { return false }
-        if let own = object.live { return own.link == live.link }
+        if let own = object.live { return own.session === live.session && own.link == live.link }
         do throws(DatabaseError) {
-            try fill(copy(object, policy, &failure), live, policy: policy, isNew: false)
+            let copy = copy(object, policy, &failure)
+            finishCopies(policy, &failure)
+            try fill(copy, live, policy: policy, isNew: false)
         } catch {
             failure = failure ?? error
         }

@@ -26,6 +26,7 @@ struct Attachments {
             object._objectRow = 0
             object._objectBirth = 0
             object._objectKeeps = false
+            object.forgetHash()
             for bound in entry.binding.bound { bound.field.access.unbind(at: bound.field.pointer(in: object)) }
             for case .collection(_, let collection, let elements) in entry.late { collection._detach(elements) }
         }

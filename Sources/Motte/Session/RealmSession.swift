@@ -79,6 +79,7 @@ package final class ObjectHome: @unchecked Sendable {
 
     @inline(__always)
     func attach(_ object: ObjectBase, key: Int64, birth: UInt32) {
+        if object._objectNotes != nil { object.keepHash() }
         object._objectHome = self
         object._objectRow = key
         object._objectBirth = birth
@@ -118,8 +119,10 @@ package final class RealmSession: @unchecked Sendable {
     var addings = Addings()
     /// nil outside of calls that are all or nothing.
     var attachments: Attachments?
-    /// Of unmanaged objects, while `create` goes over them.
-    var copies: [ObjectIdentifier: (original: ObjectBase, copy: ObjectBase)]?
+    /// A migration that failed goes on to its end, and what its block still does counts for nothing.
+    var isLost = false
+    /// While `create` goes over a value.
+    var copies: Copies?
     /// Of the catalog that was asked last: others may change classes that this realm does not declare.
     private var tablesWithPrimaryKeys: (catalog: Catalog, tables: Set<TableKey>)?
     private weak var lastFrozen: RealmSession?

@@ -256,19 +256,8 @@ public enum AnyRealmValue: _Persistable, RealmCollectionValue, _ObjcBridgeable, 
             return .map(
                 map.map { MapEntry(key: $0.key, value: $0.value.stored(encoder, depth: depth + 1)) }
                     .sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) })
-        case .object(let object):
-            guard let session = encoder.session else { return object.live.map { .link($0.link) } ?? .null }
-            do throws(DatabaseError) { return .link(try session.added(object, policy: encoder.policy).link) } catch {
-                encoder.refuse(error)
-                return .null
-            }
-        default:
-            let single = _Encoder(encoder.session)
-            _encode(single)
-            do throws(DatabaseError) { return try single.withView { view throws(DatabaseError) in view.owned } } catch {
-                encoder.refuse(error)
-                return .null
-            }
+        case .object(let object): return encoder.link(to: object)
+        default: return encoder.nested { _encode($0) }
         }
     }
 

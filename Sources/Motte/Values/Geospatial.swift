@@ -7,7 +7,15 @@
 import Foundation
 
 /// What `geoWithin` takes: `GeoBox`, `GeoCircle` or `GeoPolygon`.
-public protocol RLMGeospatial {}
+///
+/// As an argument of a C function, which is what `CVarArg` is about, a shape is nothing: predicates take shapes as they
+/// are.
+public protocol RLMGeospatial: CVarArg {}
+
+extension RLMGeospatial {
+    /// Nothing: no C function can do anything with a shape.
+    public var _cVarArgEncoding: [Int] { [] }
+}
 
 /// A point by latitude (-90 to 90) and longitude (-180 to 180) in degrees, and its altitude, which queries ignore.
 public struct GeoPoint: Hashable, Sendable {

@@ -96,7 +96,7 @@ extension Binder {
         _ path: BoundPath, _ op: ComparisonOperator, _ value: Value, _ operand: Predicate.Operand
     ) throws(DatabaseError) -> ColumnTest {
         if value.isNull { return .comparingNull(op) }
-        if case .link(let link) = value, path.type == .link, link.table != path.targetTable {
+        if case .link(let link) = value, path.type == .link, link.table != path.targetTable, link != .nowhere {
             throw mismatch(path, value, operand)
         }
         guard let test = ColumnTest.comparing(op, value, path.type) else { throw mismatch(path, value, operand) }

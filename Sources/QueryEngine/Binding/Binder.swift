@@ -292,7 +292,7 @@ struct Binder {
         }
         var keys: [Int64] = []
         for (value, operand) in values {
-            if case .link(let link) = value, link.table == path.targetTable {
+            if case .link(let link) = value, link.table == path.targetTable || link == .nowhere {
                 keys.append(link.key.rawValue)
             } else if !value.isNull {
                 throw mismatch(path, value, operand)

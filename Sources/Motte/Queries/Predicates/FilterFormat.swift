@@ -14,6 +14,7 @@ package struct FilterFormat {
 
     package init(_ format: String, _ args: [Any?]) throws(DatabaseError) {
         given = args
+        let asksForAny = args.contains { $0 as? String == "#any" }
         query = try ParsedQuery.parse(try Self.inserting(keyPathsOf: format, &given))
         try insertNamedArguments()
         guard query.argumentCount <= given.count else {
@@ -26,9 +27,9 @@ package struct FilterFormat {
                 .queryArgument,
                 "the filter '\(format)' uses \(query.argumentCount) of \(given.count) arguments")
         }
-        if given.contains(where: { $0 is any RLMGeospatial }) {
+        if asksForAny || given.contains(where: { $0 is any RLMGeospatial }) {
             query = query.replacing(
-                predicate: withShapes(query.predicate), ordering: query.ordering, grouping: query.grouping)
+                predicate: completed(query.predicate), ordering: query.ordering, grouping: query.grouping)
         }
     }
 
@@ -95,13 +96,18 @@ package struct FilterFormat {
         return text
     }
 
-    private func withShapes(_ predicate: QueryPredicate) -> QueryPredicate {
+    /// With shapes in the place of their arguments, and ANY before what asks for any element by `%K`.
+    private func completed(_ predicate: QueryPredicate) -> QueryPredicate {
         switch predicate {
         case .constant: return predicate
-        case .not(let inner): return .not(withShapes(inner))
-        case .and(let parts): return .and(parts.map(withShapes))
-        case .or(let parts): return .or(parts.map(withShapes))
+        case .not(let inner): return .not(completed(inner))
+        case .and(let parts): return .and(parts.map(completed))
+        case .or(let parts): return .or(parts.map(completed))
         case .comparison(var comparison):
+            if case .path(var path) = comparison.left, path.quantifier == nil, path.subscripts.contains(.all) {
+                path.quantifier = .any
+                comparison.left = .path(path)
+            }
             if comparison.operator == .in || comparison.operator == .geoWithin,
                 case .argument(let number, let position) = comparison.right, let shape = GeoShape(given[number])
             {
@@ -127,12 +133,9 @@ package struct FilterFormat {
     }
 
     private static func stored(_ argument: Any?, _ session: Session?) throws(DatabaseError) -> Value? {
-        if let session, let live = (Dynamic.flattened(argument) as? ObjectBase)?.live,
-            live.session.path != session.path
-        {
-            throw foreignObject
-        }
-        return Dynamic.storedValue(argument)
+        guard let asked = Dynamic.asked(argument) else { return nil }
+        if let session, !asked.files.isSubset(of: [session.path]) { throw foreignObject }
+        return asked.value
     }
 
     static var foreignObject: DatabaseError {
@@ -140,9 +143,6 @@ package struct FilterFormat {
     }
 
     private static func unusable(_ argument: Any?) -> DatabaseError {
-        if let object = argument as? ObjectBase, object.live == nil {
-            return DatabaseError(.queryArgument, "Object must be managed by a Realm to be used in a query")
-        }
-        return DatabaseError(.queryArgument, "a value of type \(type(of: argument)) cannot be used in a filter")
+        DatabaseError(.queryArgument, "a value of type \(type(of: argument)) cannot be used in a filter")
     }
 }

@@ -10,12 +10,17 @@ import MotteValues
 
 struct PredicateEvaluation {
     private let arguments: [Any?]
+    /// Constants as the program gave them, by their positions.
+    private let given: [Int: Any]
     private let now = Timestamp.now
     private let patterns = Patterns()
     /// What the variables of the subqueries around stand for.
     private var variables: [String: Any?] = [:]
 
-    init(_ arguments: [Any?]) { self.arguments = arguments }
+    init(_ arguments: [Any?], given: [Int: Any] = [:]) {
+        self.arguments = arguments
+        self.given = given
+    }
 
     func holds(_ predicate: QueryPredicate, for element: Any?) -> Bool {
         switch predicate {
@@ -59,7 +64,8 @@ struct PredicateEvaluation {
     /// One value, or those of a collection or list.
     private func values(_ operand: QueryPredicate.Operand, _ element: Any?) -> [Any?] {
         switch operand {
-        case .constant(let value, _): return [value.withView { AnyRealmValue.dynamicValue($0, nil) }]
+        case .constant(let value, let position):
+            return [position.utf8Offset.flatMap { given[$0] } ?? AnyRealmValue.dynamicValue(of: value)]
         case .argument(let number, _):
             let argument = number < arguments.count ? arguments[number] : nil
             return Dynamic.elements(argument) ?? [argument]
@@ -250,7 +256,7 @@ extension RealmCollection {
 
     func _firstIndex(matching query: Query<Bool>) -> Int? {
         let parsed = attempt { () throws(DatabaseError) in try query.parsed(for: nil) }
-        let evaluation = PredicateEvaluation([])
+        let evaluation = PredicateEvaluation([], given: query.reach.given)
         return parsed.flatMap { parsed in
             _unmanaged.firstIndex { evaluation.holds(parsed.predicate, for: $0._dynamic) }
         }
