@@ -241,7 +241,7 @@ public func motte_object_set_string(
         // Only a length of 0 makes NULL an empty text: MOTTE_NTS asks for the end of one, such as getenv() did not find.
         guard text != nil || text_size == 0 else {
             throw DatabaseError(
-                .nullArgument, "the text is NULL; store a null with motte_object_set_null(), an empty text with length 0")
+                .nullArgument, "the text is NULL; an empty text has length 0, and a null is assigned as null")
         }
         let bytes = try textBytes(text, text_size) ?? UnsafeRawBufferPointer(start: nil, count: 0)
         try assign(object, prop, .string(bytes), [.string], "a string")
