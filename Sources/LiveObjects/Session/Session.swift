@@ -519,6 +519,7 @@ package final class Session: @unchecked Sendable {
     /// A frozen session of no other one, for looking at a version that somebody has got hold of.
     package static func frozen(_ snapshot: Snapshot, of database: Database, _ control: QueryControl) -> Session {
         Session(
-            SessionOptions(.memory("")), database, snapshot, owner: 0, frozen: FrozenSources(snapshot), control: control)
+            SessionOptions(.memory("")), database, snapshot, owner: 0, frozen: FrozenSources(snapshot), control: control
+        )
     }
 }
