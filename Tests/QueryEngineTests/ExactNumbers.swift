@@ -1,5 +1,5 @@
-/// Numbers of every kind as exact fractions, for what queries are held against: nothing here asks the engine how numbers
-/// are compared, added or rounded.
+/// Numbers of every kind as exact fractions, for what queries are held against: nothing here asks the engine how
+/// numbers are compared, added or rounded.
 import MotteValues
 
 /// A natural number of any size.
@@ -185,7 +185,9 @@ enum Exact {
     }
 
     /// Beside a decimal, a double is the shortest decimal that reads as the same double.
-    static func asDecimal(_ value: Double) -> Exact { value.isFinite ? Exact(decimal: value.description) : Exact(value) }
+    static func asDecimal(_ value: Double) -> Exact {
+        value.isFinite ? Exact(decimal: value.description) : Exact(value)
+    }
 
     var isNaN: Bool { if case .nan = self { true } else { false } }
     var isFinite: Bool { if case .finite = self { true } else { false } }
@@ -217,8 +219,10 @@ enum Exact {
         case (.infinite(let one), .infinite(let two)): return one == two ? 0 : one ? -1 : 1
         case (.infinite(let isNegative), _): return isNegative ? -1 : 1
         case (_, .infinite(let isNegative)): return isNegative ? 1 : -1
-        case (.finite(let isNegative, let top, let bottom, let exponent),
-            .finite(let otherIsNegative, let otherTop, let otherBottom, let otherExponent)):
+        case (
+            .finite(let isNegative, let top, let bottom, let exponent),
+            .finite(let otherIsNegative, let otherTop, let otherBottom, let otherExponent)
+        ):
             let one = top.isZero ? 0 : isNegative ? -1 : 1
             let two = otherTop.isZero ? 0 : otherIsNegative ? -1 : 1
             if one != two || one == 0 { return one < two ? -1 : one > two ? 1 : 0 }
@@ -235,8 +239,10 @@ enum Exact {
         case (.infinite(let one), .infinite(let two)): return one == two ? left : .nan
         case (.infinite, _): return left
         case (_, .infinite): return right
-        case (.finite(let isNegative, let top, let bottom, let exponent),
-            .finite(let otherIsNegative, let otherTop, let otherBottom, let otherExponent)):
+        case (
+            .finite(let isNegative, let top, let bottom, let exponent),
+            .finite(let otherIsNegative, let otherTop, let otherBottom, let otherExponent)
+        ):
             let least = min(exponent, otherExponent)
             let one = (top * otherBottom).power(10, exponent - least)
             let two = (otherTop * bottom).power(10, otherExponent - least)
@@ -255,8 +261,10 @@ enum Exact {
     static func * (left: Exact, right: Exact) -> Exact {
         switch (left, right) {
         case (.nan, _), (_, .nan): return .nan
-        case (.finite(let isNegative, let top, let bottom, let exponent),
-            .finite(let otherIsNegative, let otherTop, let otherBottom, let otherExponent)):
+        case (
+            .finite(let isNegative, let top, let bottom, let exponent),
+            .finite(let otherIsNegative, let otherTop, let otherBottom, let otherExponent)
+        ):
             return .finite(
                 isNegative: isNegative != otherIsNegative, top * otherTop, bottom * otherBottom,
                 exponent: exponent + otherExponent)
@@ -271,7 +279,10 @@ enum Exact {
         case (.nan, _), (_, .nan), (.infinite, .infinite): return .nan
         case (.infinite, _): return .infinite(isNegative: left.isNegative != right.isNegative)
         case (_, .infinite): return .zero
-        case (.finite(_, let top, let bottom, let exponent), .finite(_, let otherTop, let otherBottom, let otherExponent)):
+        case (
+            .finite(_, let top, let bottom, let exponent),
+            .finite(_, let otherTop, let otherBottom, let otherExponent)
+        ):
             let isNegative = left.isNegative != right.isNegative
             if otherTop.isZero { return top.isZero ? .nan : .infinite(isNegative: isNegative) }
             return .finite(

@@ -113,11 +113,14 @@ import Testing
         _ world: QueryWorld, _ naive: NaiveEvaluator, _ name: String, _ objects: [Int64], _ grouping: Grouping
     ) -> Expected {
         let keyed = objects.map { object in
-            (object, grouping.keys.map { key -> Value in
-                let value = naive.reach(name, object, key.path.names[...]).values.first ?? .null
-                guard let bucket = key.bucket, case .timestamp(let time) = value else { return value }
-                return .timestamp(Timestamp(seconds: bucket.span(time.seconds).start, nanoseconds: 0))
-            })
+            (
+                object,
+                grouping.keys.map { key -> Value in
+                    let value = naive.reach(name, object, key.path.names[...]).values.first ?? .null
+                    guard let bucket = key.bucket, case .timestamp(let time) = value else { return value }
+                    return .timestamp(Timestamp(seconds: bucket.span(time.seconds).start, nanoseconds: 0))
+                }
+            )
         }
         let isBefore = { (left: [Value], right: [Value]) -> Bool in
             zip(left, right).lazy.map(DocumentedOrder.compare).first { $0 != 0 }.map { $0 < 0 } ?? false

@@ -1,5 +1,5 @@
-/// Query semantics, object by object and value by value, written from docs/query-language.md for reading and not for speed.
-/// It computes exactly (`ExactNumbers`) and asks the engine nothing: what both round alike no test would find.
+/// Query semantics, object by object and value by value, written from docs/query-language.md for reading and not for
+/// speed. It computes exactly (`ExactNumbers`) and asks the engine nothing: what both round alike no test would find.
 import MotteColumns
 import MotteQueryEngine
 import MotteSchemaModel

@@ -27,7 +27,10 @@ import Testing
 
     static let failures: [(String, [Value], String, Int)] = [
         ("a == 1 AND b == $age", [], "no value was given for $age", 16),
-        ("a == $age", [.map([MapEntry(key: "other", value: .int(1))])], "no value was given for $age; the query has no argument $other", 5),
+        (
+            "a == $age", [.map([MapEntry(key: "other", value: .int(1))])],
+            "no value was given for $age; the query has no argument $other", 5
+        ),
         ("a == $age", [.map([])], "no value was given for $age", 5),
         (
             "a == $age", [.map([MapEntry(key: "age", value: .int(1)), MapEntry(key: "other", value: .int(1))])],

@@ -1,5 +1,5 @@
-/// Count, minimum, maximum, sum and average over a property of the elements, or over the elements themselves, by the rules
-/// of `Accumulator`. A sum of ints that does not fit in 64 bits is `.overflow`.
+/// Count, minimum, maximum, sum and average over a property of the elements, or over the elements themselves, by the
+/// rules of `Accumulator`. A sum of ints that does not fit in 64 bits is `.overflow`.
 import MotteColumns
 import MotteQueryEngine
 import MotteSchemaModel

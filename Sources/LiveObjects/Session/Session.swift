@@ -28,6 +28,8 @@ package final class Session: @unchecked Sendable {
     package var hook: (any SessionHook)?
     /// What ends queries of this session. Every thread may use it.
     package let queryControl: QueryControl
+    /// Otherwise that of whoever made the session, and ended by it.
+    private let ownsQueryControl: Bool
     /// Of queries of committed versions outside of callbacks; see `Session+Queries`.
     package var queryThreads: QueryThreads
     /// Asked now and then while a query runs; see `Session+Queries`.
@@ -122,6 +124,7 @@ package final class Session: @unchecked Sendable {
         writeRules = frozen == nil ? options.schema.flatMap { WriteRules($0) } : nil
         viewsAreShort = options.viewsAreShort
         outermostCall = calls + 1
+        ownsQueryControl = control == nil
         queryControl = control ?? QueryControl(timeoutMilliseconds: options.queryTimeoutMilliseconds)
         openDatabase = database
         counters = database.counters
@@ -258,7 +261,7 @@ package final class Session: @unchecked Sendable {
         hook = nil
         queryProgress = nil
         commitCheck = nil
-        queryControl.end()
+        if ownsQueryControl { queryControl.end() }
         forgetTables()
         write?.cancel()
         write = nil
@@ -519,6 +522,7 @@ package final class Session: @unchecked Sendable {
     /// A frozen session of no other one, for looking at a version that somebody has got hold of.
     package static func frozen(_ snapshot: Snapshot, of database: Database, _ control: QueryControl) -> Session {
         Session(
-            SessionOptions(.memory("")), database, snapshot, owner: 0, frozen: FrozenSources(snapshot), control: control)
+            SessionOptions(.memory("")), database, snapshot, owner: 0, frozen: FrozenSources(snapshot), control: control
+        )
     }
 }

@@ -60,8 +60,8 @@ package struct ChangeSet: Sendable {
     package var keyInsertions: [String] = []
     package var keyModifications: [String] = []
 
-    /// What kept the observer from finding out what changed: the change set says nothing else. What comes after it starts
-    /// over.
+    /// What kept the observer from finding out what changed: the change set says nothing else. What comes after it
+    /// starts over.
     package var failure: DatabaseError?
 
     /// Of sections: all there is to tell but for the initial state.
@@ -75,7 +75,8 @@ package struct ChangeSet: Sendable {
 
     /// Whether there is anything to report of a collection or an object.
     package var isEmpty: Bool {
-        !isInitial && !isSourceDeleted && failure == nil && deletions.isEmpty && insertions.isEmpty && modificationsOld.isEmpty
+        !isInitial && !isSourceDeleted && failure == nil && deletions.isEmpty && insertions.isEmpty
+            && modificationsOld.isEmpty
             && properties.isEmpty && (sectioned?.changes.isEmpty ?? true)
     }
 }

@@ -6,10 +6,10 @@
 ///  3. Callbacks run, each at most once, in the same order. A token registered by a callback is not called in this
 ///     round. A callback that writes leads to another round after this one, not to a nested one, and to at most
 ///     `mostRounds` of them.
-///  4. What fails for one observer takes nothing from the others, which are notified as ever. Who could not find out what
-///     changed is notified of that (`ChangeSet.failure`) and starts over at the next delivery. What a callback throws is
-///     thrown when all have run by the calls that are there to notify, refresh and dispatch. A commit is durable and does
-///     not fail for it, and neither does the begin of a write, unless the callback has left half a change in it: the
+///  4. What fails for one observer takes nothing from the others, which are notified as ever. Who could not find out
+///     what changed is notified of that (`ChangeSet.failure`) and starts over at the next delivery. What a callback
+///     throws is thrown when all have run by the calls that are there to notify, refresh and dispatch. A commit is
+///     durable and does not fail for it, and neither does the begin of a write, unless something was changed in it: the
 ///     failure goes to `Session.onObserverFailure`.
 ///
 /// The initial state is not delivered by begin-write: it would be out of date at once. It comes with the next commit.

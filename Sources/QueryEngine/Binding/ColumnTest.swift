@@ -105,8 +105,8 @@ package indirect enum ColumnTest: Sendable {
         return ints(op, isNaN: number.isNaN, isAbove: !number.isNegative, below: number.int64Below)
     }
 
-    /// Beside a number that no int is: only those below it and above it differ. `below` is the next lower int, nil where
-    /// the number is outside of 64 bits.
+    /// Beside a number that no int is: only those below it and above it differ. `below` is the next lower int, nil
+    /// where the number is outside of 64 bits.
     private static func ints(
         _ op: ComparisonOperator, isNaN: Bool, isAbove: Bool, below: Int64?
     ) -> ColumnTest {

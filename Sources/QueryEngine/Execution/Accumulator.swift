@@ -1,5 +1,5 @@
-/// Count, sum, minimum and maximum of values that come one by one, and what the functions make of them: the same rules for
-/// all totals, of collections, of groups and in conditions.
+/// Count, sum, minimum and maximum of values that come one by one, and what the functions make of them: the same rules
+/// for all totals, of collections, of groups and in conditions.
 ///
 ///     nulls         take no part
 ///     ints          sums and averages are exact until they are given out

@@ -44,7 +44,8 @@ struct WatchCommand: ParsableCommand {
             var watch = Watch(format: format)
             watch.count = count
             if timeout > 0 { watch.timeoutMilliseconds = Int64((timeout * 1_000).rounded(.up)) }
-            try watch.run(session.query(table, text, parameters.arguments(in: session)).results(), RowText(type, columns: nil, session))
+            let results = try session.query(table, text, parameters.arguments(in: session)).results()
+            try watch.run(results, RowText(type, columns: nil, session))
         }
     }
 }

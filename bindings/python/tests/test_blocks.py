@@ -153,7 +153,7 @@ def test_a_block_inside_another_is_undone_alone(db: motte.Database) -> None:
         assert rex.age == 0 and names(db) == ["Rex"]
         with pytest.raises(errors.ObjectDeletedError, match="cancelled"):
             print(lost.name)
-        # The keys of what was undone go to others.
+        # What is made later is something else.
         again = db.add(Dog(name="again"))
         assert not lost.is_valid and again.is_valid
         with db.write() as kept:

@@ -1,5 +1,5 @@
-"""Databases that were opened, and have read everything, before a file is compacted read the same afterwards: on the same
-thread, on another one, in another process, and frozen."""
+"""Databases that were opened, and have read everything, before a file is compacted read the same afterwards: on the
+same thread, on another one, in another process, and frozen."""
 from __future__ import annotations
 
 import os

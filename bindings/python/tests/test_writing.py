@@ -42,7 +42,7 @@ def test_a_block_that_raises_is_cancelled(db: motte.Database) -> None:
     assert kept.age == 1 and len(db.objects(Person)) == 1 and not db.in_write
     with db.write():
         db.add(Person(name="Another"))
-    # The number of the lost row may be given again, the object stays lost.
+    # Another process may give its key to an object of its own; the object stays lost.
     assert not lost.is_valid
     with pytest.raises(errors.ObjectDeletedError, match="cancelled"):
         lost.name

@@ -156,15 +156,16 @@ struct PredicateEvaluation {
     private static func total(_ operation: QueryPredicate.CollectionOperator, _ values: [Any?]) -> Any? {
         if operation == .count { return values.count }
         let present = values.compactMap { Dynamic.storedValue($0) }.filter { !$0.isNull }
-        var total = Accumulator(present.first.map { first in
-            switch first {
-            case .int where present.allSatisfy({ $0.kind == .int }): .int
-            case .float, .double:
-                present.allSatisfy { $0.kind == .float || $0.kind == .double } ? .double : .mixed
-            case .timestamp: .timestamp
-            default: .mixed
-            }
-        } ?? .double)
+        var total = Accumulator(
+            present.first.map { first in
+                switch first {
+                case .int where present.allSatisfy({ $0.kind == .int }): .int
+                case .float, .double:
+                    present.allSatisfy { $0.kind == .float || $0.kind == .double } ? .double : .mixed
+                case .timestamp: .timestamp
+                default: .mixed
+                }
+            } ?? .double)
         for value in present { value.withView { total.add($0) } }
         return AnyRealmValue.dynamicValue(total.view(operation), nil)
     }
