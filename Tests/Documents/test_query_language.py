@@ -160,8 +160,11 @@ def test_names(db: motte.Database) -> None:
 
 
 @promises(DOCUMENT,
-          "plain numbers work too, as the shortest decimal that reads as the same double",
-          "Numbers of different types compare exactly.")
+          "beside a decimal, plain numbers work too",
+          "Numbers of different types compare exactly, and never by rounding one of them",
+          "no int and no double equals a number that it cannot be",
+          "`single == 0.1` finds nothing, an argument that is a float does",
+          "NaN equals NaN, and is neither above nor below anything.")
 def test_numbers(db: motte.Database) -> None:
     add(db, price=Decimal("0.1"), real=0.1, age=2**53 + 1)
     add(db, price=Decimal("0.1000000000000000055511151231257827"), real=2.0**53)
@@ -171,6 +174,10 @@ def test_numbers(db: motte.Database) -> None:
     assert ids(db, "age == 9007199254740993") == [1]
     assert ids(db, "real == price") == []  # the double is a little more than a tenth
     assert ids(db, "real > price") == [1, 2]
+    assert ids(db, "age > 1.5") == [1] and ids(db, "age == 1.5") == [] and ids(db, "real == 9007199254740993") == []
+    third = add(db, single=0.1, real=float("nan"))
+    assert ids(db, "single == 0.1") == [] and ids(db, "single == $0", third.single) == [third.id]
+    assert ids(db, "real == nan") == [third.id] and ids(db, "real <= nan") == ids(db, "real >= nan") == []
 
 
 @promises(DOCUMENT, "Times are written as in RFC 3339, with a `T` or a space, and name their zone: `Z`, or an offset "
@@ -332,7 +339,7 @@ def test_without_the_library_for_regular_expressions() -> None:
     assert "libpcre2-8-0" in done.stdout and "none.so" in done.stdout, done
 
 
-@promises(DOCUMENT, 'A value of a type the property cannot have is an error, not "false".',
+@promises(DOCUMENT, 'A value of another type, such as a text for an int, is an error, not "false".',
           "A bool also takes 1, 0 and the words for truth as text.")
 def test_wrong_types(db: motte.Database) -> None:
     for text in ("age == 'x'", "name == 1", "when == 1", "flag == 2", "uuid == 'x'", "age CONTAINS 1", "data == 1"):
@@ -345,7 +352,8 @@ def test_wrong_types(db: motte.Database) -> None:
 
 
 @promises(DOCUMENT, "`== null` finds nulls and `!= null` everything else.",
-          "Compared with anything that is not null, a null is only `!=`.",
+          "Compared with anything that is not null, a null is only `!=`, of texts too: nothing is above or below it.",
+          "Between two nulls `<=` and `>=` hold as `==` does.",
           "`CONTAINS`, `BEGINSWITH` and `ENDSWITH` with an empty or null argument match nothing.")
 def test_nulls(db: motte.Database) -> None:
     add(db)
@@ -355,6 +363,8 @@ def test_nulls(db: motte.Database) -> None:
         assert ids(db, f"{name} != null") == [2]
         for operator in ("==", "<", "<=", ">", ">="):
             assert 1 not in ids(db, f"{name} {operator} {value}")
+        assert ids(db, f"{name} > null") == ids(db, f"{name} < null") == []
+        assert ids(db, f"{name} <= null") == ids(db, f"{name} >= null") == [1]
     for operator in ("CONTAINS", "BEGINSWITH", "ENDSWITH"):
         assert ids(db, f"name {operator} ''") == ids(db, f"data {operator} X''") == []
         assert ids(db, f"name {operator} $0", None) == ids(db, f"name {operator} nickname") == []
@@ -443,7 +453,7 @@ def test_sets_and_maps(db: motte.Database) -> None:
 @promises(DOCUMENT, "numbers of all kinds with each other, exactly; everything else with its own kind. Between "
           "different "
           "kinds only `!=` holds.", "match the strings among the values (or the data, for an argument that is data)",
-          "`@min`, `@max`, `@sum` and `@avg` take the numbers",
+          "Minimum, maximum, sum and average are those of the numbers among them, wherever they are asked for.",
           "the value in a nested map or list; null if there is none", "some element of a list, some value "
           "of a "
           "map", "entries of a nested list or map; null for other values")
@@ -465,7 +475,7 @@ def test_mixed(db: motte.Database) -> None:
     assert ids(db, "ANY any[*] == 2") == [9]
     assert ids(db, "any.@count == 2") == [9]
     assert ids(db, "any.@count == null") == [1, 2, 3, 4, 5, 6, 7, 10]
-    assert db.objects("P").sum("any") == 3
+    assert db.objects("P").sum("any") == 3 and db.objects("P").max("any") == 1
     assert db.objects("P").average("any") == 1
 
 
