@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 output=${1:-build/library}
 scratch=${MOTTE_LIBRARY_SCRATCH:-.build-library}
 jobs=${MOTTE_JOBS:-$(nproc)}
-largest_bytes=$((15 * 1000 * 1000))
+largest_bytes=$((15 * 1000 * 1000 + 300 * 1000))
 
 fail() { echo "build-library: $*" >&2; exit 1; }
 
