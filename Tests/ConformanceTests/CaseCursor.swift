@@ -269,6 +269,7 @@ struct CaseCursor {
     func kept(_ value: Value) -> ValueView {
         switch value {
         case .string(let text): .string(arena.keep(Array(text.utf8)))
+        case .data(let bytes): .data(arena.keep(bytes))
         case .list, .map: nested(value)
         default: value.withView { $0 }
         }

@@ -328,6 +328,8 @@ extension RealmCollection {
     /// `@unionOfObjects.name` the values as they are and `@distinctUnionOfObjects.name` each of them once.
     public func value(forKeyPath path: String) -> Any? {
         if let total = _CollectionTotals.total(of: self, path) { return total }
+        // A total of nothing.
+        if path.hasPrefix("@") { return nil }
         if path == "self" { return map { $0._dynamic ?? NSNull() } as [Any] }
         let target = Element._shape.target
         guard target != nil || Element._shape.type == .mixed else {

@@ -157,30 +157,45 @@ enum DynamicCollections {
     static func assign(
         _ value: Any?, to live: LiveObject, _ property: MotteSchemaModel.Property, _ session: RealmSession
     ) throws(DatabaseError) {
-        guard
-            let target = collection(try live.collection(property.name), property, session) as? any _CollectionValue
-        else { return }
+        let elements = try live.collection(property.name)
         _ = try live.session.requireWrite()
+        // Of objects it is given those of the program's class, which has the values that they come with.
+        let type = property.type == .link ? property.target.flatMap { session.swiftType(named: $0) } : nil
+        let known = (type as? any _RealmCollectionValueInsideOptional.Type).map {
+            objects(_CollectionHandle(elements, session), property, $0)
+        }
+        guard let target = (known ?? collection(elements, property, session)) as? any _CollectionValue else { return }
         try session.wholeOfValues { () throws(DatabaseError) in
-            target._assign(try objects(value, property, session) ?? [Any](), policy: .all)
+            target._assign(try objects(value, property, session, type) ?? [Any](), policy: .all)
         }
     }
+
+    private static func objects<Element: _RealmCollectionValueInsideOptional>(
+        _ handle: _CollectionHandle, _ property: MotteSchemaModel.Property, _ type: Element.Type
+    ) -> Any { property.isMap ? Map<String, Element?>(handle: handle) : typed(handle, property, type) }
 
     /// Elements for a collection of objects as such: dictionaries and arrays stand for objects, which are embedded or
     /// made here.
     private static func objects(
-        _ value: Any?, _ property: MotteSchemaModel.Property, _ session: RealmSession
+        _ value: Any?, _ property: MotteSchemaModel.Property, _ session: RealmSession, _ type: ObjectBase.Type?
     ) throws(DatabaseError) -> Any? {
         guard property.type == .link, let value = Dynamic.flattened(value) else { return value }
+        let object = { (value: Any?) throws(DatabaseError) -> Any in
+            let made = try session.resolvedObject(value, in: property)
+            guard let made, let type, made is DynamicObject, made.session === session, let live = made.live else {
+                return made ?? NSNull()
+            }
+            return session.object(live, as: type)
+        }
         if property.isMap {
             guard let entries = Dynamic.entries(value) else { return value }
-            var objects: [String: Any?] = [:]
-            for entry in entries { objects[entry.key] = try session.resolvedObject(entry.value, in: property) }
+            var objects: [String: Any] = [:]
+            for entry in entries { objects[entry.key] = try object(entry.value) }
             return objects
         }
         guard let elements = Dynamic.elements(value) else { return value }
-        return try elements.map { element throws(DatabaseError) in
-            try session.resolvedObject(element, in: property) as Any?
-        }
+        var objects: [Any] = []
+        for element in elements { objects.append(try object(element)) }
+        return objects
     }
 }
