@@ -361,7 +361,9 @@ extension RealmSession {
         _ value: Any?, _ shape: _Shape, _ policy: Policy, _ failure: inout DatabaseError?
     ) -> Any? {
         guard let value = Dynamic.flattened(value) else { return nil }
-        if shape.type == .mixed { return mixedCopy(value, policy, &failure) }
+        if shape.type == .mixed {
+            return mixedCopy(value, isElements: shape.collection == .set, policy, &failure)
+        }
         guard let target = shape.target, shape.type == .link else { return value }
         if target is EmbeddedObject.Type { return embeddedCopy(value, policy, &failure) }
         switch shape.collection {

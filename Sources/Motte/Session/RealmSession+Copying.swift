@@ -93,7 +93,10 @@ extension RealmSession {
         }
     }
 
-    func mixedCopy(_ value: Any, _ policy: Policy, _ failure: inout DatabaseError?) -> Any? {
+    /// `isElements` of a collection of mixed values, which may be a set.
+    func mixedCopy(
+        _ value: Any, isElements: Bool = false, _ policy: Policy, _ failure: inout DatabaseError?
+    ) -> Any? {
         switch value {
         case let object as Object:
             return mixedCopy(of: object, policy, &failure)
@@ -111,7 +114,7 @@ extension RealmSession {
             }
             return copies
         }
-        if value is any _SetValue { return value }
+        if value is any _SetValue, !isElements { return value }
         guard let elements = Dynamic.elements(value) else { return value }
         return elements.map { element in element.flatMap { mixedCopy($0, policy, &failure) } }
     }
@@ -134,7 +137,7 @@ extension RealmSession {
         if let object = value as? EmbeddedObject {
             return object.live == nil || object.session !== self ? copy(object, policy, &failure) : object
         }
-        guard let collection = value as? any _CollectionValue, !collection._isManaged else { return value }
+        guard let collection = value as? any _CollectionValue, !isOwn(collection) else { return value }
         if let entries = Dynamic.entries(collection) {
             var copies: [String: Any?] = [:]
             for entry in entries {
@@ -144,6 +147,11 @@ extension RealmSession {
         }
         guard let elements = Dynamic.elements(collection) else { return value }
         return elements.map { element in element.flatMap { embeddedCopy($0, policy, &failure) } }
+    }
+
+    private func isOwn(_ collection: any _CollectionValue) -> Bool {
+        let handle = (collection as? any RealmCollection)?._managed ?? (collection as? any RealmKeyedCollection)?._managed
+        return handle?.session === self
     }
 
     // MARK: Embedded objects that are there
