@@ -83,7 +83,7 @@ class AwaitedRow: Object {
         #expect(calls.withLock { $0 } == 20)
     }
 
-    /// Who is busy is not waited for.
+    /// Who is busy is not waited for: this ends.
     @Test @MainActor func aBlockedQueueHoldsUpNobody() async throws {
         let configuration = Self.configuration()
         let realm = try await Realm(configuration: configuration, actor: MainActor.shared)
@@ -94,9 +94,7 @@ class AwaitedRow: Object {
         queue.sync {}
         let leave = DispatchSemaphore(value: 0)
         queue.async { leave.wait() }
-        let start = Date()
         for turn in 1 ... 10 { try await realm.asyncWrite { row.n = turn } }
-        #expect(Date().timeIntervalSince(start) < 5)
         leave.signal()
         queue.sync {}
         token.invalidate()
