@@ -199,7 +199,7 @@ def changing() -> None:
                 act.clear()
                 # Whatever became of them: an object is one row, and a row that of one object.
                 keys = [each.object_key for each in made if each.is_stored]
-                found = db.objects(Source).where("id >= $0", number).keys()
+                found = db.objects(Source).where("id >= $0", number).object_keys()
                 assert len(set(keys)) == len(keys) and set(found) <= set(keys), (change, several, keys, found)
     db.close()
 

@@ -111,7 +111,7 @@ def test_every_type_goes_round(db: motte.Database, policy: str) -> None:
                     exported = exported.drop_columns("friend")
                     before = [{**values, "friend": None} for values in before]
                 if policy != "error" and rows:
-                    keys = {key: number for number, key in enumerate(db.objects(Item).keys())}
+                    keys = {key: number for number, key in enumerate(db.objects(Item).object_keys())}
                     friends = [None if key is None else keys[key] for key in exported["friend"].to_pylist()]
                     exported = exported.set_column(
                         exported.schema.get_field_index("friend"), "friend", pyarrow.array(friends, pyarrow.int64()))

@@ -44,7 +44,7 @@ elif what == "random":
     for _ in range(30_000):
         found += db.get(entry, numbers.randrange(len(everything))).number >= 0
 elif what == "sort":
-    found = len(everything.sorted("-text").keys())
+    found = len(everything.sorted("-text").object_keys())
 elif what == "order":
     order = everything.sorted("kind", "-other")
     found = order[0].number + 1

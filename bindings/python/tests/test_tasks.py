@@ -65,8 +65,7 @@ USES: dict[str, Callable[[motte.Database, Row, Path], Any]] = {
     "sum": lambda db, row, path: db.objects(Row).sum("id"),
     "max": lambda db, row, path: db.objects(Row).max("id"),
     "column": lambda db, row, path: db.objects(Row).column("id"),
-    "keys": lambda db, row, path: db.objects(Row).object_keys() if hasattr(motte.Results, "object_keys")
-    else db.objects(Row).keys(),
+    "object_keys": lambda db, row, path: db.objects(Row).object_keys(),
     "stream": lambda db, row, path: db.objects(Row).__arrow_c_stream__(),
     "groups": lambda db, row, path: list(db.objects(Row).query("GROUP(id) COUNT")),
     "sections": lambda db, row, path: list(db.objects(Row).sectioned("n")),

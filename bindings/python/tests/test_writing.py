@@ -114,7 +114,7 @@ def test_adding_gives_the_same_object_back(db: motte.Database) -> None:
 
     assert ada.is_stored and ada.database is db and ada == db.objects(Person)[0] and hash(ada) == hash(
         db.objects(Person)[0])
-    assert ada.object_key == db.objects(Person).keys()[0] and db.at(Person, ada.object_key) == ada
+    assert ada.object_key == db.objects(Person).object_keys()[0] and db.at(Person, ada.object_key) == ada
     assert len(db.objects(Person)) == 1
 
 
@@ -206,7 +206,7 @@ def test_columns_and_rows(db: motte.Database) -> None:
 
     assert [(person.name, person.height) for person in db.objects(Person)] == [("Ada", 1.7), ("Bob", None)]
     assert [dog.owner and dog.owner.name for dog in db.objects(Dog)] == ["Ada", "Bob", None]
-    assert list(dogs) == list(db.objects(Dog).keys())
+    assert list(dogs) == list(db.objects(Dog).object_keys())
 
 
 def test_bad_batches(db: motte.Database) -> None:

@@ -131,8 +131,8 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
 
     # -------------------------------------------------------------------------------------------- columns
 
-    def keys(self) -> array[int]:
-        """The object keys of the elements."""
+    def object_keys(self) -> array[int]:
+        """The object keys of the elements, in their order."""
         return self._coll.keys(0, len(self))
 
     def column(self, property: Any = None) -> list[Any]:

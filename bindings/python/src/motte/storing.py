@@ -187,7 +187,7 @@ def update_all(database: AnyDatabase, what: Collection[Any], values: Mapping[str
         # Says that it needs a write, also where there is nothing to do.
         database._realm.savepoint()
     # Both before anything is assigned, which may change who belongs to it.
-    keys, elements = what.keys(), iter(what) if functions else ()
+    keys, elements = what.object_keys(), iter(what) if functions else ()
     assign = {name: row.model._properties[name].__set__ for name in functions}
     with atomically(database):
         if constant:
