@@ -62,7 +62,8 @@ private final class LinkComparison {
         let chosen = Set(origins.map(\.index))
         for table in tables {
             let wanted = table.layout.backlinks.indices.filter {
-                !table.layout.backlinks[$0].isLeftBehind && table.file.index(ofTable: table.layout.backlinks[$0].origin.table).map(chosen.contains) ?? false
+                !table.layout.backlinks[$0].isLeftBehind
+                    && table.file.index(ofTable: table.layout.backlinks[$0].origin.table).map(chosen.contains) ?? false
             }
             let isOwned = chosen.contains(table.index) && table.kind == .embedded
             if !wanted.isEmpty || isOwned { try addBacklinks(of: table, wanted, isOwned: isOwned) }
@@ -140,7 +141,8 @@ private final class LinkComparison {
     // MARK: Backlinks
 
     private func addBacklinks(of table: RealmTable, _ wanted: [Int], isOwned: Bool) throws(DatabaseError) {
-        let columns = isOwned ? table.layout.backlinks.indices.filter { !table.layout.backlinks[$0].isLeftBehind } : wanted
+        let columns =
+            isOwned ? table.layout.backlinks.indices.filter { !table.layout.backlinks[$0].isLeftBehind } : wanted
         var cursor = try table.cursor()
         var owners = [Int](repeating: 0, count: ClusterNode.most)
         while let cluster = try cursor.next() {

@@ -57,7 +57,8 @@ func openInput(_ path: String) throws(DatabaseError) -> InputFile {
 /// What separates the fields of a CSV text, as import and export take it.
 func checkDelimiter(_ text: String) throws {
     guard CSVDelimiter.byte(text) != nil else {
-        throw ValidationError("the delimiter must be one ASCII character, neither a quotation mark nor a line end; \\t is a tab")
+        throw ValidationError(
+            "the delimiter must be one ASCII character, neither a quotation mark nor a line end; \\t is a tab")
     }
 }
 

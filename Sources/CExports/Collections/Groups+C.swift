@@ -25,7 +25,6 @@ final class GroupsBox: RealmMemberBox {
         return GroupsBox(frozen, RealmCore(frozen.session, core.publicNames))
     }
 
-
     func column(_ index: Int) throws(DatabaseError) -> BoundGrouping.Column {
         let columns = groups.grouping.shownColumns
         guard columns.indices.contains(index) else {

@@ -37,7 +37,6 @@ final class SectionsBox: RealmMemberBox {
         return SectionsBox(frozen, bridge, RealmCore(frozen.session, core.publicNames))
     }
 
-
     /// A key whose text stays for as long as the handle.
     func lend(_ key: Value) -> motte_value {
         lent.withLock { lent in
@@ -143,7 +142,9 @@ public func motte_sections_find(
     boundary { () throws(DatabaseError) in
         let out = try required(out_index, zero: 0)
         let sections = try Handles.sections(sections)
-        guard let index = try sections.box.sections.find(try checkedValue(key, in: sections.box.session).owned) else { return .notFound }
+        guard let index = try sections.box.sections.find(try checkedValue(key, in: sections.box.session).owned) else {
+            return .notFound
+        }
         out.pointee = index
         return .ok
     }

@@ -64,7 +64,8 @@ package final class CSVImport {
         for field in fields {
             guard UTF8Validation.isValid(field.raw) else {
                 throw DatabaseError(
-                    .invalidUTF8, "line 1: the name '\(field.string)' is not valid UTF-8; say which encoding the text has")
+                    .invalidUTF8,
+                    "line 1: the name '\(field.string)' is not valid UTF-8; say which encoding the text has")
             }
             names.append(field.string)
         }

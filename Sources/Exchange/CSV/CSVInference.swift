@@ -105,7 +105,8 @@ package struct CSVInference {
     private func fits(_ text: UnsafeRawBufferPointer, _ type: PropertyType) -> Bool {
         switch type {
         case .double: Self.isExact(text) && Self.isWritten(text)
-        case .decimal: Self.isExact(text) && DecimalText.parse(text).map { Self.isSame(DecimalText.text($0), text) } ?? false
+        case .decimal:
+            Self.isExact(text) && DecimalText.parse(text).map { Self.isSame(DecimalText.text($0), text) } ?? false
         case .int where text.first == UInt8(ascii: "-") && text.count == 2 && text[1] == UInt8(ascii: "0"): false
         default: CSVCell.value(text, type, arena, zone: zone) != nil
         }
@@ -159,7 +160,9 @@ package struct CSVInference {
     ) -> Bool {
         if known == .int { return value.low != 0 || count == 1 }
         let size = abs(value.doubleValue)
-        if size == 0 { return text[0] == UInt8(ascii: "0") && (count == 1 || (count == 3 && text[1] == UInt8(ascii: "."))) }
+        if size == 0 {
+            return text[0] == UInt8(ascii: "0") && (count == 1 || (count == 3 && text[1] == UInt8(ascii: ".")))
+        }
         guard size >= 1e-3, size < 1e15 else { return false }
         // A zero at the end of a fraction is written if it is the only digit of it.
         return text[count &- 1] != UInt8(ascii: "0") || text[count &- 2] == UInt8(ascii: ".")

@@ -150,7 +150,8 @@ extension RealmSession {
     }
 
     private func isOwn(_ collection: any _CollectionValue) -> Bool {
-        let handle = (collection as? any RealmCollection)?._managed ?? (collection as? any RealmKeyedCollection)?._managed
+        let handle =
+            (collection as? any RealmCollection)?._managed ?? (collection as? any RealmKeyedCollection)?._managed
         return handle?.session === self
     }
 

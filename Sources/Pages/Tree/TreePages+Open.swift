@@ -134,7 +134,8 @@ extension TreePages {
             return TreePages(
                 Parts(
                     disk: disk, image: image, newest: newest, passedOver: passedOver, header: header, head: bytes,
-                    byteCount: size, slotVersions: versions, sidecar: sidecar, presence: presence, isOpenElsewhere: isOpenElsewhere,
+                    byteCount: size, slotVersions: versions, sidecar: sidecar, presence: presence,
+                    isOpenElsewhere: isOpenElsewhere,
                     identity: identity, isWritable: isWritable), options)
         } catch {
             disk.close()

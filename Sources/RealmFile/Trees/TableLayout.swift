@@ -185,7 +185,9 @@ final class TableLayout {
     /// Backlinks of links to one class go with their column, those of mixed values stay.
     private func isLeftBehind(_ back: Backlinks, _ layouts: [TableLayout], _ file: FileContext) -> Bool {
         let type = StoredColumnKey(rawValue: back.origin.column).type
-        guard type == ElementType.Stored.mixed.rawValue || type == ElementType.Stored.typedLink.rawValue else { return false }
+        guard type == ElementType.Stored.mixed.rawValue || type == ElementType.Stored.typedLink.rawValue else {
+            return false
+        }
         guard let origin = file.index(ofTable: back.origin.table) else { return true }
         return layouts[origin].column(back.origin.column) == nil
     }

@@ -6,7 +6,11 @@
 
 #include <unistd.h>
 
-enum { ROWS = 160, STEPS = 1200, MOST = 4000 };
+enum {
+    ROWS = 160,
+    STEPS = 1200,
+    MOST = 4000
+};
 
 typedef struct world {
     motte_realm *realm;
@@ -25,7 +29,8 @@ static int is_whole(motte_value value) {
     char expected[MOST];
     int row = -1;
     if (value.type != MOTTE_TYPE_STRING && value.type != MOTTE_TYPE_DATA) return 0;
-    if (value.as.string.size < 5 || sscanf(value.as.string.data, "row%d:", &row) != 1 || row < 0 || row >= ROWS) return 0;
+    if (value.as.string.size < 5 || sscanf(value.as.string.data, "row%d:", &row) != 1 || row < 0 || row >= ROWS)
+        return 0;
     return value.as.string.size == content_of(row, expected) &&
            memcmp(value.as.string.data, expected, value.as.string.size) == 0;
 }
@@ -59,7 +64,8 @@ static void open_world(world *w, const char *path, int64_t memory, const uint8_t
         size_t size = content_of(row, content);
         motte_value text = motte_string_of(content, size), data = motte_data(content, size);
         motte_object *object = NULL;
-        MUST(motte_realm_add(w->realm, "Row", MOTTE_FIELDS({"id", motte_int(row)}, {"text", text}, {"data", data}), &object));
+        MUST(motte_realm_add(w->realm, "Row", MOTTE_FIELDS({"id", motte_int(row)}, {"text", text}, {"data", data}),
+                             &object));
         MUST(motte_object_get_coll(object, "list", &w->lists[row]));
         MUST(motte_object_get_coll(object, "bytes", &w->bytes[row]));
         MUST(motte_object_get_coll(object, "map", &w->maps[row]));
@@ -83,7 +89,8 @@ static motte_status step(world *w, unsigned number, int from, int to) {
     default: MUST(motte_object_get(w->objects[from], w->data, &value)); break;
     }
     if (value.type == MOTTE_TYPE_DATA) {
-        return number % 2 ? motte_list_append(w->bytes[to], &value, 1) : motte_object_set(w->objects[to], w->data, &value);
+        return number % 2 ? motte_list_append(w->bytes[to], &value, 1)
+                          : motte_object_set(w->objects[to], w->data, &value);
     }
     switch (number / 5 % 5) {
     case 0: return motte_list_append(w->lists[to], &value, 1);
