@@ -142,12 +142,13 @@ final class Machine {
             if failure?.message == Faults.killed || isDead { try kill() }
             if let failure, failure.message != Faults.killed {
                 do throws(DatabaseError) { try standby.failed(failure) } catch {
-                    guard [.timeout, .busy].contains(error.code) else { throw error }
+                    let isPassing = [.timeout, .busy, .fileNotFound, .outcomeUnknown].contains(error.code)
+                    guard isPassing else { throw error }
                 }
             }
             // It follows by now, or its version of the log is another one.
             guard
-                [.readOnly, .timeout, .busy, .historyForked, .fileNotFound].contains(error.code)
+                [.readOnly, .timeout, .busy, .historyForked, .fileNotFound, .outcomeUnknown].contains(error.code)
                     || error.message == Faults.killed
             else { throw error }
             if error.code == .readOnly { try endWriter() }

@@ -118,7 +118,9 @@ extension StreamLog {
             snapshot.chunkCount += 1
         }
         try addNext(
-            snapshot.bytes, .snapshot, name: "snapshot-\(leading.term)-\(info.version.rawValue)",
+            // One that was lost is made again, of the same version.
+            snapshot.bytes, .snapshot,
+            name: "snapshot-\(leading.term)-\(info.version.rawValue)-\(range.identity)-\(snapshot.firstChunk)",
             shipped: info.version)
         self.leading?.bytesSinceSnapshot = 0
         try server.tell()

@@ -11,7 +11,7 @@ extension Database {
 extension Snapshot {
     package func strayPages() throws(DatabaseError) -> [String] {
         var known: [[UInt8]] = [FileHeader.key, PageKeys.catalog, [KeySpace.changeLog]]
-        known += [ReplicaPages.positions, ReplicaPages.following, ReplicaPages.kept]
+        known += [ReplicaPages.positions, ReplicaPages.taken, ReplicaPages.following, ReplicaPages.kept]
         for table in catalog.tables {
             for prefix in PageKeys.everything(of: table.key) where !PageKeys.belongsToColumn(prefix[0]) {
                 known.append(prefix)
