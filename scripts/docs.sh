@@ -70,7 +70,7 @@ if ! "$python" -c 'import sphinx, myst_parser, furo' 2> /dev/null; then
     exit 0
 fi
 # Documents lie as they do in the repository, so that their links lead to the same places.
-git ls-files --cached --others --exclude-standard -- '*.md' include/motte.h LICENSE 'examples/c/*' docs/gone-words.txt |
+git ls-files --cached --others --exclude-standard -- '*.md' include/motte.h LICENSE 'examples/c/*' |
     grep -vE '^(\.github|scripts|Sources)/' | while read -r file; do
         mkdir -p "$work/source/$(dirname "$file")"
         cp "$file" "$work/source/$file"

@@ -465,39 +465,6 @@ def files_stay_small():
     note("largest Swift files: " + ", ".join(f"{path.name} {count}" for count, path in sizes[:5]))
 
 
-WORDS_ARE_ALLOWED_IN = ("docs/glossary.md", "docs/gone-words.txt", "THIRD-PARTY-NOTICES.md", "Tests/Compatibility/")
-# What the format of Realm files, packages of PostgreSQL and the configuration of NATS servers call what they have.
-WORDS_OF_REALM_FILES = ("[Cc]luster",)
-REALM_FILES = ("Sources/RealmFile/", "Sources/Exchange/Realm", "Tests/RealmFileTests/", "Fuzz/RealmFileFuzz.swift",
-               "Tests/RealSize/realm_file.py", "scripts/setup.sh", "docs/replication.md", "Tests/Machines/machine.py",
-               "Benchmarks/Changes/replication.py", "Tests/Tool/test_nats_servers.py")
-
-
-@check
-def words_that_are_gone_stay_gone():
-    """docs/gone-words.txt: `regular expression -> what to write instead`; docs/glossary.md has the terms."""
-    path, words = ROOT / "docs" / "gone-words.txt", []
-    for number, line in enumerate(text_of(path).splitlines(), 1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        pattern, _, instead = line.partition(" -> ")
-        if not instead:
-            report(path, number, "no replacement behind ->")
-        words.append((re.compile(pattern.strip()), instead))
-    for path in tracked(".md", ".h", ".swift", ".c", ".py", ".pyi", ".sh", ".txt", ".steps", "Makefile"):
-        name = str(path.relative_to(ROOT))
-        if name.startswith(WORDS_ARE_ALLOWED_IN):
-            continue
-        for number, line in enumerate(text_of(path).splitlines(), 1):
-            if path.suffix == ".md":  # names of tests and types are looked at where they are declared
-                line = re.sub(r"`[^`]*`", "``", line)
-            for pattern, instead in words:
-                if pattern.pattern in WORDS_OF_REALM_FILES and name.startswith(REALM_FILES):
-                    continue
-                if found := pattern.search(line):
-                    report(path, number, f"{found[0]!r} is gone, write: {instead}")
-
-
 @check
 def links_in_documents_resolve():
     for path in tracked(".md"):

@@ -18,6 +18,8 @@ typedef struct {
     _Atomic uintptr_t start;
     _Atomic size_t size;
     _Atomic int is_lost;
+    /* Whether zeros may take its place; not where they would be taken for what was written. */
+    _Atomic int may_be_lost;
 } mapping;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -40,7 +42,7 @@ static void on_lost_page(int number, siginfo_t *facts, void *context) {
     for (int i = 0; i < count; i++) {
         uintptr_t start = atomic_load(&mappings[i].start);
         if (start == 0 || place < start || place - start >= atomic_load(&mappings[i].size)) continue;
-        if (!put_zeros(&mappings[i])) break;
+        if (!atomic_load(&mappings[i].may_be_lost) || !put_zeros(&mappings[i])) break;
         errno = kept;
         return;
     }
@@ -86,7 +88,7 @@ static mapping *find(uintptr_t start) {
     return NULL;
 }
 
-static void *map(int descriptor, int64_t offset, size_t size, int access, int kind) {
+static void *map(int descriptor, int64_t offset, size_t size, int access, int kind, int may_be_lost) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, handle_lost_pages);
     pthread_mutex_lock(&mutex);
@@ -102,6 +104,7 @@ static void *map(int descriptor, int64_t offset, size_t size, int access, int ki
     if (start != MAP_FAILED) {
         atomic_store(&place->size, size);
         atomic_store(&place->is_lost, 0);
+        atomic_store(&place->may_be_lost, may_be_lost);
         atomic_store(&place->start, (uintptr_t)start);
         if (place == &mappings[count]) atomic_store(&mapping_count, count + 1);
     }
@@ -110,10 +113,16 @@ static void *map(int descriptor, int64_t offset, size_t size, int access, int ki
 }
 
 void *motte_shim_map(int descriptor, int64_t offset, size_t size) {
-    return map(descriptor, offset, size, PROT_READ | PROT_WRITE, MAP_SHARED);
+    return map(descriptor, offset, size, PROT_READ | PROT_WRITE, MAP_SHARED, 1);
 }
 
-void *motte_shim_map_to_read(int descriptor, size_t size) { return map(descriptor, 0, size, PROT_READ, MAP_PRIVATE); }
+void *motte_shim_map_scratch(int descriptor, int64_t offset, size_t size) {
+    return map(descriptor, offset, size, PROT_READ | PROT_WRITE, MAP_SHARED, 0);
+}
+
+void *motte_shim_map_to_read(int descriptor, size_t size) {
+    return map(descriptor, 0, size, PROT_READ, MAP_PRIVATE, 1);
+}
 
 void motte_shim_unmap(void *start, size_t size) {
     pthread_mutex_lock(&mutex);

@@ -133,8 +133,8 @@ private struct LogLook {
         guard let end else { return problems.append("nothing of this file is in '\(log.place)' yet") }
         guard let own = try session.changeChecksum(of: end.version) else {
             return problems.append(
-                "'\(log.place)' has version \(end.version.rawValue) of this file, which ends before: it was replaced by "
-                    + "an older copy, or is another copy than the one that leads")
+                "'\(log.place)' has version \(end.version.rawValue) of this file, which ends before: it was replaced "
+                    + "by an older copy, or is another copy than the one that leads")
         }
         guard own == end.checksum || own == 0 || end.checksum == 0 else {
             return problems.append(

@@ -1,5 +1,5 @@
-/// How old snapshots are. Between two that the same machine has made without a restart in between it is the time that the
-/// machine has run that counts: a clock that was ahead for a while, or was put right, makes nothing older.
+/// How old snapshots are. Between two that the same machine has made without a restart in between it is the time that
+/// the machine has run that counts: a clock that was ahead for a while, or was put right, makes nothing older.
 import CMotteShim
 import MotteStorage
 import MotteValues

@@ -49,6 +49,7 @@ extension Standby {
     /// Each third of its time. Whether it was lost is found out after that.
     func renewWhileBusy(_ holder: String) {
         guard log.server.milliseconds - lease.renewedAt >= Int64(own.leaseSeconds) * 1_000 / 3 else { return }
+        // The next renewal, or the end of the lease, says what is wrong.
         _ = try? renewLease(holder)
     }
 

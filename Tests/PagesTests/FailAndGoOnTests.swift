@@ -1,6 +1,6 @@
 // One call of the disk fails, in a commit, a log record, a compaction, a check, or while the file is opened; then the
-// program goes on: it reads, tries again, opens the file again where it is told to. All that it sees is what a dictionary
-// has, and so is what snapshots show that were taken before.
+// program goes on: it reads, tries again, opens the file again where it is told to. All that it sees is what a
+// dictionary has, and so is what snapshots show that were taken before.
 import MotteValues
 import TestSupport
 import Testing

@@ -111,8 +111,8 @@ def test_named_parameters_everywhere(people: pathlib.Path) -> None:
                             "jsonl").splitlines()[0])["values"] == 1
     assert motte("watch", people, "Person", "id == $id", "--param", "id=1", "--timeout", "0.2") == (
         "watching 1 objects\n")
-    assert "has no argument $other" in motte("query", people, "Person", "id == $id", "--param", "id=1", "--param", "other=2",
-                                    expect=1)
+    assert "has no argument $other" in motte(
+        "query", people, "Person", "id == $id", "--param", "id=1", "--param", "other=2", expect=1)
     assert "twice" in motte("query", people, "Person", "id == $id", "--param", "id=1", "--param", "id=2", expect=2)
     assert "NAME=VALUE" in motte("query", people, "Person", "id == 1", "--param", "1", expect=2)
 

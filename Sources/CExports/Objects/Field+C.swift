@@ -238,7 +238,8 @@ public func motte_object_set_string(
     _ object: OpaquePointer?, _ prop: motte_prop, _ text: UnsafePointer<CChar>?, _ text_size: Int
 ) -> motte_status {
     boundary { () throws(DatabaseError) in
-        // Only a length of 0 makes NULL an empty text: MOTTE_NTS asks for the end of one, such as getenv() did not find.
+        // Only a length of 0 makes NULL an empty text: MOTTE_NTS asks for the end of one, such as getenv() did not
+        // find.
         guard text != nil || text_size == 0 else {
             throw DatabaseError(
                 .nullArgument, "the text is NULL; an empty text has length 0, and a null is assigned as null")

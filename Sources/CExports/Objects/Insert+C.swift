@@ -134,7 +134,8 @@ public func motte_insert_rows(
     }
 }
 
-/// Checks every value; true if some link lacks its class or names its database. Texts are checked for UTF-8 by the store.
+/// Checks every value; true if some link lacks its class or names its database. Texts are checked for UTF-8 by the
+/// store.
 private func needsCopy(
     _ values: UnsafeBufferPointer<motte_value>, _ box: InsertBox
 ) throws(DatabaseError) -> Bool {

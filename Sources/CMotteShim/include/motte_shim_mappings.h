@@ -13,6 +13,9 @@
 
 /* Shared, for reading and writing; NULL and errno. */
 void *motte_shim_map(int descriptor, int64_t offset, size_t size);
+/* The same of a file that nobody else can open and whose values nothing checks again: zeros would be taken for them, so
+ * that a page that cannot be read ends the process. */
+void *motte_shim_map_scratch(int descriptor, int64_t offset, size_t size);
 /* A private view of a file from its beginning, for reading. */
 void *motte_shim_map_to_read(int descriptor, size_t size);
 /* Of what these answered. */

@@ -65,8 +65,8 @@ package struct JSONExport {
         }
     }
 
-    /// Numbers objects without a primary key by their position, as a dump does: keys differ between stores that hold the
-    /// same objects.
+    /// Numbers objects without a primary key by their position, as a dump does: keys differ between stores that hold
+    /// the same objects.
     package mutating func numberByPosition() { positions = [:] }
 
     // MARK: What to export

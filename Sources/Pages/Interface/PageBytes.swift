@@ -3,9 +3,9 @@
 /// Nothing is promised about alignment beyond two bytes.
 package struct PageBytes {
     package let bytes: UnsafeRawBufferPointer
-    /// The bytes stay at this address in every later version too, until this key is rewritten or deleted, or a compaction
-    /// moves values; so a later snapshot may use the pointer without asking again, unless it `hasMovedValues` since.
-    /// Values that are not stable move when a neighbour changes.
+    /// The bytes stay at this address in every later version too, until this key is rewritten or deleted, or a
+    /// compaction moves values; so a later snapshot may use the pointer without asking again, unless it
+    /// `hasMovedValues` since. Values that are not stable move when a neighbour changes.
     package let isStable: Bool
 
     package init(bytes: UnsafeRawBufferPointer, isStable: Bool) {

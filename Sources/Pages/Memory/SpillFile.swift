@@ -207,7 +207,7 @@ package final class SpillFile {
         // The blocks are there before the memory is: else a full disk would be a signal in the middle of a copy.
         let status = posix_fallocate(descriptor, off_t(fileBytes), off_t(size))
         guard status == 0 else { return status }
-        guard let mapped = motte_shim_map(descriptor, Int64(fileBytes), size) else { return errno }
+        guard let mapped = motte_shim_map_scratch(descriptor, Int64(fileBytes), size) else { return errno }
         // What was filled before can go: the file keeps it until the commit reads it.
         if let last = segments.last, last.origin == .mapping {
             madvise(last.bytes.baseAddress, last.bytes.count, MADV_DONTNEED)

@@ -55,8 +55,8 @@ extension TreePages {
             try commitAll(changes, header, wal, after: known, compaction)
         } catch {
             guard compaction == nil, !isPoisoned, error.code == .mapFull || error.code == .diskFull else { throw error }
-            // What is free within the file may do for the commit itself, without a new log: deleting is the way out of a
-            // full file.
+            // What is free within the file may do for the commit itself, without a new log: deleting is the way out of
+            // a full file.
             wal.pageCount = 0
             wal.salt = 0
             do throws(DatabaseError) {
@@ -171,8 +171,8 @@ extension TreePages {
         }
     }
 
-    /// Before anybody can see the version: whoever moves to it must not keep pointers from versions before. A commit that
-    /// then fails costs others no more than looking for their values once more.
+    /// Before anybody can see the version: whoever moves to it must not keep pointers from versions before. A commit
+    /// that then fails costs others no more than looking for their values once more.
     private func announceMoves(in version: Version) {
         if let sidecar { sidecar.publishMoved(version) } else { shown.withLock { $0.movedIn = version } }
     }

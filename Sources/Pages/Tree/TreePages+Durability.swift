@@ -70,8 +70,8 @@ extension TreePages {
     /// Says in a second slot that the newest version is whole: if it is found otherwise later, that is damage. The
     /// slot before it stays, so nothing is at stake; and a file in use by others is left alone.
     ///
-    /// Who only reads changes nothing. Who has opened the file in spite of something newer leaves that as it is, so that
-    /// the next one is warned as well and salvage finds it, until a commit writes over it.
+    /// Who only reads changes nothing. Who has opened the file in spite of something newer leaves that as it is, so
+    /// that the next one is warned as well and salvage finds it, until a commit writes over it.
     func seal() {
         guard canWrite, hasWriters, hasCommitted || passedOver == nil, !isPoisoned,
             !shown.withLock({ $0.known.isSealed })

@@ -24,8 +24,8 @@ package struct DamagedFile {
 }
 
 extension Database {
-    /// A file that opens at its newest version and whose pages are sound, as it is. Of another one what its intact pages
-    /// and log records hold, and what was wrong with the others. The file is only read.
+    /// A file that opens at its newest version and whose pages are sound, as it is. Of another one what its intact
+    /// pages and log records hold, and what was wrong with the others. The file is only read.
     package static func openForSalvage(
         _ options: DatabaseOptions
     ) throws(DatabaseError) -> DamagedFile {

@@ -1,8 +1,8 @@
 /// `motte diff`: which objects two files do not have in common, or have with other values.
 ///
 /// Objects with a primary key are compared with the one of the same key, others with the one at the same place. Values
-/// are compared as JSON has them, links as the primary keys of their targets or their places. Both files are read object
-/// by object. With --output the difference is written as a batch of changes, which the engine makes.
+/// are compared as JSON has them, links as the primary keys of their targets or their places. Both files are read
+/// object by object. With --output the difference is written as a batch of changes, which the engine makes.
 import ArgumentParser
 import MotteExchange
 import MotteLiveObjects

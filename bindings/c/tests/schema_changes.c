@@ -259,7 +259,8 @@ static motte_status explain(void *userdata, const motte_changes *changes) {
     return 7;
 }
 
-/* What a callback says of its failure arrives, whatever is logged and called in between; of a commit in the log alone. */
+/* What a callback says of its failure arrives, whatever is logged and called in between; of a commit in the log
+ * alone. */
 static void failures_of_callbacks(void) {
     received log, reason;
     motte_token *token;

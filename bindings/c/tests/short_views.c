@@ -1,6 +1,6 @@
 /* A realm whose views end with the next call, and a budget that is far smaller than what a write reads: what was just
- * read is handed to the very next call, as the header allows, in texts and bytes of every length, from properties, lists
- * and maps, in plain and in encrypted files. Each value says where it comes from, so foreign bytes show. */
+ * read is handed to the very next call, as the header allows, in texts and bytes of every length, from properties,
+ * lists and maps, in plain and in encrypted files. Each value says where it comes from, so foreign bytes show. */
 #define _GNU_SOURCE
 #include "check.h"
 

@@ -110,8 +110,8 @@ extension JSONImport {
     static func foreignNumber(_ className: String) -> DatabaseError {
         DatabaseError(
             .wrongType,
-            "a link to \(className), which has no primary key, is a number of the file that it was exported from; export "
-                + "the whole file as JSON, or give \(className) a primary key")
+            "a link to \(className), which has no primary key, is a number of the file that it was exported from; "
+                + "export the whole file as JSON, or give \(className) a primary key")
     }
 
     /// `{"$link": [class, reference]}`.

@@ -1,5 +1,5 @@
-/// What salvage has found in a damaged file, as a store of one version that nobody can write to. Keys are in memory, and
-/// values are read from the damaged file when they are asked for, within the budget of other files.
+/// What salvage has found in a damaged file, as a store of one version that nobody can write to. Keys are in memory,
+/// and values are read from the damaged file when they are asked for, within the budget of other files.
 import CMotteShim
 import MotteValues
 
@@ -143,6 +143,7 @@ final class SalvagedSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked
     var mostEntryCount: Int { entries.count }
     func pageProblems() -> [PageProblem] { [] }
     var passedOver: PassedOver? { nil }
+    // A length that cannot be read says nothing of memory.
     var exceedsMemory: Bool { image.exceedsMemory(image.pageCount(in: (try? image.disk.byteCount()) ?? 0)) }
     var memoryBytes: Int { image.memory.budget }
     func makeScratchFile() throws(DatabaseError) -> ScratchFile {

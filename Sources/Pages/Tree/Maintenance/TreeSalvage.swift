@@ -153,8 +153,9 @@ struct TreeSalvage {
         records.sort { $0.version < $1.version }
     }
 
-    /// `columns`: of the schema in a catalog record, nil if it cannot be read. `opened`: the version that the file opens
-    /// at, where all of its pages are sound; then newer slots that can be read are of commits that never were whole.
+    /// `columns`: of the schema in a catalog record, nil if it cannot be read. `opened`: the version that the file
+    /// opens at, where all of its pages are sound; then newer slots that can be read are of commits that never were
+    /// whole.
     mutating func run(_ columns: ([UInt8]) -> [ChunkColumn]?, at opened: Version?) throws(DatabaseError) {
         if let opened { slots.removeAll { $0.version > opened } }
         try readTree()

@@ -160,8 +160,8 @@ struct SpaceMap {
 
     /// Takes up to `most` pages, at least `least`, from the lowest free run that has as many as wished for. If there is
     /// none, from the end of the file as long as little of it is free: then pages lie side by side, and what is free in
-    /// small pieces grows together as its neighbours die. Else from the longest run. Where the file has as many pages as it
-    /// may, what is free is taken in whatever pieces; with none it grows beyond, which the caller notices.
+    /// small pieces grows together as its neighbours die. Else from the longest run. Where the file has as many pages
+    /// as it may, what is free is taken in whatever pieces; with none it grows beyond, which the caller notices.
     mutating func take(
         atLeast least: PageCount, atMost most: PageCount, wishing wish: PageCount,
         limit: PageCount = PageCount(.max)
