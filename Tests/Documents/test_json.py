@@ -262,7 +262,7 @@ def test_databases_are_not_replaced(tmp_path: pathlib.Path) -> None:
 
 
 @promises(DOCUMENT, "`error` (the default), `modified` (what differs is written) or `all` (what is given is written)",
-          "Properties that the text does not name get their defaults in new objects and stay unchanged in others.",
+          "that the program declares in new objects, else 0, false, an empty value or",
           "An import is one transaction, all or nothing",
           "Embedded objects are replaced; with `modified` the existing one stays and gets what differs.",
           "A name that the class does not have is an error, unless the import is asked to ignore such names.")
@@ -325,31 +325,42 @@ def test_committing_every_so_many(db: motte.Database) -> None:
 
 @promises(DOCUMENT,
           "An empty field is null if the property is optional, a quoted empty one is the empty text.",
-          "A link is the primary key of its target, `#7` without one; collections, embedded objects and mixed values "
-          "are JSON in a field.",
+          "A link is the primary key of its target; collections, embedded objects and mixed values are one JSON value in "
+          "a field.", "An import refuses it, and `{\"$key\": 7}` too",
           "An export can name columns, also across links (`friend.name`).",
-          "numbers that would not be exported as they were written, like `007`, `12345678901234567890` and fractions "
-          "with more digits than a double has, make their column a string.",
+          "`1.10` makes its column a decimal, and `007`, `12E4`, `12345678901234567890` and fractions with more digits "
+          "than a double has make theirs a string.", "A whole number in a column of doubles is exported with `.0`.",
           "All columns are optional except the key and texts that are never empty, because later rows may leave them "
           "empty.")
 def test_csv(db: motte.Database) -> None:
     db.import_csv(db.model("Dog"), text="name\nRex\n")
     rex = db.objects("Dog")[0]
+    for link in (f"#{rex.object_key}", f'"{{""$key"":{rex.object_key}}}"'):
+        with pytest.raises(errors.WrongTypeError, match="Dog, which has no primary key"):
+            db.import_csv(db.model("Person"), text=f"id,dog\n1,{link}\n")
+    for cell in ('"[1,2] [3]"', "[1]x"):
+        with pytest.raises(errors.WrongTypeError, match="text follows"):
+            db.import_csv(db.model("Person"), text=f"id,marks\n1,{cell}\n")
+    assert len(db.objects("Person")) == 0
     db.import_csv(db.model("Person"), text='id,name,data,best,dog,marks,any\n'
-                  f'1,,,,#{rex.object_key},"[1,2]","{{""a"":[1]}}"\n2,"",,1,,[],"""t"""\n')
+                  '1,,,,,"[1,2]","{""a"":[1]}"\n2,"",,1,,[],"""t"""\n')
     one, two = db.objects("Person")
+    with db.write():
+        one.dog = rex
     assert (one.name, one.dog, list(one.marks), one.any["a"][0]) == (None, rex, [1, 2], 1)
     assert (two.name, two.best, two.any) == ("", one, "t")
-    text = db.export_csv(None, db.objects("Person"))
+    columns = ["id", "name", "data", "best", "marks", "any"]
+    text = db.export_csv(None, db.objects("Person"), columns=columns)
     with motte.open(in_memory="csv", schema=SCHEMA) as other:
-        other.import_csv(other.model("Dog"), text="name\nRex\n")
         other.import_csv(other.model("Person"), text=text)
-        assert other.export_csv(None, other.objects("Person")) == text
+        assert other.export_csv(None, other.objects("Person"), columns=columns) == text
     assert db.export_csv(None, db.objects("Person"), columns=["id", "best.id",
             "dog.name"]) == "id,best.id,dog.name\n1,,Rex\n2,1,\n"
     schema = motte.csv_schema("Row", text="a,b,c,d,e,f,g\n1,0.5,007,true,2013-01-01T00:00:00Z,"
                                           "01234567-89ab-cdef-0123-456789abcdef,x\n2,2,8,false,2013-01-02,"
                                           "01234567-89ab-cdef-0123-456789abcdee,\n")
+    assert "n: decimal?" in motte.csv_schema("Row", text="n\n1.1\n1.10\n")
+    assert "n: string" in motte.csv_schema("Row", text="n\n12E4\n13E5\n")
     for line in ("a: int?", "b: double?", "c: string", "d: bool?", "e: timestamp?", "f: uuid?", "g: string?"):
         assert line + ",\n" in schema, line
 
@@ -357,8 +368,8 @@ def test_csv(db: motte.Database) -> None:
 @promises("docs/tool.md", "a quote in the middle of a field, text after a closing quote or a wrong number of fields "
           "are errors "
           "with their line", "`NA` (`--null`) is null too", "Times need a zone; a plain date is its midnight in UTC.",
-          "Numbers that would not be exported as they were written, like `00501`, `0x1F` and `12345678901234567890`, "
-          "make their column a string.")
+          "`1.10` makes its column a decimal, which keeps the zero, and `00501`, `0x1F`, `12E4` and "
+          "`12345678901234567890` make theirs a string.")
 def test_csv_is_strict(db: motte.Database) -> None:
     person = db.model("Person")
     for row in ('1,a"b', '1,"a"b', "1,a,b", "1"):

@@ -286,7 +286,7 @@ def test_a_class_becomes_embedded(tmp_path: pathlib.Path) -> None:
 @promises("docs/schema.md",
           "its values must be distinct at the end of the migration, otherwise `DUPLICATE_PRIMARY_KEY`, and nothing "
           "has changed", "**required → optional** keeps the values.",
-          "replace the values by defaults",
+          "replace the values by the [default](#defaults-and-rules) of the program, else by 0, false, empty",
           "Properties get the order of their declaration.",
           "classes that are not declared stay, unless they are named for deletion")
 def test_migrations(tmp_path: pathlib.Path) -> None:

@@ -146,7 +146,8 @@ GOOD = {
 GENERAL = {
     "cls": "f->cls", "key": "f->key", "index": "0", "other": "1", "from": "0", "to": "1", "first": "0", "limit": "1",
     "row": "0", "column": "0",
-    "remove_count": "1", "position": "0", "class_index": "0", "flags": "0", "unit": "MOTTE_UNIT_NANOSECONDS",
+    "remove_count": "1", "position": "0", "class_index": "0", "prop_index": "0", "rule": "&f->rule",
+    "flags": "0", "unit": "MOTTE_UNIT_NANOSECONDS",
     "layout": "MOTTE_LAYOUT_ROWS", "count": "2", "row_count": "2", "prop_count": "2", "arg_count": "1",
     "key_count": "2", "capacity": "2", "max": "0", "timeout_ms": "0", "args": "&f->int_value", "text": '"id > $0"',
     "path": '"/tmp/x"', "identifier": '"x"', "name": '"name"', "message": '"text"', "primary_key": "&f->int_value",

@@ -144,6 +144,7 @@ static void fill_in(fixture *f) {
     f->link_value = link_of(f->key);
     f->sort_key.path = "id";
     f->sort_key.path_size = 2;
+    f->rule.struct_size = sizeof f->rule;
     f->spec.struct_size = sizeof f->spec;
     f->spec.type = MOTTE_TYPE_INT;
     f->spec.name = "age";

@@ -40,6 +40,7 @@ typedef struct fixture {
     motte_column columns[2];
     motte_sort_key sort_key;
     motte_prop_spec spec;
+    motte_prop_rule rule;
     motte_timestamp instant;
     motte_decimal decimal;
     motte_value nested;
