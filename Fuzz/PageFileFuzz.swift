@@ -140,8 +140,8 @@ enum PageFileFuzz {
     }
 
     private static func salvage(_ file: [UInt8]) throws {
-        var salvage = try TreeSalvage(MemoryDisk(file), pageBytes: pageBytes, nil)
-        try salvage.run { _ in nil }
+        var salvage = try TreeSalvage(MemoryDisk(file), pageBytes: pageBytes, nil, memoryBytes: 1 << 20)
+        try salvage.run({ _ in nil }, at: nil)
         try Finding.require(salvage.entries.count < 10_000, "more was saved than there is")
     }
 

@@ -182,7 +182,8 @@ NOT_WITHOUT_HANDLES = {"motte_realm_open", "motte_file_salvage", "motte_token_ne
 # These need a realm with a queue.
 WITH_QUEUE = {"motte_realm_queue_write", "motte_realm_cancel_queued"}
 # What has to be there before a correct call.
-BEFORE = {"motte_object_add_int": "motte_object_set_int(f->object, f->n, 1);"}
+BEFORE = {"motte_object_add_int": "motte_object_set_int(f->object, f->n, 1);",
+          "motte_query_bind_named": "name_argument(f);"}
 ARRAYS_OUT = {"out_values", "out_keys", "out_offsets", "out_props", "out_classes", "out_indexes", "out_old_indexes",
               "out_new_indexes", "out_validity", "out_ranges", "out_from", "out_to",
               "out_text", "out_readers", "out_texts", "out_notes", "out_consumers"}

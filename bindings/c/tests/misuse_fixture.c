@@ -571,3 +571,17 @@ int main(void) {
     printf("%d passed, %d failed\n", passed, failed);
     return failed == 0 ? 0 : 1;
 }
+
+void name_argument(fixture *f) {
+    const motte_str name = {"name", 4};
+    motte_buf document = {NULL, 0};
+    motte_value map;
+    memset(&map, 0, sizeof map);
+    motte_nested_map(&name, &f->int_value, 1, &document);
+    map.type = MOTTE_TYPE_MAP;
+    map.as.nested.data = document.data;
+    map.as.nested.size = document.size;
+    motte_release(f->query);
+    motte_query_parse(f->realm, f->cls, "id > $name", MOTTE_NTS, &map, 1, &f->query);
+    motte_buf_dispose(&document);
+}

@@ -78,6 +78,7 @@ void fixture_release(fixture *f, const void *handle);
 
 void count_free(void *freed);
 /* Of the write that may be open. */
+void name_argument(fixture *f); /* its query has the argument $name */
 uint64_t made_savepoint(fixture *f);
 /* Objects that are there already; without release where they cannot be read now. */
 struct ArrowArrayStream *made_stream(fixture *f);
