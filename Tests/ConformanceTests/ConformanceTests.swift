@@ -40,6 +40,7 @@ import Testing
     @Test(arguments: cases)
     func behavesOverTinyRowGroups(_ file: String) throws { try run(file, rowGroupSize: 3) }
 
+    #if canImport(Motte)
     @Test(arguments: swiftCases)
     func behavesThroughTheSwiftAPI(_ file: String) throws {
         try inAThread { try run(file, rowGroupSize: nil, SwiftDriver()) }
@@ -62,6 +63,7 @@ import Testing
             try outcome.get()
         }
     }
+    #endif
 
     private func run(_ file: String, rowGroupSize: Int?, _ driver: CaseDriver = CaseDriver()) throws {
         let text = try String(contentsOfFile: file, encoding: .utf8)

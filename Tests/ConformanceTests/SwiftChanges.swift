@@ -1,4 +1,5 @@
 /// Changes as the callbacks of the Swift API get them, in the words of a case.
+#if canImport(Motte)
 import Foundation
 import Motte
 import MotteLiveObjects
@@ -100,7 +101,7 @@ final class SwiftDriver: SwiftCalls {
         let before = observed.values.reduce(0) { $0 + $1.events.count }
         let end = Date(timeIntervalSinceNow: 2)
         while observed.values.reduce(0, { $0 + $1.events.count }) == before, Date() < end {
-            RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01))
+            _ = RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01))
         }
         return true
     }
@@ -109,7 +110,7 @@ final class SwiftDriver: SwiftCalls {
     private func turn(_ known: ObservedEvents) throws {
         for _ in 0 ..< 3 where known.events.isEmpty && !known.session.isClosed {
             guard try known.session.latestVersion == known.session.version, !known.session.isInWrite else { return }
-            RunLoop.current.run(mode: .default, before: Date())
+            _ = RunLoop.current.run(mode: .default, before: Date())
         }
     }
 
@@ -143,3 +144,4 @@ final class SwiftDriver: SwiftCalls {
         try skip("}")
     }
 }
+#endif

@@ -1,4 +1,5 @@
 /// Collections of the Swift API without the types of their elements.
+#if canImport(Motte)
 import Foundation
 import Motte
 import MotteLiveObjects
@@ -296,3 +297,4 @@ extension Map: ErasableMap {
         return ErasedMap(base: same)
     }
 }
+#endif

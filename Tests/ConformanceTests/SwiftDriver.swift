@@ -2,6 +2,7 @@
 ///
 /// Files and sessions are the engine's, each with a realm over it that belongs to the thread. Between two steps every
 /// object and collection is the engine's handle again, so that each call of the Swift API begins with one of its own.
+#if canImport(Motte)
 import Foundation
 import MisuseSupport
 import Motte
@@ -108,7 +109,7 @@ class SwiftCalls: CaseDriver {
 
     override func find(_ session: Session, _ type: ObjectType, _ key: Value) throws -> LiveObject? {
         guard type.primaryKey != nil else { return try super.find(session, type, key) }
-        let key = key.withView { any($0, session) } ?? NSNull()
+        let key: Any = key.withView { any($0, session) } ?? NSNull()
         return try swift { try live(realm(session).dynamicObject(ofType: type.name, forPrimaryKey: key)) }
     }
 
@@ -330,7 +331,8 @@ class SwiftCalls: CaseDriver {
 extension String {
     /// nil for what is no UTF-8.
     init?(validating bytes: UnsafeRawBufferPointer) {
-        guard let text = String(validatingUTF8: bytes.map { CChar(bitPattern: $0) } + [0]) else { return nil }
+        guard let text = String(validatingCString: bytes.map { CChar(bitPattern: $0) } + [0]) else { return nil }
         self = text
     }
 }
+#endif

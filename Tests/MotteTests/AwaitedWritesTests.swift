@@ -114,7 +114,7 @@ class AwaitedRow: Object {
                 if case .update(let rows, _, _, _) = change { counts.append(rows.count) }
             }
             realm.refresh()
-            RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.05))
+            _ = RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.05))
             try inAThread {
                 let other = try Realm(configuration: configuration)
                 try other.write { _ = other.create(AwaitedRow.self) }
