@@ -109,7 +109,8 @@ class SwiftCalls: CaseDriver {
 
     override func find(_ session: Session, _ type: ObjectType, _ key: Value) throws -> LiveObject? {
         guard type.primaryKey != nil else { return try super.find(session, type, key) }
-        let key: Any = key.withView { any($0, session) } ?? NSNull()
+        let given: Any? = key.withView { any($0, session) }
+        let key = given ?? NSNull()
         return try swift { try live(realm(session).dynamicObject(ofType: type.name, forPrimaryKey: key)) }
     }
 
