@@ -3,7 +3,7 @@
 ///     bool, int, double, decimal, timestamp, uuid, else string; a column of no values is string?
 ///
 /// Every type but string is nullable, because later files may leave a field empty; a string is when some field is.
-/// Numbers are exported as they were written: 1.10 makes its column a decimal, which keeps the zero, and 00501, 12E4
+/// Numbers are exported as they were written: 1.10 and 12E4 make their column a decimal, and 00501
 /// and numbers with more digits than a double has make theirs a string. Only a whole number among fractions becomes
 /// 5.0.
 import MotteSchemaModel

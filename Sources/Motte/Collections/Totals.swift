@@ -96,8 +96,9 @@ package enum _CollectionTotals {
             }
             switch operation {
             case .count: return .int(Int64(values.count))
-            case .min: return values.min { $0 < $1 } ?? .null
-            case .max: return values.max { $0 < $1 } ?? .null
+            // Of mixed values only the numbers take part.
+            case .min: return (isMixed ? values.filter(\.kind.isNumeric) : values).min { $0 < $1 } ?? .null
+            case .max: return (isMixed ? values.filter(\.kind.isNumeric) : values).max { $0 < $1 } ?? .null
             case .sum where isMixed: return .decimal(mixedSum(values))
             case .average where isMixed:
                 let count = values.count { $0.kind.isNumeric }

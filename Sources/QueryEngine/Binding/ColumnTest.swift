@@ -69,9 +69,9 @@ package indirect enum ColumnTest: Sendable {
         case (.int, .float(let value)): return ints(op, Double(value))
         case (.int, .double(let value)): return ints(op, value)
         case (.int, .decimal(let value)): return ints(op, value)
-        case (.decimal, .decimal): return .value(op, value)
-        case (.decimal, .int(let value)): return .value(op, .decimal(Decimal128(value)))
-        case (.decimal, _): return ConstantFit.double(value).map { .value(op, .decimal(Decimal128($0))) }
+        case (.decimal, .decimal(let value)): return decimals(op, value)
+        case (.decimal, .int(let value)): return decimals(op, Decimal128(value))
+        case (.decimal, _): return ConstantFit.double(value).map { decimals(op, Decimal128($0)) }
         // Their order is that of their bytes.
         case _ where type.form == .identifier:
             guard type.valueKind == value.kind else { return nil }
@@ -89,6 +89,11 @@ package indirect enum ColumnTest: Sendable {
         case (.link, .link(let value)) where op == .equal || op == .notEqual: return .link(op, value.key.rawValue)
         default: return nil
         }
+    }
+
+    /// A decimal column and a number. Nothing is below or above NaN, whose place in an order is for sorting.
+    private static func decimals(_ op: ComparisonOperator, _ number: Decimal128) -> ColumnTest {
+        number.isNaN && op != .equal && op != .notEqual ? .never : .value(op, .decimal(number))
     }
 
     /// An int column and a double.
