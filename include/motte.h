@@ -816,7 +816,7 @@ typedef struct motte_prop_rule {
  *  the property is added to a class that has objects, for these too: a required one without a value is then
  *  SCHEMA_MISMATCH, unless a migration is there to set it. Other values than allowed ones are WRONG_TYPE. Collections
  *  have no default but what `fill` puts into them. Batches of changes, and motte_realm_add_schema(), know no rules.
- *  Thread: any. Result: -. Errors: OUT_OF_BOUNDS, SCHEMA_INVALID, UNKNOWN_FLAG, CALLBACK. */
+ *  Thread: any. Result: -. Errors: OUT_OF_BOUNDS, SCHEMA_INVALID, UNKNOWN_FLAG. */
 motte_status motte_schema_set_rule(motte_schema *schema, size_t class_index, size_t prop_index,
                                    const motte_prop_rule *rule);
 
@@ -842,14 +842,14 @@ motte_status motte_realm_schema(const motte_realm *realm, motte_schema **out_sch
 /** Adds the declared classes, properties and indexes that the file lacks, in a commit of its own, and shows it. What
  *  would need a migration is SCHEMA_MISMATCH. Other realms take it over when they advance. UNCHANGED: all is there.
  *  Thread: owner. Result: -. Errors: SCHEMA_INVALID, SCHEMA_MISMATCH, ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT,
- *  DISK_FULL, MAP_FULL, CALLBACK. */
+ *  DISK_FULL, MAP_FULL. */
 motte_status motte_realm_add_schema(motte_realm *realm, const motte_schema *schema);
 
 /** Deletes a class with all its objects, in a commit of its own; NOT_FOUND if there is none. SCHEMA_INVALID while
  *  another class has a property for it. Links to its objects in mixed properties become null. Realms elsewhere that
  *  were opened with the class in their schema, or with the file's, are SCHEMA_CHANGED when they advance.
  *  Thread: owner. Result: -. Errors: SCHEMA_INVALID, ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT, DISK_FULL,
- *  MAP_FULL, CALLBACK. */
+ *  MAP_FULL. */
 motte_status motte_realm_delete_class(motte_realm *realm, const char *name, size_t name_size);
 
 /** Class by name, or NOT_FOUND.
@@ -2580,7 +2580,7 @@ motte_status motte_observe_section(const motte_sections *sections, const motte_v
 
 /** The next change set of a token without callback, or PENDING, or END after the last one of a stopped token or of a
  *  source that is gone; or the error that has kept the token's changes from being found out.
- *  Thread: owner. Result: O. Errors: OUT_OF_HANDLES. */
+ *  Thread: owner. Result: O. Errors: OVERFLOW, OUT_OF_HANDLES. */
 motte_status motte_token_next(motte_token *token, motte_changes **out_changes);
 
 /** Ends the observation: no call of the callback begins after this. When called on another thread than the owner's, a
@@ -2628,7 +2628,7 @@ motte_status motte_changes_info(const motte_changes *changes, motte_changes_deta
 
 /** OK, or the error that has kept what changed from being found out, of which motte_last_error() tells as if this call
  *  had failed. The change set says nothing else.
- *  Thread: any. Result: -. */
+ *  Thread: any. Result: -. Errors: OVERFLOW. */
 motte_status motte_changes_failure(const motte_changes *changes);
 
 /** Old positions of deleted elements.

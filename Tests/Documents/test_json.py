@@ -325,11 +325,12 @@ def test_committing_every_so_many(db: motte.Database) -> None:
 
 @promises(DOCUMENT,
           "An empty field is null if the property is optional, a quoted empty one is the empty text.",
-          "A link is the primary key of its target; collections, embedded objects and mixed values are one JSON value in "
-          "a field.", "An import refuses it, and `{\"$key\": 7}` too",
+          "A link is the primary key of its target; collections, embedded objects and mixed values are one JSON value "
+          "in a field.", "An import refuses it, and `{\"$key\": 7}` too",
           "An export can name columns, also across links (`friend.name`).",
           "`1.10` and `12E4` make their column a decimal, and `007`, `12345678901234567890` and fractions with more "
-          "digits than a double has make theirs a string.", "A whole number in a column of doubles is exported with `.0`.",
+          "digits than a double has make theirs a string.",
+          "A whole number in a column of doubles is exported with `.0`.",
           "All columns are optional except the key and texts that are never empty, because later rows may leave them "
           "empty.")
 def test_csv(db: motte.Database) -> None:
