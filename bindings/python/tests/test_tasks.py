@@ -443,8 +443,9 @@ def test_two_threads_cannot_store_one_object(tmp_path: Path) -> None:
                         db.add_all(rows if name == "a" else list(rows))
                 except errors.Error:
                     pass
-                counts[name] = db.count(type(rows[0]))
-                after.wait()
+                finally:
+                    counts[name] = db.count(type(rows[0]))
+                    after.wait(60)
         threads = [threading.Thread(target=store, args=(name,)) for name in "ab"]
         for thread in threads:
             thread.start()

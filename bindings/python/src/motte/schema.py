@@ -230,10 +230,14 @@ class NewRow:
 
     def columns(self, instances: Sequence[Model]) -> Optional[dict[str, list[Any]]]:
         """The values of several objects by property; None if storing one takes more than one call."""
-        for name in self.collections:
-            if not all(is_empty(instance._values[name]) for instance in instances):
-                return None
-        columns = {name: [instance._values[name] for instance in instances] for name in self.names}
+        try:
+            for name in self.collections:
+                if not all(is_empty(instance._values[name]) for instance in instances):
+                    return None
+            columns = {name: [instance._values[name] for instance in instances] for name in self.names}
+        except KeyError:
+            # Another thread has just stored one of them: the longer way says so.
+            return None
         for position in self.holding:
             if needs_others(columns[self.names[position]]):
                 return None
