@@ -46,22 +46,19 @@ import Testing
         try inAThread { try run(file, rowGroupSize: nil, SwiftDriver()) }
     }
 
-    /// Whose run loop nobody else turns.
-    private func inAThread(_ body: () throws -> Void) throws {
-        try withoutActuallyEscaping(body) { body in
-            // The thread has it alone until the semaphore is raised.
-            nonisolated(unsafe) let body = body
-            nonisolated(unsafe) var outcome: Result<Void, any Error> = .success(())
-            let done = DispatchSemaphore(value: 0)
-            let thread = Thread {
-                outcome = Result { try body() }
-                done.signal()
-            }
-            thread.stackSize = 8 << 20
-            thread.start()
-            done.wait()
-            try outcome.get()
+    /// Whose run loop nobody else turns. `body` escapes: the thread lets go of it only after it has said that it is done.
+    private func inAThread(_ body: @escaping () throws -> Void) throws {
+        nonisolated(unsafe) let body = body
+        nonisolated(unsafe) var outcome: Result<Void, any Error> = .success(())
+        let done = DispatchSemaphore(value: 0)
+        let thread = Thread {
+            outcome = Result { try body() }
+            done.signal()
         }
+        thread.stackSize = 8 << 20
+        thread.start()
+        done.wait()
+        try outcome.get()
     }
     #endif
 
