@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import motte
 from case_text import CaseFailure, Cursor
-from case_values import plain
+from case_values import argument
 from motte import errors
 
 
@@ -75,7 +75,7 @@ class CaseState:
         while True:
             if cursor.accept("where"):
                 text = cursor.in_backquotes()
-                found = found.where(text, *map(plain, cursor.arguments(self.object)))
+                found = found.where(text, *map(argument, cursor.arguments(self.object)))
             elif cursor.accept("sorted"):
                 found = found.sorted(*self._sort_keys(cursor))
             elif cursor.accept("distinct"):

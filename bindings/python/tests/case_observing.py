@@ -69,7 +69,10 @@ class ObservingSteps(CaseState):
     def _changes(self, cursor: Cursor) -> None:
         received = self.tokens[cursor.name()]
         expected = " ".join(cursor.take_rest().split())
-        actual = changes_text(received.changes.pop(0)) if received.changes else "none"
+        change = received.changes.pop(0) if received.changes else None
+        if change is not None and getattr(change, "error", None) is not None:
+            raise change.error
+        actual = changes_text(change) if change is not None else "none"
         # A callback has no way to learn that there is no more: it is not called.
         if actual != ("none" if expected == "end" else expected):
             raise CaseFailure(f"changes are {actual}")

@@ -21,6 +21,11 @@ def plain(value: Any) -> Any:
     return float(value) if isinstance(value, Single) else value
 
 
+def argument(value: Any) -> Any:
+    """The same as an argument of a query: a `float` is a double, so that one of 32 bits has the value of its bits."""
+    return struct.unpack("f", struct.pack("f", value))[0] if isinstance(value, Single) else plain(value)
+
+
 def same(expected: Any, actual: Any) -> bool:
     """Equal in type and value; NaN equal to NaN."""
     if isinstance(expected, list):
