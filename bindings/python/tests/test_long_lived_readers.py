@@ -80,7 +80,7 @@ def environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 def filled(path: pathlib.Path, count: int, kept: int) -> None:
     """In one write, so that chunks of one column lie side by side, and what is kept at the end."""
-    with motte.open(path, schema=[Item], durability="none") as db:
+    with motte.open(path, schema=[Item]) as db:
         everything.add(db, range(count))
         with db.write():
             db.delete(db.objects(Item).where("id < $0", count - kept))
@@ -92,7 +92,7 @@ def test_readers_of_online_compaction(tmp_path: pathlib.Path, environment: str) 
     filled(path, count, kept)
     ids = list(range(count - kept, count))
     before = path.stat().st_size
-    with motte.open(path, schema=[Item], durability="none") as db:
+    with motte.open(path, schema=[Item]) as db:
         readers = Readers(path, ids)
         read(db)
         moved = 0
@@ -117,7 +117,7 @@ def test_readers_of_automatic_compaction(tmp_path: pathlib.Path, environment: st
     filled(path, count, kept)
     ids = list(range(count - kept, count))
     before = path.stat().st_size
-    with motte.open(path, schema=[Item], durability="none", auto_compact=True) as db:
+    with motte.open(path, schema=[Item], auto_compact=True) as db:
         readers = Readers(path, ids)
         for step in range(12):
             everything.add(db, [10_000_000 + step])
