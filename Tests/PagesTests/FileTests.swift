@@ -174,6 +174,43 @@ import Musl
         try open(scratch.path()).commitNext(batch)
     }
 
+    /// Deleting is the way out of a full file: commit for commit, also where a log is on, and in any order.
+    @Test(arguments: [0, 8, 64], [(300, 1), (3_000, 1), (10_000, 7)])
+    func aFullFileTakesDeletions(walPages: Int, _ values: (size: Int, step: Int)) throws {
+        let scratch = try Scratch()
+        let store = try open(scratch.path()) {
+            $0.mostFileBytes = 2 << 20
+            $0.walPages = walPages
+        }
+        func key(_ number: Int) -> String { "\(number * 7_919 % 10_007)" }
+        func value(_ number: Int) -> [UInt8] {
+            [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: values.size)
+        }
+        var count = 0
+        while count < 10_000 {
+            do throws(DatabaseError) { try store.commitNext([(key(count), value(count))]) } catch {
+                try #require(error.code == .mapFull, "\(error)")
+                break
+            }
+            count += 1
+        }
+        try #require(count * values.size > 1 << 20)
+        #expect(try failure { try store.commitNext([(key(count), value(count))]) }.code == .mapFull)
+
+        var gone: Set<Int> = []
+        for index in 0 ..< count / 2 {
+            let number = index * values.step % count
+            if gone.insert(number).inserted { try store.commitNext([(key(number), nil)]) }
+        }
+        // There is room again.
+        for number in count ..< count + gone.count / 2 { try store.commitNext([(key(number), value(number))]) }
+        store.close()
+        let again = try open(scratch.path()).snapshot()
+        for number in 0 ..< count + gone.count / 2 {
+            #expect(try again.value(key(number)) == (gone.contains(number) ? nil : value(number)))
+        }
+    }
+
     /// The pages that did not fit any more lie behind the memory that describes pages: nothing of them is to be undone.
     @Test(arguments: [(8, 1 << 20), (9, 1 << 20), (12, 1 << 20), (40, 1 << 20), (1, 9 << 20), (9_000, 1_000)])
     func aFullMapLeavesEverythingAsItWas(_ count: Int, _ size: Int) throws {

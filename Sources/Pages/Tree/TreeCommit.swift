@@ -24,6 +24,8 @@ struct TreeCommit {
 
     /// What becomes of the WAL.
     struct WALRequest {
+        /// The commit takes small ones along that were acknowledged: it must not be refused for what they need.
+        var mayTakeReserve = false
         /// Its records are in the entries of this commit, or it is not to be gone on with.
         var isDone: Bool
         /// Pages of a new one; 0: none.
@@ -41,6 +43,9 @@ struct TreeCommit {
     /// Pages of a WAL that this commit makes.
     private(set) var newWAL: PageRun?
     private let compaction: OnlineCompaction?
+    private let reserve: SpaceReserve
+    /// Pages of the tree and of its values in the version before.
+    private let nodesBefore: PageCount
     /// Where the compaction continues with the next commit.
     private var position: [UInt8]?
 
@@ -62,7 +67,10 @@ struct TreeCommit {
         }
         map.dropEnd()
         // Before nodes and values take pieces of the run that the WAL before the last one has left.
-        if wal.pageCount > 0 {
+        reserve = SpaceReserve(image)
+        nodesBefore = TreeCommit.pagesInTree(state.root)
+        // A log is worth only room that its records leave when they go into the tree.
+        if wal.pageCount > 0, reserve.isLeft(by: wal.pageCount * 3, of: map) {
             let count = wal.pageCount
             let run = map.take(atLeast: count, atMost: count, wishing: count, limit: limit)
             newWAL = run
@@ -116,6 +124,16 @@ struct TreeCommit {
         try requireCounts()
         try account()
         withExtendedLifetime(batch.count) {}
+    }
+
+    private static func pagesInTree(_ root: RootSlot) -> PageCount {
+        root.branchPageCount + root.leafPageCount + root.extentPageCount
+    }
+
+    /// A commit that adds to a file leaves the pages that deleting takes.
+    func requireReserve() throws(DatabaseError) {
+        guard compaction == nil, TreeCommit.pagesInTree(next.root) > nodesBefore else { return }
+        guard reserve.isLeft(by: 0, of: next.map) else { throw writer.allocator.full }
     }
 
     /// What the compaction moves with this commit.

@@ -123,6 +123,7 @@ extension TreePages {
             limit: limit)
         do throws(DatabaseError) {
             try commit.build(changes, header)
+            if !wal.mayTakeReserve { try commit.requireReserve() }
             try commit.lookAfter()
             try write(&commit, after: root)
         } catch {

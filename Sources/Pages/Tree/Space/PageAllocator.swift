@@ -126,7 +126,7 @@ struct PageAllocator {
         for run in used { image.forget(run) }
     }
 
-    private var full: DatabaseError {
+    var full: DatabaseError {
         let bytes = image.byteCount(of: image.pageLimit)
         return DatabaseError(
             .mapFull,

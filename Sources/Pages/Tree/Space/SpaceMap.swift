@@ -53,6 +53,11 @@ struct SpaceMap {
     /// Pages that may be free as soon as somebody looks, or that the file may be shorter by.
     var pagesToGain: PageCount { max(endToGain, pending.reduce(0) { $0 + $1.run.count }) }
 
+    /// Pages that commits can have, those among them that no reader holds but for the next commit.
+    func pagesToTake(limit: PageCount) -> PageCount {
+        limit - pageCount + freePageCount + pending.reduce(0) { $0 + $1.run.count }
+    }
+
     mutating func die(_ run: PageRun, birth: Version, death: Version) {
         pending.append(Dead(run: run, birth: birth, death: death))
     }

@@ -55,7 +55,8 @@ extension TreePages {
                 throw DatabaseError(.inputOutput, "the system gave no random numbers", systemError: status)
             }
         }
-        return TreeCommit.WALRequest(isDone: isDone, pageCount: count, salt: salt)
+        return TreeCommit.WALRequest(
+            mayTakeReserve: isSmall && !known.wal.isEmpty, isDone: isDone, pageCount: count, salt: salt)
     }
 
     private func isSmall(_ entries: [PageBatch.Entry], _ byteCount: Int) -> Bool {
@@ -71,9 +72,23 @@ extension TreePages {
             isSmall(entries, byteCount),
             (state?.pagesToGain ?? 0) < worth,
             // A slot that was passed over must not become one of the versions before: it is written over first.
-            brokenSlots.isEmpty, slotVersions.allSatisfy({ $0 <= known.root.version })
+            brokenSlots.isEmpty, slotVersions.allSatisfy({ $0 <= known.root.version }),
+            hasRoom(forRecordOf: entries.count, after: known)
         else { return nil }
         return try PreparedRecord(entries, header, place, known.wal, image)
+    }
+
+    /// Whether the tree will have room for what the log has and one more record: until that is there, the file has
+    /// both, and copies of all nodes that are to change.
+    private func hasRoom(forRecordOf entryCount: Int, after known: TreeVersion) -> Bool {
+        let root = known.root
+        let entries = PageCount(known.wal.changes.entryCount + entryCount)
+        let nodes = min(entries, root.leafPageCount) + min(entries * root.level, root.branchPageCount)
+        let count = nodes + (known.wal.usedPages + TreePages.mostRecordPages) * 2
+        let reserve = SpaceReserve(image)
+        if reserve.isLeft(by: count, ofFileWith: root.pageCount) { return true }
+        guard let state, state.root.version == root.version, state.root.tree == root.tree else { return false }
+        return reserve.isLeft(by: count, of: state.map)
     }
 
     /// Nothing of what a WAL's pages held before is looked at, but the file has to be so long.
