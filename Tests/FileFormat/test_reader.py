@@ -209,8 +209,8 @@ def test_the_kept_files(kind: str) -> None:
         else:
             wanted[name].append(int(line.split()[0][1:]))
     assert {table.name: list(found.objects(table.name)) for table in found.tables} == wanted
-    assert (found.pages.slot.wal is not None) == (kind in ("wal", "encrypted"))
-    assert (found.version > found.pages.slot.version) == (kind in ("wal", "encrypted"))
+    assert (found.pages.slot.wal is not None) == (kind in ("long", "wal", "encrypted"))
+    assert (found.version > found.pages.slot.version) == (kind in ("long", "wal", "encrypted"))
 
 
 @pytest.mark.parametrize(("count", "expected"), [

@@ -72,6 +72,7 @@ struct TestStore {
     /// For opening a file of any form again.
     static func options(_ path: String) throws -> PageStoreOptions {
         var options = PageStoreOptions(path: path)
+        options.durability = .none
         if try PageStore.isEncrypted(path) { options.encryptionKey = key }
         return options
     }

@@ -23,7 +23,8 @@ def test_a_module_takes_the_tests_of_those_above_it_along(targets: dict[str, tup
 
 
 def test_what_is_above_everything_takes_its_own_tests_only(targets: dict[str, tuple[str, set[str], bool]]) -> None:
-    assert affected.affected_tests(["Sources/Motte/Realm/Realm.swift"], targets) == ["MotteTests"]
+    assert affected.affected_tests(["Sources/Motte/Realm/Realm.swift"], targets) == [
+        "ConformanceTests", "MotteTests"]
     assert affected.affected_tests(["Tests/PagesTests/CutTests.swift"], targets) == ["PagesTests"]
     assert affected.affected_tests(["Fuzz/CatalogFuzz.swift"], targets) == ["FuzzTests"]
 

@@ -1,11 +1,17 @@
-// Writes the file with all kinds of values that can be long, and with long ones, and what is in it as text. Part of no
-// target here: scripts/make-compatibility-files.sh copies it among the tests and runs it.
+// Writes the file with all kinds of values that can be long, and with long ones, some in a WAL, and what is in it as
+// text. Part of no target here: scripts/make-compatibility-files.sh copies it among the tests and runs it.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 @Suite struct LongFileWriter {
     let schema = """
@@ -16,7 +22,12 @@ import Testing
         embedded Home { street: string, plan: data }
         """
 
-    @Test func write() throws { try CompatibilityText.makeFile("long", schema, fill) }
+    @Test func write() throws {
+        // Files get one by themselves when they are larger than what is to be kept here.
+        setenv("MOTTE_WAL_PAGES", "16", 1)
+        defer { unsetenv("MOTTE_WAL_PAGES") }
+        try CompatibilityText.makeFile("long", schema, fill)
+    }
 
     private func text(_ n: Int, _ size: Int) -> String { String(repeating: "doc \(n) ", count: size / 6 + 1) }
 

@@ -323,12 +323,14 @@ def test_finding_by_primary_key(db: motte.Database) -> None:
         db.add(Everything(id=-5))
 
     rex = db.get(Dog, "Rex")
-    assert rex is not None and rex.age == 1 and db.get(Dog, "Nobody") is None and db.get(Dog, 5) is None
+    assert rex is not None and rex.age == 1 and db.get(Dog, "Nobody") is None
     assert db.one(Everything, -5).id == -5 and db.count(Dog) == 2
     with pytest.raises(LookupError, match="no Dog 'Nobody'"):
         db.one(Dog, "Nobody")
     with pytest.raises(errors.NoPrimaryKeyError):
         db.get(Person, "Ada")
+    with pytest.raises(errors.WrongTypeError, match="5 is int where str is wanted"):
+        db.get(Dog, 5)
     with pytest.raises(LookupError):
         db.at(Dog, 12345)
 
