@@ -165,6 +165,15 @@ class KeyedGuest: Object {
         #expect(copy.room?.number == 1 && copy.rooms.map(\.number) == [2])
     }
 
+    @Test func embeddedObjectsBringTheirLinks() throws {
+        let (own, foreign) = try two()
+        try foreign.realm?.write { foreign.room?.owner = foreign }
+        let realm = try #require(own.realm)
+        let copy = try realm.write { realm.create(Guest.self, value: ["n": 5, "room": try #require(foreign.room)]) }
+        let owner = try #require(copy.room?.owner)
+        #expect(owner.realm == realm && owner.room?.owner?.isSameObject(as: owner) == true)
+    }
+
     @Test func longChainsNeedNoStack() throws {
         let (realm, other) = (try makeRealm(Self.types), try makeRealm(Self.types))
         func chain(_ length: Int) -> KeyedGuest {

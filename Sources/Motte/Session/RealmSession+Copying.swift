@@ -67,9 +67,11 @@ extension RealmSession {
     func copy(
         _ object: ObjectBase, as type: ObjectBase.Type? = nil, _ policy: Policy, _ failure: inout DatabaseError?
     ) -> ObjectBase {
-        if let known = copies?.copy(of: object) { return known }
+        // A stored embedded object is copied for each of the copies that have one: it has one parent.
+        let isPart = object is EmbeddedObject && object.live != nil
+        if !isPart, let known = copies?.copy(of: object) { return known }
         let copy = (type ?? Swift.type(of: object)).init()
-        copies?.note(object, copy)
+        if !isPart { copies?.note(object, copy) }
         guard let depth = copies?.depth, depth >= Copies.deepest else {
             fill(copy, from: object, policy, &failure)
             return copy
