@@ -111,7 +111,7 @@ class SwiftCalls: CaseDriver {
         guard type.primaryKey != nil else { return try super.find(session, type, key) }
         let given: Any? = key.withView { any($0, session) }
         let key = given ?? NSNull()
-        return try swift { try live(realm(session).dynamicObject(ofType: type.name, forPrimaryKey: key)) }
+        return try live(swift { realm(session).dynamicObject(ofType: type.name, forPrimaryKey: key) })
     }
 
     override func create(
@@ -124,7 +124,7 @@ class SwiftCalls: CaseDriver {
             given[try name(column, table, session)] = any(view, session) ?? NSNull()
         }
         let update: Realm.UpdatePolicy = policy == .error ? .error : policy == .modified ? .modified : .all
-        return try swift { try live(realm(session).dynamicCreate(type.name, value: given, update: update)) }
+        return try live(swift { realm(session).dynamicCreate(type.name, value: given, update: update) })
     }
 
     override func set(_ object: LiveObject, _ columns: [ColumnKey], _ values: [ValueView], isOne: Bool) throws {
@@ -181,7 +181,14 @@ class SwiftCalls: CaseDriver {
     }
 
     override func filter(_ collection: LiveCollection, _ text: String, _ arguments: [Value]) throws -> LiveCollection {
-        let arguments = arguments.map { $0.withView { any($0, collection.session) } }
+        let arguments = arguments.map { argument -> Any? in
+            // Those with names.
+            if case .map(let entries) = argument {
+                return Dictionary(
+                    uniqueKeysWithValues: entries.map { ($0.key, $0.value.withView { any($0, collection.session) }) })
+            }
+            return argument.withView { any($0, collection.session) }
+        }
         return try derived(collection) { $0.filtered(text, arguments) }
     }
     override func sorted(

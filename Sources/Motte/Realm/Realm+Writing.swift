@@ -255,11 +255,30 @@ extension RealmSession {
         if let property = type.primaryKey {
             primaryKey = Dynamic.storedValue(entries.first { $0.key == property.name }?.value) ?? .null
         }
-        let live = try session.create(table, primaryKey: primaryKey, returnExisting: policy != .error).object
+        let (live, isNew) = try session.create(table, primaryKey: primaryKey, returnExisting: policy != .error)
         let object = self.object(live, as: DynamicObject.self)
-        for entry in entries where entry.key != type.primaryKey?.name && type.property(named: entry.key) != nil {
+        for entry in entries where entry.key != type.primaryKey?.name {
+            guard let property = type.property(named: entry.key) else { continue }
+            if policy == .modified, !isNew, isUnchanged(property, of: live, entry.value) { continue }
             object.setValue(entry.value, forKey: entry.key)
         }
         return object
+    }
+
+    /// Whether a property holds a value, or a list its elements, already. What cannot be compared is set, which says
+    /// why.
+    private func isUnchanged(_ property: MotteSchemaModel.Property, of live: LiveObject, _ value: Any?) -> Bool {
+        guard let column = property.columnKey else { return false }
+        func isHeld(_ old: ValueView, _ new: Any?) -> Bool {
+            guard let new = Dynamic.asked(new), new.files.isSubset(of: [session.path]) else { return false }
+            return new.value.withView { !old.differs(from: $0) }
+        }
+        if property.collection == .none { return (try? isHeld(live.get(column), value)) ?? false }
+        guard property.collection == .list, let elements = Dynamic.elements(value), let list = try? live.list(column),
+            (try? list.count()) == elements.count
+        else { return false }
+        return elements.indices.allSatisfy { index in
+            (try? isHeld(list.value(at: index), elements[index])) ?? false
+        }
     }
 }
