@@ -190,6 +190,8 @@ package final class Session: @unchecked Sendable {
         let session = Session(
             options, database, write.base, owner: motte_shim_thread_serial(), frozen: nil, within: motte_shim_calls())
         session.write = write
+        // Declared defaults and members hold for what a program does here as in writes of its own.
+        write.rules = session.writeRules
         session.isMigrating = true
         return session
     }
@@ -202,6 +204,7 @@ package final class Session: @unchecked Sendable {
 
     /// Closes without touching the write.
     func leaveMigration() {
+        write?.rules = nil
         write = nil
         isMigrating = false
         forgetTables()
