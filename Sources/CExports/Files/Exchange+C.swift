@@ -301,7 +301,9 @@ private func guarding(
         try asked(count)
         guard let write, session.write === write, write.isOpen else {
             throw DatabaseError(
-                .reentrant, "a progress callback has ended the write of the import; nothing is left of it")
+                .reentrant,
+                "a progress callback has ended the write of the import: what it committed stays, and else nothing is "
+                    + "left of it")
         }
     }
 }

@@ -113,7 +113,13 @@ struct ArrowCells {
                 else { throw error(.overflow, "a number has more digits than a decimal") }
             }
         }
-        let text = Array("\(coefficient)E\(-scale)".utf8)
+        if property.type == .int { return .int(try whole(coefficient, scale)) }
+        // Numbers of columns with many digits behind the point end in zeros that a decimal has no place for.
+        var (digits, places) = (coefficient, scale)
+        while places > 0, digits % 10 == 0, digits.magnitude > Self.mostOfDecimal {
+            (digits, places) = (digits / 10, places - 1)
+        }
+        let text = Array("\(digits)E\(-places)".utf8)
         guard let value = text.withUnsafeBytes({ DecimalText.parse($0) }) else {
             throw error(.overflow, "a number has more digits than a decimal")
         }
@@ -121,24 +127,32 @@ struct ArrowCells {
         case .decimal, .mixed: return .decimal(value)
         case .double, .float:
             let double = value.doubleValue
-            let isSmall = property.type == .double ? double.isFinite : Float(double).isFinite
-            guard isSmall else { throw error(.overflow, "\(DecimalText.text(value)) is too large for a float") }
-            return property.type == .double ? .double(double) : .float(Float(double))
-        case .int:
-            var whole = coefficient
-            for _ in 0 ..< max(scale, 0) where whole != 0 {
-                guard whole % 10 == 0 else { throw error(.wrongType, "\(DecimalText.text(value)) is no int") }
-                whole /= 10
+            // From the digits: by way of a double it would be rounded twice.
+            let float = property.type == .float ? Float("\(digits)e\(-places)") ?? .infinity : 0
+            guard double.isFinite, float.isFinite else {
+                throw error(.overflow, "\(DecimalText.text(value)) is too large for a float")
             }
-            for _ in 0 ..< max(-scale, 0) where whole != 0 {
-                let (next, overflows) = whole.multipliedReportingOverflow(by: 10)
-                guard !overflows else { throw error(.overflow, "a number does not fit in 64 bits") }
-                whole = next
-            }
-            guard let exact = Int64(exactly: whole) else { throw error(.overflow, "a number does not fit in 64 bits") }
-            return .int(exact)
+            return property.type == .double ? .double(double) : .float(float)
         default: throw refused(input)
         }
+    }
+
+    /// Of 34 digits.
+    private static let mostOfDecimal: UInt128 = 9_999_999_999_999_999_999_999_999_999_999_999
+
+    private func whole(_ coefficient: Int128, _ scale: Int) throws(DatabaseError) -> Int64 {
+        var whole = coefficient
+        for _ in 0 ..< max(scale, 0) where whole != 0 {
+            guard whole % 10 == 0 else { throw error(.wrongType, "\(coefficient)E\(-scale) is no int") }
+            whole /= 10
+        }
+        for _ in 0 ..< max(-scale, 0) where whole != 0 {
+            let (next, overflows) = whole.multipliedReportingOverflow(by: 10)
+            guard !overflows else { throw error(.overflow, "a number does not fit in 64 bits") }
+            whole = next
+        }
+        guard let exact = Int64(exactly: whole) else { throw error(.overflow, "a number does not fit in 64 bits") }
+        return exact
     }
 
     private func text(_ input: ArrowInput, _ bytes: UnsafeRawBufferPointer) throws(DatabaseError) -> ValueView {

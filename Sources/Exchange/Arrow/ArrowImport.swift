@@ -297,7 +297,7 @@ package final class ArrowImport {
         guard pairs.field.type == .structure, pairs.children.count == 2 else { throw wanted(property, input) }
         let keyCells = cells(Property(name: property.name, type: .string))
         var entries: [(key: UnsafeRawBufferPointer, value: ValueView)] = []
-        var seen: Set<String> = []
+        var seen: Set<NameKey> = []
         if embedded != nil, policy != .error { try map.clear() }
         for place in range {
             guard !pairs.isNull(place) else { throw wanted(property, input) }
@@ -308,7 +308,7 @@ package final class ArrowImport {
                     .nullNotAllowed, "'\(property.name)' has a key that is null", propertyName: property.name)
             }
             let name = String(decoding: mapKey.bytes, as: UTF8.self)
-            guard seen.insert(name).inserted else {
+            guard seen.insert(NameKey(name)).inserted else {
                 throw DatabaseError(
                     .invalidArgument, "'\(property.name)' has the key '\(name)' twice", propertyName: property.name)
             }

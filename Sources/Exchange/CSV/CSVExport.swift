@@ -84,7 +84,19 @@ package struct CSVExport {
         if view.isNull { return }
         var text = ByteSink()
         try PlainText.write(view, in: session, to: &text)
+        if view.kind == .link, text.bytes.isEmpty { try requireName(of: view.linkValue, property) }
         text.bytes.withUnsafeBytes { field($0, to: &sink) }
+    }
+
+    /// An empty field is null, and an empty text may be another object's key.
+    private func requireName(of link: ObjectLink, _ property: Property) throws(DatabaseError) {
+        guard let target = try session.schema[link.table], let key = target.primaryKey?.columnKey,
+            try session.value(link.table, key, link.key).isNull
+        else { return }
+        throw DatabaseError(
+            .invalidArgument,
+            "'\(property.name)' links to the \(target.name) whose primary key is null, which CSV has no name for; export"
+                + " JSON, or leave the column out", propertyName: property.name)
     }
 
     /// An embedded object has no key to be named by; it is written in place, as JSON does.

@@ -118,7 +118,10 @@ package final class RealmImport {
         guard options.resumes else { return }
         type.firstKey = 0
         type.resumedCount = Int(view.nextKey)
-        guard view.liveCount == type.resumedCount, type.resumedCount <= type.source.objectCount else {
+        // Keys that cancelled writes have given are passed over, and then objects are not where their links look.
+        guard view.liveCount == type.resumedCount, type.resumedCount <= type.source.objectCount,
+            view.nextNewKey == view.nextKey
+        else {
             throw notOfThisImport(type)
         }
         // It is not known how far the second pass came; what is assigned already stays.

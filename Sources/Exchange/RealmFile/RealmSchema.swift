@@ -56,11 +56,11 @@ private struct RealmSchemaDerivation {
 
     /// Names are mostly taken as they are.
     mutating func nameAll() {
-        var taken = Set<String>()
+        var taken = Set<NameKey>()
         for table in file.tables {
             let name = Self.legal(table.name, SchemaValidation.classNameBytes, &taken)
             if !name.hasSameBytes(as: table.name) { notes.add(table.name, nil, "the class is named \(name) now") }
-            var takenInClass = Set<String>()
+            var takenInClass = Set<NameKey>()
             var properties: [String] = []
             for column in table.columns {
                 let property = Self.legal(column.name, SchemaValidation.propertyNameBytes, &takenInClass)
@@ -74,7 +74,7 @@ private struct RealmSchemaDerivation {
     }
 
     /// What queries cannot name is replaced by '_'.
-    private static func legal(_ name: String, _ limit: Int, _ taken: inout Set<String>) -> String {
+    private static func legal(_ name: String, _ limit: Int, _ taken: inout Set<NameKey>) -> String {
         var bytes = name.utf8.map { byte -> UInt8 in
             byte == UInt8(ascii: ".") || byte < 0x20 || byte == 0x7F ? UInt8(ascii: "_") : byte
         }
@@ -84,7 +84,7 @@ private struct RealmSchemaDerivation {
         if bytes.isEmpty { bytes = [UInt8(ascii: "_")] }
         var candidate = cut(bytes, limit)
         var number = 2
-        while !taken.insert(candidate).inserted {
+        while !taken.insert(NameKey(candidate)).inserted {
             let ending = "_\(number)"
             candidate = cut(bytes, limit - ending.utf8.count) + ending
             number += 1

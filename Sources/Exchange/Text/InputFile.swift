@@ -75,6 +75,12 @@ package final class InputFile {
         /// What was let go of, from the beginning on.
         var gone = 0
 
+        /// Whether a byte of it is there; the end may be another one's beginning.
+        func holds(_ place: UnsafeRawPointer) -> Bool {
+            guard let start = bytes.baseAddress else { return false }
+            return start <= place && place < start + max(bytes.count, 1)
+        }
+
         /// The end as well.
         func contains(_ place: UnsafeRawPointer) -> Bool {
             guard let start = bytes.baseAddress else { return false }
@@ -111,7 +117,7 @@ package final class InputFile {
     }
 
     private static func mapping(of place: UnsafeRawPointer) -> UnsafeRawBufferPointer? {
-        mapped.withLock { all in all.first { $0.contains(place) }?.bytes }
+        mapped.withLock { all in all.first { $0.holds(place) }?.bytes }
     }
 
     /// Where the process may have little address space, memory for what is read would be missing in the middle.

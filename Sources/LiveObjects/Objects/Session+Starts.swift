@@ -19,7 +19,9 @@ extension Session {
     package func hasFillers(_ type: ObjectType) -> Bool { writeRules?.declared.hasFillers(type.name) ?? false }
 
     /// The key that the next new object gets.
-    package func nextKey(_ table: TableKey) throws(DatabaseError) -> Int64 { try requireWrite().table(table).nextKey }
+    package func nextKey(_ table: TableKey) throws(DatabaseError) -> Int64 {
+        try requireWrite().table(table).nextNewKey
+    }
 
     /// The properties of new objects that they were given no value for.
     package func fill(

@@ -5,6 +5,7 @@
 /// Columns are numbered: first the keys, then the aggregates. Those that only HAVING or SORT name come last and are not
 /// shown.
 import MotteColumns
+import MotteSchemaModel
 import MotteValues
 
 package struct Grouping: Sendable, Equatable {
@@ -118,9 +119,9 @@ package struct Grouping: Sendable, Equatable {
 
     /// The first name that two of the shown columns have.
     package var repeatedTitle: String? {
-        var seen: Set<String> = []
+        var seen: Set<NameKey> = []
         let titles = keys.map(\.title) + aggregates.prefix(shown).map(\.title)
-        return titles.first { !seen.insert($0).inserted }
+        return titles.first { !seen.insert(NameKey($0)).inserted }
     }
 }
 

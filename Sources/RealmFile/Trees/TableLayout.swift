@@ -103,7 +103,7 @@ final class TableLayout {
         var enumerated: Integers?
         if case .ref(let ref) = slots.slot(4) { enumerated = try scope.node(ref).refs("lists of strings") }
         var indexes: Set<Int> = []
-        var knownNames: Set<String> = []
+        var knownNames: Set<[UInt8]> = []
         for position in 0 ..< keys.count {
             let key = StoredColumnKey(rawValue: keys[position])
             guard key.rawValue >= 0, indexes.insert(key.index).inserted else {
@@ -129,7 +129,7 @@ final class TableLayout {
                 continue
             }
             let name = try names.text(position, scope)
-            guard knownNames.insert(name).inserted else { throw node.damage("two columns are named '\(name)'") }
+            guard knownNames.insert(Array(name.utf8)).inserted else { throw node.damage("two columns are named '\(name)'") }
             var strings: Int?
             if let enumerated, position < enumerated.count, case .ref(let ref) = enumerated.slot(position) {
                 strings = ref

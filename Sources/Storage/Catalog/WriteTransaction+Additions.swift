@@ -14,7 +14,7 @@ extension WriteTransaction {
             for column in table.columns where before.column(column.key) == nil && !column.isMapKeys {
                 guard let rule = rules.rule(table.name, column.name) else { continue }
                 if let filler = rule.filler, let call {
-                    try call(self, table.key, column.key, try liveKeys(table.key), filler)
+                    try call(self, table.key, column.key, try olderKeys(table.key), filler)
                 }
                 guard !column.isList else { continue }
                 try fill(table, column, rule, mayStayEmpty: mayStayEmpty)
@@ -25,32 +25,41 @@ extension WriteTransaction {
     private func fill(
         _ table: StoredTable, _ column: StoredColumn, _ rule: PropertyRule, mayStayEmpty: Bool
     ) throws(DatabaseError) {
-        let view = try self.table(table.key)
-        guard view.liveCount > 0 else { return }
+        var count = 0
+        for rowGroup in 0 ..< (try self.table(table.key).rowGroupCount) {
+            count += try olderKeys(table.key, rowGroup).count
+        }
+        guard count > 0 else { return }
         switch rule.start {
         case .plain: return
         case .required:
             if mayStayEmpty { return }
-            throw SchemaRequest.needsValues(table.name, column.name, objects: view.liveCount)
+            throw SchemaRequest.needsValues(table.name, column.name, objects: count)
         case .value(let value):
             // What older rows show anyway.
             let zero = column.type.defaultValue(isNullable: column.isNullable).owned
             if value == zero { return }
             try fill(table.key, column.key, KeptViews([value])) { _ in 0 }
         case .made(let make):
-            let values = try make(view.liveCount)
-            guard values.count == view.liveCount else {
+            let values = try make(count)
+            guard values.count == count else {
                 throw DatabaseError(.internal, "there are fewer values than objects", className: table.name)
             }
             try fill(table.key, column.key, KeptViews(values)) { $0 }
         }
     }
 
-    private func liveKeys(_ table: TableKey) throws(DatabaseError) -> [Int64] {
-        let view = try self.table(table)
+    private func olderKeys(_ table: TableKey) throws(DatabaseError) -> [Int64] {
         var keys: [Int64] = []
-        for rowGroup in 0 ..< view.rowGroupCount { keys += try view.rowGroup(rowGroup).liveKeys }
+        for rowGroup in 0 ..< (try self.table(table).rowGroupCount) { keys += try olderKeys(table, rowGroup) }
         return keys
+    }
+
+    /// Objects that fillers have made before in this write have what they were made with.
+    private func olderKeys(_ table: TableKey, _ rowGroup: Int) throws(DatabaseError) -> [Int64] {
+        let limit = try base.table(table).nextKey
+        let keys = try self.table(table).rowGroup(rowGroup).liveKeys
+        return keys.last.map { $0 < limit } ?? true ? keys : keys.filter { $0 < limit }
     }
 
     private func fill(
@@ -59,7 +68,7 @@ extension WriteTransaction {
         defer { withExtendedLifetime(values) {} }
         var done = 0
         for rowGroup in 0 ..< (try self.table(table).rowGroupCount) {
-            for key in try self.table(table).rowGroup(rowGroup).liveKeys {
+            for key in try olderKeys(table, rowGroup) {
                 try set(table, column, ObjectKey(key), to: values.views[place(done)])
                 done += 1
             }

@@ -8,8 +8,9 @@ import MotteValues
 extension WriteTransaction {
     /// Starts over under a new schema: nothing that was changed before in this write stays.
     func beginMigration(_ state: SchemaMigration.State, _ catalog: Catalog) {
+        // A step that renames begins once more, after older objects were filled.
+        _ = beginAgain()
         migration = state
-        forgetIndexChanges()
         install(catalog, touching: Set(catalog.tables.map(\.key)))
     }
 

@@ -65,6 +65,7 @@ extension WriteTransaction {
         try postponingIndexChecks { () throws(DatabaseError) in
             try batch.bytes.withBytes { bytes throws(DatabaseError) in
                 var applying = try ApplyingChanges(self, batch, nil)
+                applying.givesTheirKeys = true
                 try applying.run(UnsafeRawBufferPointer(rebasing: bytes[ChangeBatchFormat.headerSize...]))
                 applying.names.forEachChangedPage { _, _ in isRenamed = true }
             }

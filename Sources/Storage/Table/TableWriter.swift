@@ -90,6 +90,8 @@ final class TableWriter {
     var openGroupRowCount: Int { Int(state.nextKey - state.openGroupFirstKey) }
     /// Of the next row that is appended.
     var nextNewKey: Int64 { max(state.nextKey, leastKey) }
+    /// Of the object that had this key in a commit which comes again.
+    func setNextNewKey(_ key: Int64) { leastKey = key }
     var rowGroupCount: Int { regularCount + (openGroupRowCount > 0 ? 1 : 0) }
 
     func firstKey(_ rowGroup: Int) -> Int64 {

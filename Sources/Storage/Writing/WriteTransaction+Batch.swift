@@ -37,6 +37,9 @@ extension WriteTransaction {
             rowCount: rowCount)
     }
 
+    /// The next new object of the table gets a key that it had before.
+    func nextNew(_ table: TableKey, at key: Int64) throws(DatabaseError) { try writer(table).setNextNewKey(key) }
+
     /// The same with the values of each column in an array of their own.
     package func insertColumns(
         _ table: TableKey, columns: [ColumnKey], sources: [BatchColumn], rowCount: Int

@@ -45,7 +45,12 @@ extension ApplyingChanges {
         local.reserveCapacity(runs.count)
         let theirs = runs.keys
         while local.count < theirs.count {
-            let count = min(Self.rowsAtOnce, theirs.count - local.count)
+            var count = min(Self.rowsAtOnce, theirs.count - local.count)
+            if givesTheirKeys {
+                let first = theirs[local.count]
+                count = (1 ..< count).first { theirs[local.count + $0] != first + Int64($0) } ?? count
+                try write.nextNew(table.key, at: first)
+            }
             var values: [[ValueView]] = []
             for index in columns.indices {
                 var read = try columns[index].values.values(count)

@@ -26,6 +26,8 @@ struct ApplyingChanges {
     var made: [TableKey: KeyMap] = [:]
     /// Whether objects have the keys here that they have in the batch's origin: this is that, or a copy of it.
     let goesByKeys: Bool
+    /// New objects get their keys of the batch: it is a commit of this file that the file has lost.
+    var givesTheirKeys = false
     /// Embedded objects that something of the batch links to.
     private let adopted = Adopted()
 
