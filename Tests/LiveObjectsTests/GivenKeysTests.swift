@@ -49,8 +49,8 @@ import Testing
         var next = 0
         for count in [1, 2, 61, 70, 1, 500, 3] {
             try session.beginWrite()
-            for _ in 0 ..< count {
-                let row = try add(session, next)
+            for number in 0 ..< count {
+                let row = try add(session, next + number)
                 #expect(given.insert(row.key.rawValue).inserted)
                 if count < 10 { lost.append(row) }
             }

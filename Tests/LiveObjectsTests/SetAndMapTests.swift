@@ -55,7 +55,7 @@ let boxSchema = """
         }
         #expect(try anything.allValues == [.null, .bool(true), .int(1), .string("a"), .data([97])])
         #expect(try anything.aggregate(.sum) == .decimal(Decimal128(Int64(1))))
-        #expect(try anything.aggregate(.max) == .data([97]))
+        #expect(try anything.aggregate(.max) == .int(1), "of numbers alone")
     }
 
     @Test func sets193Combine() throws {

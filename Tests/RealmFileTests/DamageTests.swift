@@ -124,8 +124,8 @@ import Musl
     @Test func anErrorNamesClassPropertyAndObject() throws {
         let path = folder.file("named.realm")
         var bytes = Fixture.tiny.bytes
-        // The second dog's list of toys: no node.
-        bytes[0x578] = 0
+        // The second dog's list of toys: no kind of node.
+        bytes[0x57C] = 0xFF
         TemporaryDirectory.write(bytes, path)
         do {
             _ = try WholeRead(try RealmFile(path))

@@ -30,9 +30,15 @@ import Testing
         let tooMany = try broken { try $0.dirtyRowGroup(1).rowCount += 1 }
         #expect(tooMany.contains("rows-6: row group 1 of Item"), "\(tooMany)")
         let tooFew = try broken { try $0.dirtyRowGroup(0).rowCount -= 1 }
-        #expect(tooFew.contains("rows-7: the live bitmap of row group 0 of Item"), "\(tooFew)")
-        let shorter = try broken { try $0.dirtyRowGroup(1).rowCount -= 1 }
-        #expect(shorter.contains("rows-8: the values of Item."), "\(shorter)")
+        #expect(tooFew.contains("rows-6: row group 0 of Item"), "\(tooFew)")
+        let fewerLive = try broken { try $0.dirtyRowGroup(0).live = LiveBitmap(allLive: 2) }
+        #expect(fewerLive.contains("rows-7: the live bitmap of row group 0 of Item"), "\(fewerLive)")
+        let longer = try broken {
+            for column in try $0.dirtyRowGroup(1).columns {
+                if case .values(let builder)? = column?.storage { builder.appendDefaults(1) }
+            }
+        }
+        #expect(longer.contains("rows-8: the values of Item."), "\(longer)")
         let uncounted = try broken { try $0.dirtyRowGroup(0).live?.kill(2) }
         #expect(uncounted.contains("rows-9: Item counts the rows that are live"), "\(uncounted)")
     }
