@@ -129,7 +129,9 @@ final class TableLayout {
                 continue
             }
             let name = try names.text(position, scope)
-            guard knownNames.insert(Array(name.utf8)).inserted else { throw node.damage("two columns are named '\(name)'") }
+            guard knownNames.insert(Array(name.utf8)).inserted else {
+                throw node.damage("two columns are named '\(name)'")
+            }
             var strings: Int?
             if let enumerated, position < enumerated.count, case .ref(let ref) = enumerated.slot(position) {
                 strings = ref

@@ -4,7 +4,7 @@ from __future__ import annotations
 import enum
 import pathlib
 import uuid
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 
@@ -60,3 +60,111 @@ def test_a_migration(tmp_path: pathlib.Path) -> None:
             db.delete_all()
             fill(db)
         check(db)
+
+
+# ------------------------------------------------------------------------------------------------ older objects
+
+
+def test_a_step_that_renames_after_older_objects_were_filled(tmp_path: pathlib.Path) -> None:
+    """The change log named objects that fillers had made before the renaming, and that never were."""
+    path = tmp_path / "pets.motte"
+
+    def declared() -> list[Any]:
+        class Address(motte.EmbeddedModel):
+            street: str = ""
+
+        class Pet(motte.Model):
+            name: str
+            home: Optional[Address] = None
+
+        return [Pet, Address]
+
+    def renamed() -> list[Any]:
+        class Address(motte.EmbeddedModel):
+            street: str = ""
+
+        class Pet(motte.Model):
+            name: str
+            place: Optional[Address] = motte.field(default_factory=lambda: Address(street="start"))
+
+        return [Pet, Address]
+
+    pet, address = declared()
+    with motte.open(path, schema=[pet, address], schema_version=1) as db:
+        with db.write():
+            db.add_all([pet(name=f"p{number}", home=address(street=f"s{number}")) for number in range(5)])
+        base = db.version
+        db.keep_changes(base)
+    pet, address = renamed()
+    with motte.open(path, schema=[pet, address], schema_version=2,
+                    migration=lambda sides: sides.rename("Pet", "home", "place")) as db:
+        assert [each.place.street for each in db.objects(pet)] == [f"s{number}" for number in range(5)]
+        assert db.count(address) == 5 and db.verify().is_sound
+        db.changes_since(base)
+        with db.write():
+            db.add(pet(name="later"))
+        db.changes_since(base)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_objects_that_fillers_make_keep_what_they_were_made_with(tmp_path: pathlib.Path, reverse: bool) -> None:
+    path = tmp_path / "pets.motte"
+
+    def order(classes: list[Any]) -> list[Any]:
+        return classes[::-1] if reverse else classes
+
+    class Pet(motte.Model):
+        name: str
+
+    class Address(motte.EmbeddedModel):
+        street: str = ""
+
+    class House(motte.Model):
+        at: Optional[Address] = None
+
+    with motte.open(path, schema=order([Pet, House, Address]), schema_version=1) as db, db.write():
+        db.add(Pet(name="a"))
+        db.add(House(at=Address(street="old")))
+
+    def later() -> tuple[Any, Any, Any]:
+        class Address(motte.EmbeddedModel):
+            street: str = ""
+            code: str = "0"
+
+        class Pet(motte.Model):
+            name: str
+            place: Optional[Address] = motte.field(default_factory=lambda: Address(street="new", code="99"))
+
+        class House(motte.Model):
+            at: Optional[Address] = None
+
+        return Pet, House, Address
+
+    pet, house, address = later()
+    with motte.open(path, schema=order([pet, house, address]), schema_version=1) as db:
+        (found,) = db.objects(pet)
+        assert (found.place.street, found.place.code) == ("new", "99")
+        (older,) = db.objects(house)
+        assert (older.at.street, older.at.code) == ("old", "0")
+
+
+def test_imports_after_a_cancelled_write() -> None:
+    """The keys of objects that never were are passed over."""
+    pyarrow = pytest.importorskip("pyarrow")
+
+    class Pet(motte.Model):
+        name: str
+        tags: list[str] = motte.field(default_factory=lambda: ["new"])
+
+    with motte.open(in_memory="imports after a cancelled write", schema=[Pet]) as db:
+        with db.write() as write:
+            db.add_all([Pet(name=f"x{number}") for number in range(5)])
+            write.cancel()
+        for _ in range(2):
+            db.import_data(Pet, pyarrow.table({"name": ["a", "b", "c"]}))
+        with db.write(), db.write() as inner:
+            db.add(Pet(name="y"))
+            inner.cancel()
+        db.import_data(Pet, pyarrow.table({"name": ["d"]}))
+        assert [(pet.name, list(pet.tags)) for pet in db.objects(Pet)] == [
+            (name, ["new"]) for name in ["a", "b", "c", "a", "b", "c", "d"]]
