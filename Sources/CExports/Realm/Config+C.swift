@@ -89,6 +89,7 @@ final class ConfigBox: Box {
         options.compactsAutomatically = compactsAutomatically
         options.viewsAreShort = viewsAreShort
         options.rowGroupSize = rowGroupSize
+        options.programNames = publicNames
         steps.apply(to: &options, publicNames)
         return options
     }

@@ -93,7 +93,8 @@ private final class KeptFiller: ObjectFiller {
         _ session: Session, _ table: TableKey, _ column: ColumnKey, _ keys: [Int64]
     ) throws(DatabaseError) {
         let write = session.write
-        try lend(RealmBox(RealmCore(session))) { (realm) throws(DatabaseError) in
+        let names = session.options.programNames as? PublicNames ?? PublicNames()
+        try lend(RealmBox(RealmCore(session, names))) { (realm) throws(DatabaseError) in
             let prop = PropertyID(table, "", column).bits
             try callback.bridge.call { userdata in
                 keys.withUnsafeBufferPointer { keys in

@@ -21,6 +21,7 @@ static motte_status fill(void *userdata, motte_realm *realm, motte_class cls, mo
                          size_t count) {
     counts *state = (counts *)userdata;
     size_t index;
+    CHECK(motte_class_named(realm, "Human") == cls);
     for (index = 0; index < count; index++) {
         motte_coll *list = NULL;
         motte_value value = motte_string("a");
@@ -83,6 +84,7 @@ static motte_realm *opened(const char *name, motte_schema *schema, motte_status 
     MUST(motte_config_new(&config));
     MUST(motte_config_set_in_memory(config, name, MOTTE_NTS));
     MUST(motte_config_set_schema(config, schema, 0));
+    MUST(motte_config_set_public_name(config, "Person", MOTTE_NTS, NULL, 0, "Human", MOTTE_NTS));
     STATUS(expected, motte_realm_open(config, &realm));
     motte_release(config);
     return realm;

@@ -67,6 +67,8 @@ package struct SessionOptions: Sendable {
     package var openingNote: (@Sendable (OpeningNote) -> Void)?
     /// Only of a new file.
     package var rowGroupSize: Int?
+    /// What a language binding knows of the program's own names, for functions that are called with a session.
+    package var programNames: (any Sendable)?
 
     package init(_ location: Location, schema: Schema? = nil) {
         self.location = location
