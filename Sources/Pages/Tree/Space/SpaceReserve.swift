@@ -4,9 +4,10 @@ import MotteValues
 
 struct SpaceReserve {
     private let pageLimit: PageCount
-    private static let mostPages: PageCount = 256
+    /// Deleting one object writes what its row group has in one piece: hundreds of kilobytes, where values are wide.
+    private static let mostPages: PageCount = 512
     /// This part of a small file.
-    private static let share = 16
+    private static let share = 4
 
     init(_ image: PageImage) { pageLimit = image.pageLimit }
 
