@@ -153,7 +153,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [5_000, 20_000], [1, 4]) func aDamagedBranchLosesNoObject(count: Int, commits: Int) throws {
+    @Test(arguments: [(5_000, 1), (5_000, 4), (12_000, 4)])
+    func aDamagedBranchLosesNoObject(count: Int, commits: Int) throws {
         let (store, options) = try rows(count, commits: commits)
         defer { withExtendedLifetime(store) {} }
         let sound = TemporaryDirectory.read(options.name)
