@@ -3,7 +3,8 @@
 ///
 /// This is the one place where a reference becomes bytes, for chunks and for builders alike: `LongText.bytes` looks for
 /// the page on first touch, checks it once and remembers it. What cannot be read shows as empty there and is an error
-/// wherever `check` is asked, which is what everything that hands values out does.
+/// where `check` is asked next, which is what everything that hands values out does; after that it is looked for again,
+/// since a read that failed once need not fail for ever.
 ///
 ///     reference: u64 version | u32 number | u32 byte count | u32 crc32c of the bytes | u32 zero
 import CMotteShim
@@ -67,6 +68,7 @@ package final class LongText {
     private var found: UnsafeRawBufferPointer?
     /// The source's `forgottenCount` then.
     private var foundAt: UInt64 = 0
+    /// Until somebody has been told.
     private var failure: DatabaseError?
 
     /// One that a chunk refers to.
@@ -100,21 +102,22 @@ package final class LongText {
     var bytes: UnsafeRawBufferPointer { place ?? fetch() }
 
     package func check() throws(DatabaseError) {
-        if place != nil { return }
-        _ = fetch()
-        if let failure { throw failure }
+        if place != nil, failure == nil { return }
+        // What has been shown as empty meanwhile is told first, whatever a second look would find.
+        if failure == nil { _ = fetch() }
+        guard let failure else { return }
+        self.failure = nil
+        throw failure
     }
 
     @inline(never)
     private func fetch() -> UnsafeRawBufferPointer {
-        if failure == nil {
-            do throws(DatabaseError) {
-                let bytes = try read()
-                found = bytes
-                foundAt = source.forgottenCount
-                return bytes
-            } catch { failure = error }
-        }
+        do throws(DatabaseError) {
+            let bytes = try read()
+            found = bytes
+            foundAt = source.forgottenCount
+            return bytes
+        } catch { failure = error }
         return kind == .mixed ? Self.null : UnsafeRawBufferPointer(start: nil, count: 0)
     }
 

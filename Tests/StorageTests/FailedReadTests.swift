@@ -1,0 +1,257 @@
+// Fail, then go on: at the n-th read, at the growth of a spill file and in the commit, of every kind of call of a
+// write; then the write is cancelled, or the call is made again, or the rest is committed. Everything else is as it
+// was, by every path that reads.
+import MottePages
+import MotteSchemaModel
+import MotteValues
+import TestSupport
+import Testing
+
+@testable import MotteStorage
+
+@Suite struct FailedReadTests {
+    private enum Call: CaseIterable {
+        case step, one, many, deleteAll, refill, rollBack, commit
+    }
+
+    private struct Store {
+        let database: Database
+        let faults = FaultInjection(countsReads: true)
+        let longest: Int
+
+        init(rowGroupSize: Int, longest: Int) throws {
+            var options = PageStoreOptions(location: .memory(identifier: nil))
+            options.rowGroupSize = rowGroupSize
+            options.faults = faults
+            database = try Database.open(options)
+            self.longest = longest
+        }
+
+        func beginWrite(on snapshot: Snapshot) throws -> WriteTransaction {
+            let write = try database.beginWrite(on: snapshot)
+            write.listShape = LongListTests.small
+            write.manyObjects = 3
+            write.longValues.limit = longest
+            return write
+        }
+    }
+
+    @Test(arguments: [3, 480], [LongValues.standardLimit, 4])
+    func nothingElseHasChanged(rowGroupSize: Int, longest: Int) throws {
+        var failures = 0, commits = 0, refusals = 0
+        try PropertyTest.run(rounds: 1) { random, comment in
+            let store = try Store(rowGroupSize: rowGroupSize, longest: longest)
+            let snapshot = try store.database.snapshot()
+            _ = try store.database.reconcile(try SchemaText.parse(EverythingModel.text), on: snapshot)
+            var model = try EverythingModel(snapshot.schema)
+            for _ in 0 ..< 5 {
+                let write = try store.beginWrite(on: snapshot)
+                try model.steps(write, below: 60, &random)
+                try write.commit()
+            }
+            for round in 0 ..< 7 {
+                let call = Call.allCases[round % Call.allCases.count]
+                let comment = "\(call), \(comment)"
+                let choices = random
+                _ = random.next()
+                // One read after the other, and then one here and there.
+                var number = 1
+                while try failing(call, number, store, &model, choices, &random, comment, &commits, &refusals) {
+                    failures += 1
+                    number += 1 + number / 2
+                }
+                try check(store, model, comment)
+                let report = try store.database.snapshot().verify()
+                #expect(report.isSound, "\(report.text); \(comment)")
+            }
+        }
+        #expect(failures > 20 && commits > 5, "\(failures) failures, \(commits) commits, \(refusals) refusals")
+    }
+
+    private func check(_ store: Store, _ model: EverythingModel, _ comment: String) throws {
+        let snapshot = try store.database.snapshot()
+        try model.check(snapshot, comment)
+        try WholeRead.check(snapshot, comment)
+    }
+
+    /// False where the call makes fewer reads.
+    private func failing(
+        _ call: Call, _ number: Int, _ store: Store, _ model: inout EverythingModel, _ choices: SeededRandom,
+        _ random: inout SeededRandom, _ comment: String, _ commits: inout Int, _ refusals: inout Int
+    ) throws -> Bool {
+        // Knows nothing yet, so that everything has to be read.
+        let snapshot = try store.database.snapshot()
+        let write = try store.beginWrite(on: snapshot)
+        var choices = choices
+        var attempt = model
+        attempt.touched = []
+        var candidates = Array(model.rows.keys.sorted().shuffled(using: &choices).prefix(12))
+        let comment = "read \(number) of \(comment)"
+        for _ in 0 ..< choices.below(4) { try attempt.step(write, &choices, &candidates) }
+        let savepoint = random.chance(30) && call != .rollBack ? try write.savepoint() : nil
+        let before = attempt
+        let again = choices
+        store.faults.failRead(number)
+        let error = try run(call, write, &attempt, &choices, candidates, store)
+        let isReached = !store.faults.isReadToFail
+        store.faults.failRead(0)
+        guard isReached else {
+            write.cancel()
+            return false
+        }
+        if let savepoint, call != .commit {
+            _ = try write.rollBack(to: savepoint)
+            attempt = before
+        }
+        let isWhole = write.undo.incompleteness == nil && write.undo.failure == nil
+        #expect(savepoint == nil || call == .commit || isWhole, "\(String(describing: error)); \(comment)")
+        guard write.isOpen else {
+            // The commit did not need what it could not read.
+            model = attempt
+            return true
+        }
+        guard isWhole else {
+            #expect(throws: DatabaseError.self, "\(comment)") { try write.commit() }
+            refusals += 1
+            write.cancel()
+            if random.chance(20) { try check(store, model, comment) }
+            return true
+        }
+        if random.chance(15) {
+            try attempt.check(write, comment)
+            try WholeRead.check(write, comment)
+        }
+        switch random.below(3) {
+        case 0: write.cancel()
+        case 1:
+            choices = again
+            let second = try run(call, write, &attempt, &choices, candidates, store)
+            #expect(second == nil, "\(comment)")
+            fallthrough
+        default:
+            if write.isOpen { try write.commit() }
+            commits += 1
+            model = attempt
+        }
+        if random.chance(20) { try check(store, model, comment) }
+        return true
+    }
+
+    /// The error of the call. What has been done of several calls by then is in the model.
+    private func run(
+        _ call: Call, _ write: WriteTransaction, _ model: inout EverythingModel, _ choices: inout SeededRandom,
+        _ candidates: [ObjectLink], _ store: Store
+    ) throws -> DatabaseError? {
+        var candidates = candidates
+        do {
+            switch call {
+            case .step: try model.step(write, &choices, &candidates)
+            case .one: try model.createTogether(write, 1, &choices)
+            case .many: try model.createTogether(write, choices.below(3) == 0 ? 70 : 4, &choices)
+            case .deleteAll: try model.deleteAll(write)
+            case .refill:
+                try model.deleteAll(write)
+                try model.createTogether(write, choices.below(2) == 0 ? 70 : 3, &choices)
+            case .rollBack:
+                let before = model
+                let savepoint = try write.savepoint()
+                for _ in 0 ..< 5 { try model.step(write, &choices, &candidates) }
+                _ = try write.rollBack(to: savepoint)
+                model = before
+            case .commit: try write.commit()
+            }
+            return nil
+        } catch let error as DatabaseError {
+            return error
+        }
+    }
+
+    /// Where the disk has no room for what a write keeps apart, each call is done or not.
+    @Test func spillFilesThatCannotGrow() throws {
+        try PropertyTest.run(rounds: 1) { random, comment in
+            let store = try Store(rowGroupSize: 3, longest: 4)
+            let snapshot = try store.database.snapshot()
+            _ = try store.database.reconcile(try SchemaText.parse(EverythingModel.text), on: snapshot)
+            var model = try EverythingModel(snapshot.schema)
+            var failures = 0
+            for _ in 0 ..< 12 {
+                let write = try store.beginWrite(on: snapshot)
+                var candidates = Array(model.rows.keys.sorted().shuffled(using: &random).prefix(12))
+                for _ in 0 ..< 40 {
+                    if random.chance(40) { store.faults.failGrowth(1) }
+                    do { try model.step(write, &random, &candidates) } catch let error as DatabaseError {
+                        #expect(error.code == .diskFull, "\(error); \(comment)")
+                        failures += 1
+                        #expect(write.undo.incompleteness == nil, "\(comment)")
+                    }
+                    store.faults.failGrowth(0)
+                }
+                try model.check(write, comment)
+                try write.commit()
+                try check(store, model, comment)
+            }
+            #expect(failures > 5)
+        }
+    }
+
+    /// Adding an index, adding and removing properties: all of it or nothing.
+    @Test func schemaChangesThatCannotBeFinished() throws {
+        let first = "Row { id: int key, name: string, old: int, kinds: list<string> } Other { rows: list<Row> }"
+        let second = """
+            Row {
+                id: int key, name: string indexed, new: double, kinds: list<string>, indexed(name, new),
+                unique(id, name)
+            }
+            Other { rows: list<Row> }
+            """
+        var number = 1, failures = 0
+        while true {
+            let faults = FaultInjection(countsReads: true)
+            var options = PageStoreOptions(location: .memory(identifier: nil))
+            options.rowGroupSize = 3
+            options.faults = faults
+            let database = try Database.open(options)
+            let filled = try database.snapshot()
+            _ = try database.reconcile(SchemaRequest(try SchemaText.parse(first), version: 1), on: filled)
+            let write = try database.beginWrite(on: filled)
+            let type = try filled.schema.type(named: "Row")
+            let table = try #require(type.tableKey), name = try #require(type.property(named: "name")?.columnKey)
+            for id in 0 ..< 20 {
+                let key = try Value.int(Int64(id)).withView { id throws(DatabaseError) in
+                    try write.create(table, primaryKey: id)
+                }
+                try Value.string("name \(id % 7)").withView { value throws(DatabaseError) in
+                    try write.set(table, name, key, to: value)
+                }
+            }
+            try write.commit()
+            let before = try WholeRead.check(try database.snapshot(), "before")
+            let snapshot = try database.snapshot()
+            faults.failRead(number)
+            var request = SchemaRequest(try SchemaText.parse(second), version: 2)
+            request.step = { (migration) throws(DatabaseError) in
+                for key in 0 ..< Int64(10) {
+                    try Value.string("changed").withView { value throws(DatabaseError) in
+                        try migration.write.set(table, name, ObjectKey(key), to: value)
+                    }
+                }
+            }
+            let isDone = (try? database.reconcile(request, on: snapshot)) != nil
+            let isReached = !faults.isReadToFail
+            faults.failRead(0)
+            guard isReached else { break }
+            if !isDone {
+                failures += 1
+                #expect(try WholeRead.check(try database.snapshot(), "read \(number)") == before)
+                #expect(try database.snapshot().verify().isSound)
+                _ = try database.reconcile(request, on: try database.snapshot())
+            }
+            let after = try database.snapshot()
+            try WholeRead.check(after, "read \(number)")
+            let report = try after.verify()
+            #expect(report.isSound, "\(report.text)")
+            number += 1 + number / 8
+        }
+        #expect(failures > 10)
+    }
+}
