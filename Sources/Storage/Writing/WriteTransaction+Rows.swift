@@ -80,17 +80,18 @@ extension WriteTransaction {
         }
         let old = try view.value(slot: slot, at: place)
         let former = shape.isOwner && !old.isNull ? old.linkValue : nil
+        try makeRoom(for: assignment.value)
         try replaceValue(view, slot, place, key, old: old, new: assignment.value)
         if let former { try completing { () throws(DatabaseError) in try deleteAll([former]) } }
     }
 
-    /// Puts a value that fits in place of another. `isWhole`: not merely something nested in it has changed.
+    /// Puts a value that fits in place of another. `isWhole`: not merely something nested in it has changed. Whoever
+    /// has changed nothing yet makes room for it before; what loses a link amid a deletion goes where there is memory.
     func replaceValue(
         _ view: TableView, _ slot: Int, _ place: RowLocation, _ key: ObjectKey, old: ValueView, new: ValueView,
         isWhole: Bool = true
     ) throws(DatabaseError) {
         let shape = view.layout.shapes[slot]
-        try makeRoom(for: new)
         let writer = try writer(view.key)
         // All that can fail comes before the first change.
         let (changed, builder) = try writer.column(slot, place, taking: new)
