@@ -86,21 +86,23 @@ struct EverythingModel {
         }
         let row = random.pick(candidates)
         if roll == 2, candidates.count > 8 || random.below(8) == 0 {
-            try write.delete(row.table, row.key)
-            return delete(row, isOwnerChanged: false)
+            return try delete(write, row)
         }
         if roll == 3, random.below(10) == 0 {
-            let gone = (0 ..< 2 + random.below(8)).map { _ in random.pick(keys(thingTable)) }
-            #expect(try write.delete(thingTable, gone.map(\.key.rawValue)) == Set(gone).count)
-            for link in gone { delete(link, isOwnerChanged: false) }
-            return
+            return try deleteSeveral(write, &random)
         }
         if roll == 3, random.below(20) == 0 {
             try deleteAll(write)
             return try createTogether(write, random.below(4) == 0 ? 70 : random.below(8), &random)
         }
-        let type = type(row.table)
-        let property = random.pick(type.properties.filter { !$0.isPrimaryKey })
+        try edit(row, random.pick(type(row.table).properties.filter { !$0.isPrimaryKey }), write, &random, &candidates)
+    }
+
+    /// Changes one property of a row.
+    mutating func edit(
+        _ row: ObjectLink, _ property: Property, _ write: WriteTransaction, _ random: inout SeededRandom,
+        _ candidates: inout [ObjectLink]
+    ) throws {
         let column = try #require(property.columnKey)
         let place = Place(row: row, property: property, column: column)
         switch property.collection {
@@ -195,6 +197,18 @@ struct EverythingModel {
         for (index, row) in made.enumerated() {
             add(ObjectLink(table: thingTable, key: ObjectKey(first.rawValue + Int64(index))), row)
         }
+    }
+
+    mutating func delete(_ write: WriteTransaction, _ row: ObjectLink) throws {
+        try write.delete(row.table, row.key)
+        delete(row, isOwnerChanged: false)
+    }
+
+    /// In one call, some of them perhaps twice.
+    mutating func deleteSeveral(_ write: WriteTransaction, _ random: inout SeededRandom) throws {
+        let gone = (0 ..< 2 + random.below(8)).map { _ in random.pick(keys(thingTable)) }
+        #expect(try write.delete(thingTable, gone.map(\.key.rawValue)) == Set(gone).count)
+        for link in gone { delete(link, isOwnerChanged: false) }
     }
 
     mutating func deleteAll(_ write: WriteTransaction) throws {

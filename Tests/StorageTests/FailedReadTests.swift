@@ -10,8 +10,10 @@ import Testing
 @testable import MotteStorage
 
 @Suite struct FailedReadTests {
-    private enum Call: CaseIterable {
-        case step, one, many, deleteAll, refill, rollBack, commit
+    private enum Call: String, CaseIterable, CustomStringConvertible {
+        case step, one, many, value, list, set, map, delete, several, deleteAll, refill, rollBack, commit
+
+        var description: String { rawValue }
     }
 
     private struct Store {
@@ -36,36 +38,59 @@ import Testing
         }
     }
 
+    /// What has really happened.
+    private struct Counts {
+        /// Of each kind of call, calls whose read failed.
+        var failures: [Call: Int] = [:]
+        /// Commits after a failure, and those that were refused, or that cost the write a savepoint.
+        var commits = 0
+        var refusals = 0
+        var wentBack = 0
+        var again = 0
+        /// Calls that did what they should although a read failed.
+        var unharmed = 0
+        var failureCount: Int { failures.values.reduce(0, +) }
+    }
+
     @Test(arguments: [3, 480], [LongValues.standardLimit, 4])
     func nothingElseHasChanged(rowGroupSize: Int, longest: Int) throws {
-        var failures = 0, commits = 0, refusals = 0
+        var counts = Counts()
         try PropertyTest.run(rounds: 1) { random, comment in
             let store = try Store(rowGroupSize: rowGroupSize, longest: longest)
             let snapshot = try store.database.snapshot()
             _ = try store.database.reconcile(try SchemaText.parse(EverythingModel.text), on: snapshot)
             var model = try EverythingModel(snapshot.schema)
-            for _ in 0 ..< 5 {
-                let write = try store.beginWrite(on: snapshot)
-                try model.steps(write, below: 60, &random)
-                try write.commit()
-            }
-            for round in 0 ..< 7 {
-                let call = Call.allCases[round % Call.allCases.count]
+            for call in Call.allCases {
                 let comment = "\(call), \(comment)"
-                let choices = random
-                _ = random.next()
-                // One read after the other, and then one here and there.
-                var number = 1
-                while try failing(call, number, store, &model, choices, &random, comment, &commits, &refusals) {
-                    failures += 1
-                    number += 1 + number / 2
+                var rounds = 0
+                // Some calls find that there is nothing to do, or all they need in memory.
+                while rounds < 2 || counts.failures[call, default: 0] < 3, rounds < 60 {
+                    rounds += 1
+                    // The calls before may have left little that could be read.
+                    try fill(store, &model, &random)
+                    let choices = SeededRandom(seed: random.next())
+                    // One read after the other, and then one here and there.
+                    var number = 1
+                    while try failing(call, number, store, &model, choices, &random, comment, &counts) {
+                        number += 1 + number / 2
+                    }
                 }
                 try check(store, model, comment)
                 let report = try store.database.snapshot().verify()
                 #expect(report.isSound, "\(report.text); \(comment)")
             }
         }
-        #expect(failures > 20 && commits > 5, "\(failures) failures, \(commits) commits, \(refusals) refusals")
+        print("note: row groups of \(rowGroupSize), values of more than \(longest) bytes apart: \(counts)")
+        for call in Call.allCases { #expect(counts.failures[call, default: 0] > 2, "\(call): \(counts)") }
+        #expect(counts.failureCount > 100 && counts.commits > 20 && counts.refusals > 5, "\(counts)")
+        #expect(counts.wentBack > 5 && counts.again > 10, "\(counts)")
+    }
+
+    private func fill(_ store: Store, _ model: inout EverythingModel, _ random: inout SeededRandom) throws {
+        let write = try store.beginWrite(on: try store.database.snapshot())
+        if model.keys(model.thingTable).count < 12 { try model.createTogether(write, 8, &random) }
+        try model.steps(write, below: 40, &random)
+        try write.commit()
     }
 
     private func check(_ store: Store, _ model: EverythingModel, _ comment: String) throws {
@@ -77,7 +102,7 @@ import Testing
     /// False where the call makes fewer reads.
     private func failing(
         _ call: Call, _ number: Int, _ store: Store, _ model: inout EverythingModel, _ choices: SeededRandom,
-        _ random: inout SeededRandom, _ comment: String, _ commits: inout Int, _ refusals: inout Int
+        _ random: inout SeededRandom, _ comment: String, _ counts: inout Counts
     ) throws -> Bool {
         // Knows nothing yet, so that everything has to be read.
         let snapshot = try store.database.snapshot()
@@ -96,10 +121,15 @@ import Testing
         let isReached = !store.faults.isReadToFail
         store.faults.failRead(0)
         guard isReached else {
-            write.cancel()
+            #expect(error == nil, "\(comment)")
+            // A commit that makes fewer reads has been made.
+            if write.isOpen { write.cancel() } else { model = attempt }
             return false
         }
+        counts.failures[call, default: 0] += 1
+        if error == nil { counts.unharmed += 1 }
         if let savepoint, call != .commit {
+            counts.wentBack += 1
             _ = try write.rollBack(to: savepoint)
             attempt = before
         }
@@ -112,9 +142,9 @@ import Testing
         }
         guard isWhole else {
             #expect(throws: DatabaseError.self, "\(comment)") { try write.commit() }
-            refusals += 1
+            counts.refusals += 1
             write.cancel()
-            if random.chance(20) { try check(store, model, comment) }
+            if random.chance(10) { try check(store, model, comment) }
             return true
         }
         if random.chance(15) {
@@ -124,16 +154,17 @@ import Testing
         switch random.below(3) {
         case 0: write.cancel()
         case 1:
+            counts.again += 1
             choices = again
             let second = try run(call, write, &attempt, &choices, candidates, store)
             #expect(second == nil, "\(comment)")
             fallthrough
         default:
             if write.isOpen { try write.commit() }
-            commits += 1
+            counts.commits += 1
             model = attempt
         }
-        if random.chance(20) { try check(store, model, comment) }
+        if random.chance(10) { try check(store, model, comment) }
         return true
     }
 
@@ -148,6 +179,19 @@ import Testing
             case .step: try model.step(write, &choices, &candidates)
             case .one: try model.createTogether(write, 1, &choices)
             case .many: try model.createTogether(write, choices.below(3) == 0 ? 70 : 4, &choices)
+            case .value, .list, .set, .map:
+                guard !model.keys(model.thingTable).isEmpty else { return nil }
+                let row = choices.pick(model.keys(model.thingTable))
+                let kinds: [Call: CollectionKind] = [.value: .none, .list: .list, .set: .set, .map: .map]
+                let properties = model.things.properties.filter { $0.collection == kinds[call] && !$0.isPrimaryKey }
+                try model.edit(row, choices.pick(properties), write, &choices, &candidates)
+            case .delete, .several:
+                guard !model.keys(model.thingTable).isEmpty else { return nil }
+                if call == .several {
+                    try model.deleteSeveral(write, &choices)
+                } else {
+                    try model.delete(write, choices.pick(model.keys(model.thingTable)))
+                }
             case .deleteAll: try model.deleteAll(write)
             case .refill:
                 try model.deleteAll(write)
@@ -163,6 +207,37 @@ import Testing
             return nil
         } catch let error as DatabaseError {
             return error
+        }
+    }
+
+    /// Whoever reads again gets what is there: nothing remembers that it could not be read, or half of it.
+    @Test(arguments: [3, 480], [LongValues.standardLimit, 4])
+    func whatCouldNotBeReadIsReadTheNextTime(rowGroupSize: Int, longest: Int) throws {
+        try PropertyTest.run(rounds: 1) { random, comment in
+            let store = try Store(rowGroupSize: rowGroupSize, longest: longest)
+            let snapshot = try store.database.snapshot()
+            _ = try store.database.reconcile(try SchemaText.parse(EverythingModel.text), on: snapshot)
+            var model = try EverythingModel(snapshot.schema)
+            for _ in 0 ..< 5 { try fill(store, &model, &random) }
+            let expected = try WholeRead.check(try store.database.snapshot(), comment)
+            var number = 1, failures = 0
+            while true {
+                let comment = "read \(number), \(comment)"
+                let reader = try store.database.snapshot()
+                store.faults.failRead(number)
+                let shown = try? WholeRead.check(reader, comment)
+                guard !store.faults.isReadToFail else {
+                    store.faults.failRead(0)
+                    #expect(shown == expected, "\(comment)")
+                    break
+                }
+                #expect(shown == nil, "\(comment)")
+                #expect(try WholeRead.check(reader, comment) == expected, "\(comment)")
+                try model.check(reader, comment)
+                failures += 1
+                number += 1 + number / 4
+            }
+            #expect(failures > 10, "\(comment)")
         }
     }
 
@@ -192,6 +267,30 @@ import Testing
             }
             #expect(failures > 5)
         }
+    }
+
+    /// What loses a link by it is as long as before, and no reason to leave the deletion half done.
+    @Test func aDeletionAsksForNoRoom() throws {
+        let store = try Store(rowGroupSize: 3, longest: 4)
+        let snapshot = try store.database.snapshot()
+        _ = try store.database.reconcile(try SchemaText.parse("Row { any: mixed }"), on: snapshot)
+        let type = try snapshot.schema.type(named: "Row")
+        let table = try #require(type.tableKey), column = try #require(type.property(named: "any")?.columnKey)
+        let filling = try store.beginWrite(on: snapshot)
+        let holder = try filling.create(table, primaryKey: nil), target = try filling.create(table, primaryKey: nil)
+        let link = ObjectLink(table: table, key: target)
+        let long = Value.list([.link(link), .string("longer than what lies in a chunk")])
+        try long.withView { value throws(DatabaseError) in try filling.set(table, column, holder, to: value) }
+        try filling.commit()
+        let write = try store.beginWrite(on: snapshot)
+        store.faults.failGrowth(1)
+        try write.delete(table, target)
+        store.faults.failGrowth(0)
+        #expect(write.undo.incompleteness == nil)
+        try write.commit()
+        let value = try snapshot.table(table).value(column, holder).owned
+        #expect(value == .list([.null, .string("longer than what lies in a chunk")]))
+        #expect(try snapshot.verify().isSound)
     }
 
     /// Adding an index, adding and removing properties: all of it or nothing.
