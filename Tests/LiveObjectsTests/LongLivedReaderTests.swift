@@ -1,6 +1,7 @@
 // Sessions that are opened first and read everything, by every path, before and after each step of others: on the
 // writer's thread, on another thread, and frozen. Before they move they show what they showed; afterwards what a
-// session shows that is opened only then, and so has nothing in memory.
+// session shows that is opened only then, and so has nothing in memory. Steps are commits, writes that are cancelled
+// or go back to a savepoint, changes of the schema, and compactions beside the readers and without them.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
@@ -22,27 +23,25 @@ import Testing
     private final class Elsewhere: Sendable {
         private enum Order: Sendable { case read, refresh, end }
 
-        private struct Talk {
-            var order: Order?
-            var answer: Swift.Result<String, any Error>?
-        }
-
-        private let talk = LockedSignal(Talk())
+        private let orders = LockedSignal<Order?>(nil)
         private let answers = LockedSignal<Swift.Result<String, any Error>?>(nil)
         private let thread: Locked<ThreadRun<Void>?> = Locked(nil)
 
-        init(_ store: @escaping @Sendable () throws -> Session) {
-            let (talk, answers) = (talk, answers)
+        init(_ store: @escaping @Sendable () throws -> Session) throws {
+            let (orders, answers) = (orders, answers)
             let run = ThreadRun { () throws -> Void in
-                let session = try? store()
+                let opened = Swift.Result { try store() }
                 while true {
-                    let order = talk.wait(until: { $0.order != nil }) { talk in
-                        defer { talk.order = nil }
-                        return talk.order
+                    let order = orders.wait(until: { $0 != nil }) { order in
+                        defer { order = nil }
+                        return order
                     }
-                    if order == .end { return }
+                    if order == .end {
+                        try opened.get().close()
+                        return
+                    }
                     let answer = Swift.Result { () throws -> String in
-                        guard let session else { throw DatabaseError(.internal, "there is no session") }
+                        let session = try opened.get()
                         if order == .refresh { _ = try session.refresh() }
                         return try WholeRead.check(session, "another thread")
                     }
@@ -50,10 +49,12 @@ import Testing
                 }
             }
             thread.withLock { $0 = run }
+            // It shows the version from before the first step only if it is open by then.
+            _ = try read(refreshing: false)
         }
 
         func read(refreshing: Bool) throws -> String {
-            talk.change { $0.order = refreshing ? .refresh : .read }
+            orders.change { $0 = refreshing ? .refresh : .read }
             let answer = answers.wait(until: { $0 != nil }) { answer in
                 defer { answer = nil }
                 return answer
@@ -62,21 +63,33 @@ import Testing
         }
 
         func end() throws {
-            talk.change { $0.order = .end }
+            orders.change { $0 = .end }
             try thread.withLock { $0 }?.join()
         }
     }
 
     private final class World {
-        var options: SessionOptions
-        let writers: [Session]
-        let reader: Session
-        let elsewhere: Elsewhere
-        var frozen: [(session: Session, text: String)] = []
+        private var options: SessionOptions
+        private var writers: [Session]
+        private(set) var reader: Session
+        private var elsewhere: Elsewhere
+        private var frozen: [(session: Session, text: String)] = []
         /// What those show that do not move.
-        var text: String
+        private var text: String
         private var nextID = 0
         private var additions = 0
+        /// What has really been done.
+        private(set) var counts = Counts()
+
+        struct Counts {
+            /// Reads of sessions that had not moved while the newest version shows something else.
+            var oldReads = 0
+            var onlineSteps = 0
+            var movedBytes = 0
+            var bytesSaved = 0
+            /// How often pages have left memory.
+            var givenUp: UInt64 = 0
+        }
 
         init(_ rowGroupSize: Int) throws {
             let store = TestStore(.file, rowGroupSize: rowGroupSize, schema: LongLivedReaderTests.schema)
@@ -87,9 +100,31 @@ import Testing
             let made = options
             writers = [try Session.open(made), try Session.open(made)]
             reader = try Session.open(made)
-            elsewhere = Elsewhere { try Session.open(made) }
+            elsewhere = try Elsewhere { try Session.open(made) }
             text = try WholeRead.check(reader, "at the beginning")
             frozen = [(try reader.freeze(), text)]
+        }
+
+        /// Nobody has the file open any more.
+        func close() throws {
+            try elsewhere.end()
+            for (session, _) in frozen { try session.close() }
+            frozen = []
+            for session in writers + [reader] { try session.close() }
+        }
+
+        /// As at the beginning.
+        private func reopen() throws {
+            let made = options
+            writers = [try Session.open(made), try Session.open(made)]
+            reader = try Session.open(made)
+            elsewhere = try Elsewhere { try Session.open(made) }
+            frozen = [(try reader.freeze(), text)]
+        }
+
+        func freeze() throws {
+            if frozen.count > 2 { frozen.removeFirst() }
+            frozen.append((try reader.freeze(), text))
         }
 
         // MARK: Steps
@@ -151,7 +186,9 @@ import Testing
             }
         }
 
-        func step(_ kind: Int, _ random: inout SeededRandom) throws {
+        static let kindCount = 10
+
+        func step(_ kind: Int, _ random: inout SeededRandom, _ comment: String) throws {
             let session = random.pick(writers)
             switch kind {
             case 0, 1, 2: try session.inWrite { try change(session, 1 + random.below(30), &random) }
@@ -175,18 +212,9 @@ import Testing
                     try session.rollBack(to: savepoint)
                     try change(session, 5, &random)
                 }
-            case 6:
-                // More than a write keeps in memory.
-                try session.inWrite {
-                    for _ in 0 ..< 20 {
-                        let item = try session.add("Item", ["id": .int(Int64(nextID))])
-                        nextID += 1
-                        try item.set("data", to: .data([UInt8](repeating: 7, count: 100_000)))
-                    }
-                    for key in try session.objects("Item").allKeys.suffix(18) {
-                        _ = try session.delete(try session.tableKey("Item"), [key])
-                    }
-                }
+            case 6: try makeHoles(session)
+            case 7: try compactBeside(session, &random, comment)
+            case 8: try compactAlone(session, comment)
             default:
                 // A class and a property come.
                 additions += 1
@@ -199,23 +227,102 @@ import Testing
             }
         }
 
+        /// More than a write keeps in memory, and most of what it puts into the file goes with the next.
+        private func makeHoles(_ session: Session) throws {
+            try session.inWrite {
+                for _ in 0 ..< 20 {
+                    let item = try session.add("Item", ["id": .int(Int64(nextID))])
+                    nextID += 1
+                    try item.set("data", to: .data([UInt8](repeating: 7, count: 100_000)))
+                }
+                for key in try session.objects("Item").allKeys.suffix(5) {
+                    _ = try session.delete(try session.tableKey("Item"), [key])
+                }
+            }
+            try session.inWrite {
+                let keys = try session.objects("Item").allKeys.suffix(15).prefix(13)
+                _ = try session.delete(try session.tableKey("Item"), Array(keys))
+            }
+        }
+
+        /// Others keep their versions and read them between the steps, and one commits.
+        private func compactBeside(_ session: Session, _ random: inout SeededRandom, _ comment: String) throws {
+            try makeHoles(session)
+            try readAfter("before the compaction, \(comment)")
+            // What is frozen at older versions may keep all that there is to gain.
+            try compactOnce(session, &random, "old versions are kept, \(comment)")
+            try makeHoles(session)
+            try readAfter("between the compactions, \(comment)")
+            for (old, _) in frozen { try old.close() }
+            frozen = [(try reader.freeze(), text)]
+            try compactOnce(session, &random, "the latest version is kept, \(comment)")
+        }
+
+        private func compactOnce(_ session: Session, _ random: inout SeededRandom, _ comment: String) throws {
+            let other = try #require(writers.first { $0 !== session })
+            var choices = SeededRandom(seed: random.next())
+            var steps = 0
+            let outcome = try session.compactOnline(stepBytes: 100_000) { (_) throws(DatabaseError) in
+                steps += 1
+                try typed {
+                    if steps < 4 { try other.inWrite { try self.change(other, 3, &choices) } }
+                    if steps < 5 { try self.readBefore("after \(steps) steps of the compaction, \(comment)") }
+                }
+            }
+            counts.onlineSteps += steps
+            counts.movedBytes += outcome.movedBytes
+            try readBefore("after the compaction, \(comment)")
+            try readAfter("after the compaction, \(comment)")
+        }
+
+        /// With nobody else, which is refused before.
+        private func compactAlone(_ session: Session, _ comment: String) throws {
+            try makeHoles(session)
+            let error = #expect(throws: DatabaseError.self, "\(comment)") { try session.compact() }
+            #expect(error?.code == .busy, "\(comment)")
+            try readBefore("after a compaction was refused, \(comment)")
+            try readAfter("before the compaction, \(comment)")
+            try elsewhere.end()
+            for (frozen, _) in frozen { try frozen.close() }
+            frozen = []
+            for other in writers + [reader] where other !== session { try other.close() }
+            let outcome = try session.compact()
+            counts.bytesSaved += outcome.bytesBefore - outcome.bytesAfter
+            expectSame(try WholeRead.check(session, comment), text, "the one that compacted, \(comment)")
+            try session.close()
+            try reopen()
+        }
+
         // MARK: Reading
 
+        /// Says where two differ; whole they are long.
+        private func expectSame(_ found: String, _ expected: String, _ comment: String) {
+            guard found != expected else { return }
+            let lines = found.split(separator: "\n"), others = expected.split(separator: "\n")
+            let index = zip(lines, others).enumerated().first { $1.0 != $1.1 }?.offset ?? min(lines.count, others.count)
+            let line = index < lines.count ? lines[index] : "nothing"
+            let other = index < others.count ? others[index] : "nothing"
+            Issue.record("line \(index): \(line.prefix(1_000)), not \(other.prefix(1_000)); \(comment)")
+        }
+
         func readBefore(_ comment: String) throws {
-            for session in [reader] {
-                #expect(try WholeRead.check(session, comment) == text, "\(comment)")
-            }
-            #expect(try elsewhere.read(refreshing: false) == text, "another thread, \(comment)")
+            expectSame(try WholeRead.check(reader, comment), text, "\(comment)")
+            expectSame(try elsewhere.read(refreshing: false), text, "another thread, \(comment)")
             for (session, text) in frozen {
-                #expect(try WholeRead.check(session, comment) == text, "frozen, \(comment)")
+                expectSame(try WholeRead.check(session, comment), text, "frozen, \(comment)")
             }
         }
 
         func readAfter(_ comment: String) throws {
             for session in writers + [reader] { _ = try session.refresh() }
-            text = try WholeRead.check(try Session.open(try fresh()), "opened, \(comment)")
-            for session in writers + [reader] { #expect(try WholeRead.check(session, comment) == text, "\(comment)") }
-            #expect(try elsewhere.read(refreshing: true) == text, "another thread, \(comment)")
+            let old = text
+            let opened = try Session.open(try fresh())
+            text = try WholeRead.check(opened, "opened, \(comment)")
+            try opened.close()
+            if text != old { counts.oldReads += 1 }
+            counts.givenUp = max(counts.givenUp, try reader.committedSnapshot().memoryClock?.now ?? 0)
+            for session in writers + [reader] { expectSame(try WholeRead.check(session, comment), text, comment) }
+            expectSame(try elsewhere.read(refreshing: true), text, "another thread, \(comment)")
         }
 
         /// With the schema that is in the file.
@@ -228,22 +335,22 @@ import Testing
 
     @Test(arguments: [3, 480])
     func everySessionShowsWhatItsVersionHolds(_ rowGroupSize: Int) throws {
-        try PropertyTest.run(rounds: 1) { random, comment in
+        try PropertyTest.run(rounds: 2) { random, comment in
             let world = try World(rowGroupSize)
-            let kinds = Array(0 ..< 8).shuffled(using: &random)
+            let kinds = Array(0 ..< World.kindCount).shuffled(using: &random)
             for (number, kind) in kinds.enumerated() {
                 let comment = "step \(number) of kind \(kind); \(comment)"
-                try world.step(kind, &random)
+                try world.step(kind, &random, comment)
                 try world.readBefore(comment)
                 try world.readAfter(comment)
-                if random.chance(25) {
-                    if world.frozen.count > 2 { world.frozen.removeFirst() }
-                    world.frozen.append((try world.reader.freeze(), world.text))
-                }
+                if random.chance(25) { try world.freeze() }
             }
             let report = try world.reader.committedSnapshot().verify()
             #expect(report.isSound, "\(report.text); \(comment)")
-            try world.elsewhere.end()
+            try world.close()
+            let counts = world.counts
+            #expect(counts.oldReads > 5 && counts.onlineSteps > 3 && counts.givenUp > 0, "\(counts); \(comment)")
+            #expect(counts.movedBytes > 0 && counts.bytesSaved > 500_000, "\(counts); \(comment)")
         }
     }
 }
