@@ -269,7 +269,7 @@ import Testing
         }
     }
 
-    /// What loses a link by it is as long as before, and no reason to leave the deletion half done.
+    /// What loses a link by it gets no longer, and is no reason to leave the deletion half done.
     @Test func aDeletionAsksForNoRoom() throws {
         let store = try Store(rowGroupSize: 3, longest: 4)
         let snapshot = try store.database.snapshot()
