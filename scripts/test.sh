@@ -161,8 +161,8 @@ stage_threads() {
     swift build --build-tests --sanitize thread --scratch-path .build-thread -j "$jobs"
     # Long tests of one thread, which are in `addresses` and `fuzz`.
     local alone='^(Pages|LiveObjects)Tests\.(Cut|Space|Copy|PageModel|Threshold|Damage|WALDamage|Encryption|PageSize'
-    alone+='|LargeFile|Salvage|SalvagedIndex|SchemaHistory|SmallRowGroup|IncompleteWrite|MemoryOfWrites|GivenKeys|Refill'
-    alone+='|DeleteAll|OnlineCompaction|FailAndGoOn)Tests/'
+    alone+='|LargeFile|Salvage|SalvagedIndex|SchemaHistory|SmallRowGroup|IncompleteWrite|MemoryOfWrites|GivenKeys'
+    alone+='|Refill|DeleteAll|OnlineCompaction|FailAndGoOn)Tests/'
     # Of queries only scans have threads: ParallelScanTests.
     alone+='|^QueryEngineTests\.([A-OQ-Z]|Pars|Plan|Pred)'
     # Random tests have one thread; those with more do not depend on the scale.

@@ -175,7 +175,9 @@ package final class RealmFile {
         for slot in 0 ..< refs.count {
             guard case .ref(let place) = refs.slot(slot) else { continue }
             let full = try names.text(slot, scope)
-            guard known.insert(Array(full.utf8)).inserted else { throw tables.damage("two classes are named '\(full)'") }
+            guard known.insert(Array(full.utf8)).inserted else {
+                throw tables.damage("two classes are named '\(full)'")
+            }
             guard full.hasPrefix(classPrefix) else {
                 if full == "metadata" { metadata = try TableLayout(place, name: full, slot: slot, scope) }
                 if !ownTables.contains(full) { opened.otherTables.append(full) }

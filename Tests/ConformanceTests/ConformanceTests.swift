@@ -46,7 +46,8 @@ import Testing
         try inAThread { try run(file, rowGroupSize: nil, SwiftDriver()) }
     }
 
-    /// Whose run loop nobody else turns. `body` escapes: the thread lets go of it only after it has said that it is done.
+    /// Whose run loop nobody else turns. `body` escapes: the thread lets go of it only after it has said that it is
+    /// done.
     private func inAThread(_ body: @escaping () throws -> Void) throws {
         nonisolated(unsafe) let body = body
         nonisolated(unsafe) var outcome: Result<Void, any Error> = .success(())

@@ -95,8 +95,8 @@ package struct CSVExport {
         else { return }
         throw DatabaseError(
             .invalidArgument,
-            "'\(property.name)' links to the \(target.name) whose primary key is null, which CSV has no name for; export"
-                + " JSON, or leave the column out", propertyName: property.name)
+            "'\(property.name)' links to the \(target.name) whose primary key is null, which CSV has no name for; "
+                + "export JSON, or leave the column out", propertyName: property.name)
     }
 
     /// An embedded object has no key to be named by; it is written in place, as JSON does.

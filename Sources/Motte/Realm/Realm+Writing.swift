@@ -259,7 +259,7 @@ extension RealmSession {
         let object = self.object(live, as: DynamicObject.self)
         for entry in entries where entry.key != type.primaryKey?.name {
             guard let property = type.property(named: entry.key) else { continue }
-            if policy == .modified, !isNew, isUnchanged(property, of: live, entry.value) { continue }
+            if policy == .modified, !isNew, try isUnchanged(property, of: live, entry.value) { continue }
             object.setValue(entry.value, forKey: entry.key)
         }
         return object
@@ -267,18 +267,21 @@ extension RealmSession {
 
     /// Whether a property holds a value, or a list its elements, already. What cannot be compared is set, which says
     /// why.
-    private func isUnchanged(_ property: MotteSchemaModel.Property, of live: LiveObject, _ value: Any?) -> Bool {
+    private func isUnchanged(
+        _ property: MotteSchemaModel.Property, of live: LiveObject, _ value: Any?
+    ) throws(DatabaseError) -> Bool {
         guard let column = property.columnKey else { return false }
         func isHeld(_ old: ValueView, _ new: Any?) -> Bool {
             guard let new = Dynamic.asked(new), new.files.isSubset(of: [session.path]) else { return false }
             return new.value.withView { !old.differs(from: $0) }
         }
-        if property.collection == .none { return (try? isHeld(live.get(column), value)) ?? false }
-        guard property.collection == .list, let elements = Dynamic.elements(value), let list = try? live.list(column),
-            (try? list.count()) == elements.count
-        else { return false }
-        return elements.indices.allSatisfy { index in
-            (try? isHeld(list.value(at: index), elements[index])) ?? false
+        if property.collection == .none { return isHeld(try live.get(column), value) }
+        guard property.collection == .list, let elements = Dynamic.elements(value) else { return false }
+        let list = try live.list(column)
+        guard try list.count() == elements.count else { return false }
+        for (index, element) in elements.enumerated() {
+            guard isHeld(try list.value(at: index), element) else { return false }
         }
+        return true
     }
 }
