@@ -26,7 +26,7 @@ bool give_way(void) {
 
 bool add_types(PyObject *module) {
     return add_plan_type(module) && add_object_type(module) && add_property_type(module) && add_row_types(module) &&
-           add_cursor_type(module);
+           add_cursor_type(module) && add_block_type(module);
 }
 
 static bool add_names(void) {
@@ -54,6 +54,9 @@ static bool add_names(void) {
         {&names.microseconds, "microseconds"},
         {&names.tzinfo, "tzinfo"},
         {&names.running_loop, "asyncio.events"},
+        {&names.ended, "_ended"},
+        {&names.abandon, "_abandon"},
+        {&names.awaited, "_awaited"},
     };
     for (size_t index = 0; index < sizeof wanted / sizeof *wanted; index++) {
         *wanted[index].place = PyUnicode_InternFromString(wanted[index].text);
@@ -93,6 +96,7 @@ static PyMethodDef methods[] = {
     {"objects_of", (PyCFunction)(void (*)(void))objects_of, METH_FASTCALL, NULL},
     {"iterated", (PyCFunction)(void (*)(void))iterated, METH_FASTCALL, NULL},
     {"element_of", (PyCFunction)(void (*)(void))element_of, METH_FASTCALL, NULL},
+    {"unraised", (PyCFunction)(void (*)(void))unraised, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
 

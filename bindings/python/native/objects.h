@@ -159,7 +159,8 @@ extern Hooks hooks;
 /* Names that are looked up. */
 typedef struct {
     PyObject *get, *set, *of_class, *unmanaged_value, *plan, *properties, *make, *missing, *new, *value, *days,
-        *seconds, *microseconds, *tzinfo, *running_loop, *check_value, *refused, *taken_types, *check_given, *values;
+        *seconds, *microseconds, *tzinfo, *running_loop, *check_value, *refused, *taken_types, *check_given, *values,
+        *ended, *abandon, *awaited;
 } Names;
 
 extern Names names;
@@ -170,6 +171,7 @@ bool add_object_type(PyObject *module);
 bool add_property_type(PyObject *module);
 bool add_row_types(PyObject *module);
 bool add_cursor_type(PyObject *module);
+bool add_block_type(PyObject *module);
 PyTypeObject *made_type(PyObject *module, PyType_Spec *spec);
 
 /* Now and then in a long loop: other threads that wait run, and handlers of signals. False with an error. Python code
@@ -237,6 +239,11 @@ PyObject *decoded(Row *row, const Slot *slot, const motte_value *value);
  * or NULL. */
 bool encoded(Row *row, const Slot *slot, PyObject *value, motte_value *out, PyObject **owner);
 
+/* ------------------------------------------------------------------------------------------------ block.c */
+
+PyObject *end_block(PyObject *self, PyObject *arguments);
+PyObject *end_block_async(PyObject *self, PyObject *arguments);
+
 /* ------------------------------------------------------------------------------------------------ methods */
 
 /* So many go to the library together in add_all(). */
@@ -250,5 +257,6 @@ PyObject *shown(PyObject *module, PyObject *object);
 PyObject *objects_of(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *iterated(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *element_of(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *unraised(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 #endif

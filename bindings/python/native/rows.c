@@ -498,6 +498,12 @@ static void write_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
+static PyMethodDef write_methods[] = {
+    {"__exit__", end_block, METH_VARARGS, NULL},
+    {"__aexit__", end_block_async, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyMemberDef write_members[] = {
     {"_task", T_OBJECT, offsetof(Write, task), 0, NULL},
     {"is_open", T_BOOL, offsetof(Write, is_open), 0, NULL},
@@ -505,8 +511,13 @@ static PyMemberDef write_members[] = {
 };
 
 static PyType_Slot write_slots[] = {
-    {Py_tp_doc, "What every write has."}, {Py_tp_traverse, write_traverse}, {Py_tp_clear, write_clear},
-    {Py_tp_dealloc, write_dealloc},       {Py_tp_members, write_members},   {0, NULL},
+    {Py_tp_doc, "What every write has."},
+    {Py_tp_traverse, write_traverse},
+    {Py_tp_clear, write_clear},
+    {Py_tp_dealloc, write_dealloc},
+    {Py_tp_members, write_members},
+    {Py_tp_methods, write_methods},
+    {0, NULL},
 };
 
 static PyType_Spec write_spec = {

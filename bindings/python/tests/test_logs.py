@@ -104,3 +104,27 @@ def test_a_database_that_is_left_open_ends_in_silence(tmp_path: pathlib.Path) ->
         "sys.modules['kept'] = db\n")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "class Dog is added" in done.stdout and done.stderr == ""
+
+
+def test_a_handler_that_fails_is_reported_by_the_interpreter() -> None:
+    program = """
+import logging
+import motte
+
+class Item(motte.Model):
+    n: int = 0
+
+class Failing(logging.Handler):
+    def emit(self, record):
+        raise ValueError("from the handler")
+
+logging.getLogger("motte").addHandler(Failing())
+logging.getLogger("motte").setLevel(1)
+motte.set_log_level(10)
+with motte.open(in_memory="reported", schema=[Item]) as db, db.write():
+    db.add(Item())
+print("done")
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0 and ended.stdout == "done\n", ended.stderr
+    assert "ValueError: from the handler" in ended.stderr and "TypeError" not in ended.stderr

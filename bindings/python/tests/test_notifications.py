@@ -4,6 +4,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import pathlib
 import select
 import subprocess
 import sys
@@ -450,3 +451,41 @@ def test_a_write_skips_observations(db: motte.Database) -> None:
     assert [change.insertions for change in received[1:]] == [[0], [1]]
     mine.stop()
     other.stop()
+
+
+def test_what_observers_raise_is_reported_by_the_interpreter(tmp_path: pathlib.Path) -> None:
+    """Its own hook takes nothing but its own struct; and hooks that fail are nobody's affair."""
+    program = """
+import subprocess
+import sys
+import motte
+
+class Item(motte.Model):
+    n: int = 0
+
+def fail(changes):
+    if not changes.is_initial:
+        raise ValueError("from the callback")
+
+def hook(unraised):
+    raise RuntimeError("from the hook")
+
+with motte.open(sys.argv[1], schema=[Item]) as db:
+    called = []
+    with db.objects(Item).observe(fail), db.objects(Item).observe(called.append):
+        db.dispatch()
+        with db.write():
+            db.add(Item())
+        sys.unraisablehook = hook
+        with db.write():
+            db.add(Item())
+        sys.unraisablehook = None
+        with db.write():
+            db.add(Item())
+    print(len(db.objects(Item)), len(called), db.in_write)
+"""
+    ended = subprocess.run([sys.executable, "-c", program, str(tmp_path / "file.motte")], capture_output=True,
+                           text=True, timeout=60)
+    assert ended.returncode == 0 and ended.stdout == "3 4 False\n", ended.stderr
+    assert "ValueError: from the callback" in ended.stderr and "a callback of a motte database" in ended.stderr
+    assert "RuntimeError: from the hook" in ended.stderr and "TypeError" not in ended.stderr

@@ -15,13 +15,12 @@
 from __future__ import annotations
 
 import functools
-import sys
 import types
 import weakref
 from types import TracebackType
 from typing import Any, Callable, Optional, TypeVar
 
-from . import errors
+from . import _objects, errors
 from ._ffi import NULL, ffi, lib
 from ._guard import running_loop
 from ._handles import out, own
@@ -249,12 +248,12 @@ def report(error: Exception) -> None:
     """What an observer raised goes to the event loop that runs here, or to where Python reports what nobody catches."""
     loop = running_loop()
     if loop is None:
-        sys.unraisablehook(_Unraised(error))  # type: ignore[arg-type]
-    else:
-        loop.call_exception_handler({"message": _REPORTED, "exception": error})
-
-
-_REPORTED = "Exception in a callback of a motte database"
+        return _objects.unraised(error, "a callback of a motte database")
+    try:
+        loop.call_exception_handler({"message": "Exception in a callback of a motte database", "exception": error})
+    except Exception as failure:
+        # A loop of another kind may let out what its handler raises, which is nobody's affair here either.
+        _objects.unraised(failure, "the exception handler of an event loop")
 
 
 def checked(function: Any, what: str, *, optional: bool = False) -> Any:
@@ -280,14 +279,6 @@ def is_coroutine_function(function: Any) -> bool:
 _PLAIN = (types.FunctionType, types.MethodType)
 #: inspect.CO_COROUTINE and CO_ASYNC_GENERATOR, without the import.
 _COROUTINE = 0x80 | 0x200
-
-
-class _Unraised:
-    """What sys.unraisablehook() takes."""
-
-    def __init__(self, error: Exception) -> None:
-        self.exc_type, self.exc_value, self.exc_traceback = type(error), error, error.__traceback__
-        self.err_msg, self.object = _REPORTED, None
 
 
 def progress(function: Optional[Callable[[int, int], None]]) -> tuple[Any, Any, Any]:

@@ -1,11 +1,10 @@
 """What the library says about its work, as records of Python's logging."""
 from __future__ import annotations
 
-import sys
 from types import TracebackType
 from typing import Any, Optional, Union
 
-from . import errors
+from . import _objects, errors
 from ._ffi import NULL, ffi, lib
 
 #: Levels of Python's logging, the least first, and those of the library. Queries are below DEBUG.
@@ -52,15 +51,7 @@ def warns() -> bool:
 
 def _failed(kind: Any, error: Optional[BaseException], traceback: Optional[TracebackType]) -> None:
     if error is not None:
-        sys.unraisablehook(_Unraised(error))  # type: ignore[arg-type]
-
-
-class _Unraised:
-    """What sys.unraisablehook() takes."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.exc_type, self.exc_value, self.exc_traceback = type(error), error, error.__traceback__
-        self.err_msg, self.object = "Exception ignored in a logging handler of motte", None
+        _objects.unraised(error, "a logging handler of motte")
 
 
 @ffi.def_extern(onerror=_failed)  # type: ignore[untyped-decorator]

@@ -1,5 +1,6 @@
 # The module in C that does what is done per object; its sources are in bindings/python/native.
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
+from types import TracebackType
 from typing import Any, Optional, final
 
 from typing_extensions import disjoint_base
@@ -41,6 +42,17 @@ class Core:
 class Write:
     _task: Any
     is_open: bool
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType], /
+    ) -> None: ...
+    def __aexit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType], /
+    ) -> Awaitable[None]: ...
+
+class Block:
+    def __exit__(
+        self, kind: Optional[type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType], /
+    ) -> None: ...
 
 @disjoint_base
 class Row:
@@ -70,3 +82,4 @@ def shown(instance: Any) -> Any: ...
 def objects_of(row: Any, address: int, first: int, count: int) -> Any: ...
 def iterated(row: Any, address: int) -> Any: ...
 def element_of(row: Any, address: int, index: int) -> Any: ...
+def unraised(error: BaseException, where: Any, /) -> None: ...
