@@ -14,6 +14,7 @@ from decimal import Decimal
 from types import TracebackType
 from typing import Any, Optional, TypeVar, cast
 
+from . import _objects, errors
 from ._convert import DEEPEST, HOLDING, Link
 from ._protocols import AnyDatabase
 from .model import Model, unstore
@@ -22,47 +23,68 @@ from .objectid import ObjectId
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class atomically:
+class atomically(_objects.Block):
     """A block that changes everything in it or nothing. Within another one, a part of that; outside of a write, nothing
     is undone, as nothing is changed."""
 
-    __slots__ = ("_database", "_savepoint", "_is_inner")
+    __slots__ = ("_database", "_savepoint", "_stored", "_is_released")
 
     def __init__(self, database: AnyDatabase) -> None:
         self._database = database
         self._savepoint: Optional[int] = None
-        self._is_inner = False
+        #: What it has stored; None while it is not open, and within another one.
+        self._stored: Optional[list[tuple[Any, dict[str, Any]]]] = None
+        #: Whether its savepoint may be released, if it is gone.
+        self._is_released = False
 
     def __enter__(self) -> None:
         database = self._database
         if database._stored is not None:
-            self._is_inner = True
             return
         realm = database._realm
         if realm.in_write():
             self._savepoint = realm.savepoint()
         # Last: what is raised before, an interrupt for one, leaves no block open.
-        database._stored = []
+        self._stored = database._stored = []
 
-    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
-                 traceback: Optional[TracebackType]) -> None:
-        if self._is_inner:
+    def _ended(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+               traceback: Optional[TracebackType]) -> None:
+        if self._stored is None:
+            return
+        if error is not None:
+            self._abandon()
             return
         database, savepoint = self._database, self._savepoint
-        stored, database._stored = database._stored or [], None
-        kept = False
+        # A write that has ended meanwhile took its savepoints along.
+        if savepoint is not None and database._realm.in_write():
+            self._is_released = True
+            try:
+                database._realm.release_savepoint(savepoint)
+            except errors.Error:
+                self._is_released = False
+                raise
+        self._stored = database._stored = None
+
+    def _abandon(self) -> None:
+        """Undoes it, as far as that has not happened: this may have been interrupted before."""
+        stored, database, savepoint = self._stored, self._database, self._savepoint
+        if stored is None:
+            return
+        failure: Optional[errors.Error] = None
+        is_kept = False
         try:
-            # A write that has ended meanwhile took its savepoints along.
             if savepoint is not None and database._realm.in_write():
-                if error is None:
-                    database._realm.release_savepoint(savepoint)
-                else:
-                    database._realm.roll_back(savepoint)
-            kept = error is None
-        finally:
-            if not kept:
-                for instance, values in reversed(stored):
-                    unstore(instance, values)
+                database._realm.roll_back(savepoint)
+        except errors.Error as error:
+            is_kept = self._is_released and isinstance(error, errors.InvalidArgumentError)
+            failure = None if is_kept else error
+        while stored and not is_kept:
+            instance, values = stored[-1]
+            unstore(instance, values)
+            stored.pop()
+        self._stored = database._stored = None
+        if failure is not None:
+            raise failure
 
 
 #: Types of values that neither are nor hold an object.

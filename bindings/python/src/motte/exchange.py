@@ -5,8 +5,8 @@ Exports read the version that is shown. Imports are made in the open write, or i
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Optional, Union
 
 from . import _callbacks, errors, maintenance, query
@@ -164,14 +164,9 @@ def imported(
     return ImportCounts(int(counts.created), int(counts.updated))
 
 
-@contextmanager
-def writing(database: AnyDatabase) -> Generator[None, None, None]:
+def writing(database: AnyDatabase) -> AbstractContextManager[Any]:
     """The open write, or one of its own."""
-    if database.in_write:
-        yield
-        return
-    with Write(database, None):
-        yield
+    return nullcontext() if database.in_write else Write(database, None)
 
 
 JSON, CSV, SQLITE = int(lib.MOTTE_FORMAT_JSON), int(lib.MOTTE_FORMAT_CSV), int(lib.MOTTE_FORMAT_SQLITE)

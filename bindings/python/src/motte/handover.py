@@ -99,32 +99,32 @@ class _Queued:
             self._future = None
             raise asyncio.CancelledError
         write = self._write = Write(database, None)
-        write._begun()
         try:
+            write._begun()
             self._result = function(database)
             _refuse_coroutine(self._result)
+            write._end(cancelled=False)
         except BaseException as error:
             self._failure = error
             write._end(cancelled=True)
             raise
         finally:
             del future
-        write._end(cancelled=False)
 
     def _done(self, status: int) -> None:
-        future, self._future = self._future, None
+        future = self._future
         failure, self._failure = self._failure, None
         result, self._result = self._result, None
         if future is None:
             return
         if status >= 0:
             future.set_result(result)
-            return
-        if self._write is not None:
-            self._write._lose()
-        elif not future.set_running_or_notify_cancel():
-            return
-        future.set_exception(failure if failure is not None else errors.made(status))
+        else:
+            if self._write is not None:
+                self._write._lose()
+            if future.running() or future.set_running_or_notify_cancel():
+                future.set_exception(failure if failure is not None else errors.made(status))
+        self._future = None
 
     def __del__(self) -> None:
         future = self._future

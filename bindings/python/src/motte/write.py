@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import weakref
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -17,6 +17,13 @@ from .notifications import Observation
 
 if TYPE_CHECKING:
     import asyncio
+
+
+class _Nothing:
+    """What is awaited and done."""
+
+    def __await__(self) -> Iterator[Any]:
+        return iter(())
 
 
 class Write(_objects.Write):
@@ -43,6 +50,9 @@ class Write(_objects.Write):
         self._savepoint: Optional[int] = None
         self._was_used = False
         self._turn: Optional[_Turn] = None
+        #: Whether it is a block inside another write, whether its end has begun, and whether its savepoint is released
+        #: if it is gone.
+        self._is_inside = self._is_ending = self._is_released = False
 
     def _use(self) -> None:
         """It is good for one block, also where that never began."""
@@ -101,9 +111,14 @@ class Write(_objects.Write):
         database._check_task()
         if outer is not None and not outer.is_open:
             raise errors.AlreadyInWriteError("a write is just beginning; a callback of it cannot begin another one")
-        self._savepoint = database._realm.savepoint()
-        self._outer = outer
-        self._begun()
+        self._is_inside = True
+        try:
+            self._savepoint = database._realm.savepoint()
+            self._outer = outer
+            self._begun()
+        except BaseException:
+            self._abandon()
+            raise
         return True
 
     async def __aenter__(self) -> Write:
@@ -156,28 +171,76 @@ class Write(_objects.Write):
 
     # -------------------------------------------------------------------------------------------- ending
 
-    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
-                 traceback: Optional[TracebackType]) -> None:
-        if not self._is_current():
-            return
-        if error is None:
-            self._commit()
-            return
+    #: What the end of `async with` awaits: nothing.
+    _awaited = _Nothing()
+
+    def _ended(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+               traceback: Optional[TracebackType]) -> None:
+        """The end of the block; see native/block.c."""
+        if self._is_current():
+            self._is_ending = True
+            if error is None:
+                self._commit()
+            else:
+                self._cancel_for(error)
+            self._is_ending = False
+        elif _chain(self._database._write, self) is not None:
+            # cancel() was interrupted when it had all but ended.
+            self._is_ending = True
+            self._abandon_open()
+        elif self.was_cancelled and self._last_kept is None:
+            self._lose()
+        self._pass_on()
+
+    def _cancel_for(self, error: BaseException) -> None:
         try:
             self.cancel()
         except errors.Error as failure:
             # What left the block is what matters, wherever that happened: after fork(), on another thread.
             if hasattr(error, "add_note"):
                 error.add_note(f"The write could not be cancelled here: {failure}")
+            if self.is_open:
+                self._abandon_open()
 
-    async def __aexit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
-                        traceback: Optional[TracebackType]) -> None:
-        turn, self._turn = self._turn, None
+    def _abandon(self) -> None:
+        """Ends what is open of it when beginning or ending it was interrupted, wherever that was, here too."""
         try:
-            self.__exit__(kind, error, traceback)
+            self._abandon_open()
         finally:
-            if turn is not None:
-                turn.pass_on()
+            self._pass_on()
+
+    def _abandon_open(self) -> None:
+        if not self.is_open and not self._is_ending:
+            return
+        database, realm = self._database, self._database._realm
+        try:
+            self._check_thread()
+        except errors.WrongThreadError:
+            return
+        is_there = not database.closed and realm.in_write()
+        if self._is_inside:
+            is_kept = False
+            if is_there and self._savepoint is not None:
+                try:
+                    realm.roll_back(self._savepoint)
+                except errors.Error as failure:
+                    is_kept = self._is_released and isinstance(failure, errors.InvalidArgumentError)
+            self._leave(is_kept)
+        else:
+            self.was_cancelled = self.was_cancelled or is_there
+            self._cancel_native()
+            self._end(self.was_cancelled)
+            database._delivery.write_has_ended()
+        if self.was_cancelled and self._last_kept is None:
+            self._lose()
+        self._is_ending = False
+
+    def _pass_on(self) -> None:
+        """The turn, to the next task."""
+        turn = self._turn
+        if turn is not None:
+            turn.pass_on()
+            self._turn = None
 
     def _is_current(self) -> bool:
         """Whether the block has not ended, nor been cancelled."""
@@ -190,12 +253,13 @@ class Write(_objects.Write):
         realm = self._database._realm
         self._check_thread()
         if self._savepoint is not None:
-            realm.release_savepoint(self._savepoint)
-            outer = self._leave(kept=True)
-            if outer is not None:
-                outer._keep(self)
-            else:
-                self._finish(cancelled=False)
+            self._is_released = True
+            try:
+                realm.release_savepoint(self._savepoint)
+            except errors.Error:
+                self._is_released = False
+                raise
+            self._leave(kept=True)
             return
         before = None
         try:
@@ -206,9 +270,10 @@ class Write(_objects.Write):
         except BaseException:
             is_open = realm.in_write()
             # What on_commit() refuses has ended; an interrupt that comes while observers are called undoes nothing.
-            is_lost = is_open or not self._is_newer(before)
+            is_lost = self.was_cancelled = is_open or not self._is_newer(before)
             if is_open:
                 realm.cancel()
+            self._end(cancelled=is_lost)
             if is_lost:
                 self._lose()
             raise
@@ -227,17 +292,27 @@ class Write(_objects.Write):
         if not self._is_current():
             return
         self._check_thread()
+        realm = self._database._realm
         if self._savepoint is None:
+            self._cancel_native()
             self._end(cancelled=True)
-            if not self._database.closed:
-                self._database._realm.cancel()
             self._lose()
             self._database._delivery.write_has_ended()
         elif not self._database.closed:
-            self._database._realm.roll_back(self._savepoint)
+            realm.roll_back(self._savepoint)
             self._leave(kept=False)
-            self._finish(cancelled=True)
             self._lose()
+
+    def _cancel_native(self) -> None:
+        """That of the library, where an interrupt has not come after it before; what keeps it from that ends ours."""
+        database = self._database
+        if database.closed or not database._realm.in_write():
+            return
+        try:
+            database._realm.cancel()
+        except errors.Error:
+            self._end(cancelled=True)
+            raise
 
     def _check_thread(self) -> None:
         """On another thread than its own, the write stays open: that one can still commit or cancel it."""
@@ -250,37 +325,39 @@ class Write(_objects.Write):
             pass
 
     def _keep(self, inner: Write) -> None:
-        self._inner.append(inner)
-        self._skipping += inner._skipping
+        if not self._inner or self._inner[-1] is not inner:
+            self._inner.append(inner)
+            self._skipping += inner._skipping
 
-    def _leave(self, kept: bool) -> Optional[Write]:
-        """The block around it goes on, which this gives; those inside it that are open end with it."""
-        write: Any = self._database._write
-        while write is not self:
+    # Interrupted anywhere, each of these two can be done again: what they go by changes last.
+
+    def _leave(self, kept: bool) -> None:
+        """The block around it goes on; those inside it that are open end with it."""
+        database, outer = self._database, self._outer
+        inside = _chain(database._write, self)
+        if inside is None:
+            return
+        for write in inside:
             self._keep(write)
             if not kept:
                 write._finish(cancelled=True)
-            write = write._left()
-        outer: Optional[Write] = self._left()
-        self._database._write = outer
-        return outer
-
-    def _left(self) -> Optional[Write]:
-        """The block around it, which it no longer knows: the two would keep each other, and the database."""
-        outer: Optional[Write] = self._outer
-        self._outer = None
-        return outer
+        if kept and outer is not None:
+            outer._keep(self)
+        else:
+            self._finish(cancelled=not kept)
+        database._write = outer
+        _part(inside, self)
 
     def _end(self, cancelled: bool) -> None:
         """With all blocks around it and inside it."""
-        write: Any = self._database._write
-        while write is not None:
+        chain = _chain(self._database._write, None) or []
+        for write in chain:
             write._finish(cancelled)
             if write is not self:
-                self._inner.append(write)
-            write = write._left()
+                self._keep(write)
         self._finish(cancelled)
         self._database._write = None
+        _part(chain)
 
     def _finish(self, cancelled: bool) -> None:
         self.is_open, self.was_cancelled = False, cancelled
@@ -366,6 +443,23 @@ class _Turn:
                 place.set_result(True)
                 return
         self._is_taken = False
+
+
+def _chain(innermost: Any, until: Optional[Write]) -> Optional[list[Write]]:
+    """Blocks from the innermost one outwards, without the one that it ends before; None where that is not around."""
+    found: list[Write] = []
+    while innermost is not until:
+        if innermost is None:
+            return None
+        found.append(innermost)
+        innermost = innermost._outer
+    return found
+
+
+def _part(blocks: Iterable[Write], *more: Write) -> None:
+    """They no longer know the blocks around them: the two would keep each other, and the database."""
+    for write in (*blocks, *more):
+        write._outer = None
 
 
 def _leave(place: asyncio.Future[bool]) -> None:
