@@ -124,3 +124,25 @@ def test_the_class() -> None:
         FINE < 5  # type: ignore[operator]  # noqa: B015
     with pytest.raises(ValueError, match="0 to 999"):
         motte.Timestamp.of(PLAIN, 1000)
+
+
+def test_importing_objects_of_another_database_keeps_nanoseconds() -> None:
+    class Event(motte.Model):
+        time: datetime
+        times: list[datetime] = motte.field(default_factory=list)
+
+    exact = motte.Timestamp.of(datetime(2024, 1, 1, tzinfo=timezone.utc), 789)
+    far = datetime(9000, 1, 1, tzinfo=timezone.utc)
+    with motte.open(in_memory="from", schema=[Event]) as one, motte.open(in_memory="to", schema=[Event]) as two:
+        with one.write():
+            one.add(Event(time=exact, times=[exact]))
+        with two.write():
+            two.import_data(Event, one.objects(Event))
+        assert two.objects(Event)[0].time == exact and two.objects(Event)[0].times[:] == [exact]
+        # Far from today there is no number of nanoseconds; nothing is lost without a word.
+        with one.write():
+            one.add(Event(time=far))
+        with pytest.raises(motte.errors.NumberOverflowError, match="nanoseconds"):
+            two.import_data(Event, one.objects(Event))
+        two.import_data(Event, one.objects(Event).where("time == $0", far))
+        assert [each.time for each in two.objects(Event)] == [exact, far]

@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 import zoneinfo
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -84,3 +85,26 @@ def test_zones_that_are_none(tmp_path: pathlib.Path) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
                           env=dict(os.environ, TZDIR=str(tmp_path / "none")))
     assert done.returncode == 1 and "tzdata" in done.stderr and "UnsupportedError" in done.stderr
+
+
+def test_an_hour_that_clocks_show_twice_is_two_in_batches() -> None:
+    berlin = zoneinfo.ZoneInfo("Europe/Berlin")
+    times = [datetime.datetime(2024, 10, 27, 2, 30, tzinfo=berlin, fold=fold) for fold in (0, 1, 0, 1)]
+    hours = [0, 1, 0, 1]
+
+    class Event(motte.Model):
+        time: datetime.datetime
+
+    with motte.open(in_memory="twice", schema=[Event]) as db:
+        ways: list[Callable[[], object]] = [
+            lambda: db.add_all([Event(time=time) for time in times]),
+            lambda: db.insert_columns(Event, {"time": times}),
+            lambda: db.insert_rows(Event, ["time"], [[time] for time in times]),
+            lambda: db.import_data(Event, [{"time": time} for time in times]),
+        ]
+        for way in ways:
+            with db.write():
+                way()
+            assert [time.hour for time in db.objects(Event).column("time")] == hours
+            with db.write():
+                db.delete_all()

@@ -88,24 +88,24 @@ class Stream:
     shows is then what there was when the schema was asked for; its version is kept until the next question here."""
 
     def __init__(self, coll: Coll, options: Options, database: AnyDatabase) -> None:
-        self._coll, self._options, self._database = coll, options, database
+        self._coll, self.options, self._database = coll, options, database
         self._elsewhere: Optional[Coll] = None
 
     def __arrow_c_schema__(self) -> Any:
-        made = _made(_SCHEMA, lib.motte_arrow_schema, self._coll.handle, self._options.struct)
+        made = _made(_SCHEMA, lib.motte_arrow_schema, self._coll.handle, self.options.struct)
         capsule = _capsule(_SCHEMA, made)
         self._elsewhere = None if self._database.in_write else self._coll.freeze()
         return capsule
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         try:
-            made = _made(_STREAM, lib.motte_arrow_read, self._coll.handle, self._options.struct)
+            made = _made(_STREAM, lib.motte_arrow_read, self._coll.handle, self.options.struct)
             self._elsewhere = None
         except errors.WrongThreadError:
             elsewhere = self._elsewhere
             if elsewhere is None:
                 raise
-            made = _made(_STREAM, lib.motte_arrow_read, elsewhere.handle, self._options.struct)
+            made = _made(_STREAM, lib.motte_arrow_read, elsewhere.handle, self.options.struct)
         return _capsule(_STREAM, made)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Optional, Union
 from . import _decimals, errors
 from ._convert import (
     DATA, BOOL, DECIMAL, DOUBLE, FLOAT, INT, LINK, MIXED, OBJECT_ID, PAIR, SIGN, STRING, TIMESTAMP, TYPE_NAMES, UUID,
-    WIDTHS, Values, real, seconds_of, wrong_type,
+    LEAST, MOST, WIDTHS, Values, is_a_time, real, seconds_of, wrong_type,
 )
 from ._ffi import ffi, lib
 from .objectid import ObjectId
@@ -175,17 +175,28 @@ def _timestamp_column(values: Sequence[Any], kinds: set[type], validity: Optiona
             error = wrong_type(value, TIMESTAMP)
             error.row_index = row
             raise error
-        if type(value) is not datetime and nanoseconds_behind(value):
+        if type(value) is not datetime and is_a_time(value) and nanoseconds_behind(value):
             # Of a day far from today no number of nanoseconds fits; a value each does.
             exact = Values()
-            for each in values:
-                exact.add(each, TIMESTAMP)
+            for place, each in enumerate(values):
+                try:
+                    exact.add(each, TIMESTAMP)
+                except errors.Error as refused:
+                    refused.row_index = place
+                    raise
             content = bytes(ffi.buffer(exact.pointer(), 24 * len(exact)))
             return Column(MIXED, 0, content, None, None, len(values))
-        number = known.get(value)
+        # The second of two times that clocks show twice equals the first, which it is not.
+        number: Optional[int] = None if value.fold else known.get(value)
         if number is None:
-            seconds, nanoseconds = seconds_of(value)
-            number = known[value] = seconds * 1_000_000 + nanoseconds // 1_000
+            try:
+                seconds, nanoseconds = seconds_of(value)
+            except errors.Error as refused:
+                refused.row_index = row
+                raise
+            number = seconds * 1_000_000 + nanoseconds // 1_000
+            if not value.fold:
+                known[value] = number
         microseconds[row] = number
     return Column(TIMESTAMP, lib.MOTTE_UNIT_MICROSECONDS, microseconds, validity, None, len(values))
 
@@ -251,6 +262,9 @@ def fixed(type_: int, content: bytes) -> list[Any]:
 
 
 _READY_FORMATS = {INT: "q", LINK: "q", DOUBLE: "d", FLOAT: "f", BOOL: "?"}
+#: What a second has of a unit, and the seconds since 1970 of the years 1 to 9999; of nanoseconds all fit.
+PARTS = {"s": 1, "ms": 1_000, "us": 1_000_000}
+LEAST_SECOND, MOST_SECOND = (each.days * 86_400 + each.seconds for each in (LEAST, MOST))
 _UNITS = {"s": "MOTTE_UNIT_SECONDS", "ms": "MOTTE_UNIT_MILLISECONDS", "us": "MOTTE_UNIT_MICROSECONDS",
           "ns": "MOTTE_UNIT_NANOSECONDS"}
 
@@ -261,7 +275,8 @@ def _from_buffer(values: Any, type_: int) -> Optional[Column]:
     mask = getattr(values, "mask", None)
     dtype = getattr(values, "dtype", None)
     if dtype is not None and getattr(dtype, "kind", "") == "M" and type_ == TIMESTAMP:
-        return _from_datetime64(values, mask)
+        plain = _without_zone(values, dtype)
+        return None if plain is None else _from_datetime64(plain, mask)
     if mask is not None and dtype is not None:
         if getattr(mask, "shape", ()):
             validity = bitmap([not hidden for hidden in mask.tolist()])
@@ -283,6 +298,22 @@ def is_buffer(values: Any) -> bool:
     return getattr(getattr(values, "dtype", None), "kind", "O") != "O" or isinstance(values, (array, memoryview))
 
 
+def _without_zone(values: Any, dtype: Any) -> Any:
+    """Those of pandas that have a time zone, in UTC; None for what has another form."""
+    import numpy
+
+    if isinstance(dtype, numpy.dtype):
+        return values
+    unit = getattr(dtype, "unit", None)
+    return None if unit not in _UNITS else values.to_numpy(dtype=f"datetime64[{unit}]")
+
+
+def far_away(numbers: Any, unit: str) -> Any:
+    """Which of an array of times since 1970 no datetime can hold."""
+    parts = PARTS[unit]
+    return (numbers < LEAST_SECOND * parts) | (numbers >= (MOST_SECOND + 1) * parts)
+
+
 def _from_datetime64(values: Any, mask: Any) -> Optional[Column]:
     import numpy
 
@@ -295,12 +326,19 @@ def _from_datetime64(values: Any, mask: Any) -> Optional[Column]:
         if len(changed):
             raise errors.NumberOverflowError(f"{exact[changed[0]]!r} has no timestamp of whole nanoseconds",
                                              row_index=int(changed[0]))
-    plain = numpy.ascontiguousarray(numpy.asarray(values))
+    # As this machine has them: the library reads the bytes.
+    plain = numpy.ascontiguousarray(numpy.asarray(values), dtype=values.dtype.newbyteorder("="))
     absent = numpy.isnat(plain)
     if mask is not None:
         absent = absent | numpy.ma.getmaskarray(values)
     validity = bitmap([not hidden for hidden in absent.tolist()]) if absent.any() else None
     numbers: Any = numpy.where(absent, 0, plain.view("int64"))
+    if unit[0] != "ns":
+        far = numpy.flatnonzero(far_away(numbers, unit[0]))
+        if len(far):
+            raise errors.NumberOverflowError(
+                f"{plain[far[0]]!r} lies outside the years 1 to 9999, which is how it would be read",
+                row_index=int(far[0]))
     return Column(TIMESTAMP, getattr(lib, _UNITS[unit[0]]), memoryview(numbers), validity, None, len(numbers))
 
 

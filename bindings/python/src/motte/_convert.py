@@ -131,8 +131,15 @@ def _double_bits(value: float) -> int:
     return int(struct.unpack("<q", struct.pack("<d", value))[0])
 
 
+def is_a_time(value: datetime) -> bool:
+    """Of pandas there is a datetime that is none, and like NaN differs from itself."""
+    return bool(value == value)
+
+
 def seconds_of(value: datetime) -> tuple[int, int]:
     """Seconds since 1970 and 0 to 999,999,999 nanoseconds after them."""
+    if not is_a_time(value):
+        raise errors.WrongTypeError(f"{value!r} is no time; where there is none, give None")
     if value.tzinfo is None:
         raise errors.WrongTypeError(
             f"{value!r} has no time zone; Motte keeps points in time: datetime(..., tzinfo=timezone.utc)")

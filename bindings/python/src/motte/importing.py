@@ -9,7 +9,8 @@ from typing import Any, Optional
 
 from . import _arrow, _rules, errors, storing, unmanaged
 from ._atomic import atomically
-from ._convert import DOUBLE, FLOAT, LINK
+from ._columns import far_away
+from ._convert import DOUBLE, FLOAT, LINK, TIMESTAMP
 from ._ffi import lib, sized
 from ._protocols import AnyDatabase
 from .exchange import ImportCounts, writing
@@ -18,6 +19,7 @@ from .frames import Frames
 from .model import EmbeddedModel, Model
 from .results import Collection
 from .schema import Row
+from .timestamps import nanoseconds_behind
 from .unmanaged import policy_flags
 
 #: Rows that go into the database together.
@@ -72,9 +74,23 @@ def _from_pandas(model: type[Model], data: Any) -> Any:
             if table.column(position).null_count and data[name].dtype.kind == "f":
                 values = pyarrow.array(data[name].to_numpy(), from_pandas=False)
                 table = table.set_column(position, name, values)
-        return table
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError) as error:
         raise errors.WrongTypeError(f"the frame has a column that pyarrow cannot read: {error}") from None
+    _check_times(pyarrow, table)
+    return table
+
+
+def _check_times(pyarrow: Any, table: Any) -> None:
+    """The library takes times of all years, and nobody could read those that no datetime can hold."""
+    for field, column in zip(table.schema, table.columns):
+        if not pyarrow.types.is_timestamp(field.type) or field.type.unit == "ns" or not len(column):
+            continue
+        numbers = column.cast(pyarrow.int64()).fill_null(0).to_numpy()
+        far = far_away(numbers, field.type.unit).nonzero()[0]
+        if len(far):
+            raise errors.NumberOverflowError(
+                f"{column[int(far[0])].value} {field.type.unit} since 1970 in '{field.name}' lie outside the years 1 "
+                "to 9999, which is how they would be read", property_name=field.name, row_index=int(far[0]))
 
 
 def _renamed(model: type[Model], data: Any) -> Any:
@@ -97,8 +113,28 @@ def _import_arrow(
     options.flags = lib.MOTTE_IMPORT_IGNORE_UNKNOWN * ignore_unknown
     options.policy = flags
     counts = sized("motte_import_counts")
+    if isinstance(data, Collection):
+        data = _exactly(data)
     _arrow.insert(database._realm.handle, row.class_id, data, options, counts)
     return ImportCounts(int(counts.created), int(counts.updated))
+
+
+def _exactly(data: Collection[Any]) -> Any:
+    """Objects of another database, or of this one, with the nanoseconds of their times. Where one is so far from today
+    that no number of nanoseconds stands for it, there must be none."""
+    stream = data.arrow(unit="ns")
+    try:
+        for _ in _arrow.batches(data._coll, stream.options):
+            pass
+    except errors.NumberOverflowError:
+        for name, declared in (data._model() or Model)._declared().items():
+            if declared.type == TIMESTAMP and declared.is_plain and any(
+                    value is not None and nanoseconds_behind(value) for value in data.column(name)):
+                raise errors.NumberOverflowError(
+                    f"'{name}' has nanoseconds, and there is a time so far from today that it has no number of "
+                    "nanoseconds; import the two apart", property_name=name) from None
+        return data
+    return stream
 
 
 def _import_columns(
