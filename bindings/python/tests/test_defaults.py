@@ -362,3 +362,64 @@ def test_values_that_are_not_allowed(db: motte.Database) -> None:
             way()
         assert caught.value.property_name in ("color", "size") and caught.value.class_name == "Row"
     assert len(db.objects(Row)) == 0
+
+
+def test_a_mixed_value_that_is_given_needs_no_factory() -> None:
+    class Part(motte.Model):
+        x: int = 0
+
+    calls: list[int] = []
+
+    def parts() -> Any:
+        calls.append(1)
+        return [Part(x=1)]
+
+    class Whole(motte.Model):
+        k: int = motte.field(primary_key=True)
+        value: Any = motte.field(default_factory=parts)
+
+    with motte.open(in_memory="mixed factories", schema=[Part, Whole]) as db, db.write():
+        assert db.add(Whole(k=1, value=[Part(x=7)])).value[0].x == 7 and not calls
+        assert db.add(Whole(k=2)).value[0].x == 1 and len(calls) == 1
+        assert db.upsert(Whole(k=1, value=[Part(x=8)])).value[0].x == 8
+        assert db.add_all([Whole(k=3, value={"p": Part(x=9)}), Whole(k=4)])[0].value["p"].x == 9
+
+
+def _cell(kind: str, changed: bool = False) -> Any:
+    """The class of a cell of a notebook, declared anew each time."""
+    class Level(enum.Enum):
+        LOW = 1
+        HIGH = 2
+
+    if kind == "factory":
+        class Cell(motte.Model):
+            n: int = 0
+            made: Any = motte.field(default_factory=lambda: 1) if not changed else 1
+    elif kind == "collection":
+        class Cell(motte.Model):  # type: ignore[no-redef]
+            n: int = 0
+            tags: list[str] = motte.field(default=["b" if changed else "a"])
+    elif kind == "nan":
+        class Cell(motte.Model):  # type: ignore[no-redef]
+            n: int = 0
+            real: float = 1.0 if changed else float("nan")
+    elif kind == "enum":
+        Cell = type("Cell", (motte.Model,), {  # type: ignore[misc,assignment]
+            "__annotations__": {"n": int, "level": Level}, "__module__": __name__, "n": 0,
+            "level": Level.HIGH if changed else Level.LOW})
+    else:
+        class Cell(motte.Model):  # type: ignore[no-redef]
+            n: int = 0
+            whole: Any = 1.0 if changed else 1
+    return Cell
+
+
+@pytest.mark.parametrize("kind", ["factory", "collection", "nan", "enum", "mixed"])
+def test_a_class_is_declared_again_by_the_same_text(kind: str) -> None:
+    with motte.open(in_memory="cells", schema=[_cell(kind)]) as db:
+        again = _cell(kind)
+        with db.write():
+            db.add(again(n=1))
+        assert len(db.objects(again)) == 1
+        with pytest.raises(motte.errors.UnknownClassError, match="in another way"):
+            db.objects(_cell(kind, changed=True))

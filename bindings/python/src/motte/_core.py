@@ -21,7 +21,7 @@ from .lists import List
 from .maps import Map
 from .model import Model, is_unmanaged_embedded, maker, stored
 from .results import Collection
-from .schema import Layout, Row, layouts_of, specification, stored_layout
+from .schema import Layout, Row, is_declared_alike, layouts_of, stored_layout
 
 
 class Core(abc.ABC, _objects.Core):
@@ -101,7 +101,7 @@ class Core(abc.ABC, _objects.Core):
         if layout is None or layout.model._is_made:
             return None
         known, class_id = layout.model, layout.class_id
-        if specification([known]) != specification([model]):
+        if not is_declared_alike(known, model):
             raise errors.UnknownClassError(
                 f"{model.__name__} was declared again, in another way, since this database was opened; open it again",
                 class_name=model.__name__)

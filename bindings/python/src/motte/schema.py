@@ -6,6 +6,7 @@ opened without classes get classes made from what is stored.
 """
 from __future__ import annotations
 
+import enum
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -20,6 +21,7 @@ from ._convert import (
 )
 from ._protocols import AnyDatabase
 from ._realm import PropertyInfo, Realm, prop_array
+from ._sameness import is_same
 from ._schema import (
     INDEX_UNIQUE, INDEXED, NULLABLE, PRIMARY_KEY, UNIQUE, WIDTHS, ClassSpec, PropertySpec, Rule, Schema,
 )
@@ -61,6 +63,45 @@ def specification(classes: list[type[Model]]) -> list[ClassSpec]:
                                [_property(cls, declared, classes) for declared in cls._declared().values()],
                                issubclass(cls, EmbeddedModel), [_index(cls, index) for index in cls._indexes]))
     return specs
+
+
+def is_declared_alike(one: type[Model], other: type[Model]) -> bool:
+    """Whether two classes ask the same of a file and of new objects. Of functions it is enough that there is one: those
+    of a cell that has run again are others, with the same text."""
+    mine, others = specification([one])[0], specification([other])[0]
+    if [each._replace(rule=None) for each in mine.properties] != [each._replace(rule=None) for each in
+                                                                   others.properties]:
+        return False
+    if mine._replace(properties=[]) != others._replace(properties=[]) or one._declared().keys() != (
+            other._declared().keys()):
+        return False
+    starts = zip(one._declared().values(), other._declared().values())
+    return all(map(_is_rule_alike, mine.properties, others.properties)) and all(
+        is_same(_default(first), _default(second)) for first, second in starts)
+
+
+def _is_rule_alike(one: PropertySpec, other: PropertySpec) -> bool:
+    mine, others = one.rule or Rule(), other.rule or Rule()
+    return mine.required == others.required and mine.allowed == others.allowed and (
+        mine.make is None) == (others.make is None) and (mine.fill is None) == (others.fill is None)
+
+
+def _default(declared: Declared) -> Any:
+    """What can be compared of a default."""
+    return [declared.field.default_factory is MISSING, declared.field.default is MISSING,
+            None if declared.field.default is MISSING else _plain_default(declared.field.default)]
+
+
+def _plain_default(value: Any) -> Any:
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, Model):
+        return type(value).__name__
+    if isinstance(value, (list, tuple)):
+        return [_plain_default(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _plain_default(each) for key, each in value.items()}
+    return value
 
 
 def public_names(classes: Sequence[type[Model]]) -> list[tuple[str, str, str]]:

@@ -12,11 +12,12 @@ from typing import Any, Optional
 
 from . import errors
 from ._atomic import SINGLE, atomically
-from ._convert import HOLDING, Link, Values, check_depth
+from ._convert import HOLDING, MIXED, Link, Values, check_depth
 from ._ffi import lib
 from ._protocols import AnyDatabase
 from ._realm import prop_array
 from ._sameness import is_same
+from .fields import MISSING
 from .model import EmbeddedModel, Model, is_unmanaged_embedded, store
 from .schema import Row, assigned, is_empty, place
 
@@ -171,6 +172,10 @@ def plain_values(row: Row, instance: Model) -> tuple[Any, Values]:
             if type(value) in SINGLE or not any(each._row is None for each in models_in(value)):
                 bounds.append(bound)
                 values.append(value)
+            elif bound.declared.field.default_factory is not MISSING and bound.declared.type == MIXED:
+                # Else the library calls the factory for the new row, whose value connect() would then replace.
+                bounds.append(bound)
+                values.append(None)
     return prop_array([bound.info.id for bound in bounds]), row.encoded(bounds, values)
 
 
