@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 import pathlib
 import pickle
 from datetime import datetime, timezone
@@ -227,3 +228,34 @@ def test_an_observer_hears_of_its_own_failure() -> None:
             amounts.delete(amounts.objects(Amount).where("id > 1"))
         assert seen[-1].is_initial and seen[-1].error is None
         token.stop()
+
+
+class Kind(enum.Enum):
+    DOG = "dog"
+    CAT = "cat"
+
+
+class Size(enum.Enum):
+    SMALL = "s"
+    DOG = "dog"
+
+
+class Pet(motte.Model):
+    kind: Kind
+    size: Optional[Size] = None
+
+
+def test_a_name_that_the_text_gives_is_no_property() -> None:
+    """The converter of another property of that name has no business there."""
+    with motte.open(in_memory="given names", schema=[Pet]) as db:
+        with db.write():
+            db.add_all([Pet(kind=Kind.DOG), Pet(kind=Kind.CAT)])
+        pets = db.objects(Pet)
+        assert [tuple(each) for each in pets.query("GROUP(kind) COUNT")] == [(Kind.CAT, 1), (Kind.DOG, 1)]
+        for name in ("size", "`size`"):
+            for word in ("AS", "as"):
+                assert [tuple(each) for each in pets.query(f"GROUP(kind {word} {name}) COUNT")] == [
+                    ("cat", 1), ("dog", 1)]
+        assert [tuple(each) for each in pets.where("kind != 'x AS kind'").query("GROUP(kind) COUNT AS n")] == [
+            (Kind.CAT, 1), (Kind.DOG, 1)]
+        assert [tuple(each) for each in pets.group_by(size="kind").count()] == [(Kind.CAT, 1), (Kind.DOG, 1)]

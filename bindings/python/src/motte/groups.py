@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 #: How query text calls the extreme of a property.
 _EXTREME = re.compile(r"(?:MIN|MAX)\((.+)\)")
+_AS = re.compile(r"\bAS\s+(?:`((?:[^`\\]|\\.)*)`|([^\W\d]\w*))", re.IGNORECASE)
+#: Literals, in which everything may stand.
+_TEXTS = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
 #: Spans of the calendar, in UTC.
 BUCKETS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 
@@ -125,6 +128,12 @@ def percentile(property: Any, fraction: float) -> Aggregate:
 
 def _path(property: Any) -> str:
     return ".".join(map(name_text, query.path_name(property).split(".")))
+
+
+def _given_names(text: str) -> set[str]:
+    """The names that query text gives to columns with AS; perhaps more, where a condition has that word."""
+    return {each[1].replace("\\`", "`").replace("\\\\", "\\") if each[1] else each[2]
+            for each in _AS.finditer(_TEXTS.sub('""', text))}
 
 
 def _quoted(name: str) -> str:
@@ -236,8 +245,10 @@ class Groups(Sequenced[Group]):
         if self._built is not None:
             path = self._built.get(column.name)
         else:
+            # What a name that the text gives stands for is the library's to know: such columns have what is stored.
             extreme = _EXTREME.fullmatch(column.name)
-            path = column.name if column.is_key else extreme[1] if extreme else None
+            path = None if column.name in _given_names(self._given) else (
+                column.name if column.is_key else extreme[1] if extreme else None)
         if model is None or path is None:
             return None
         *links, name = path.split(".")
