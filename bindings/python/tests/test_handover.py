@@ -190,3 +190,32 @@ def test_a_frozen_database_that_was_closed_says_so(db: motte.Database) -> None:
             use()
     frozen.close()
     assert not dog.is_valid and "gone" in repr(dog) and db.freeze().get(Dog, "Rex") is not None
+
+
+def test_what_on_commit_raises_reaches_whoever_awaits(db: motte.Database) -> None:
+    class Refused(Exception):
+        pass
+
+    told: list[Any] = []
+
+    def refuse(batch: Any) -> None:
+        raise Refused(f"no {len(told)}")
+
+    async def write() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        for _ in range(2):
+            with pytest.raises(Refused):
+                await db.write_async(lambda database: database.add(Dog(name="Rex")))
+    db.on_commit(refuse)
+    try:
+        asyncio.run(write())
+        assert told == []
+        several = [db.queue_write(lambda database: database.add(Dog(name="Rex"))) for _ in range(3)]
+        db.dispatch()
+        assert [type(each.exception()) for each in several] == [Refused] * 3
+    finally:
+        db.on_commit(None)
+    future = db.queue_write(lambda database: database.add(Dog(name="Rex")).name)
+    db.dispatch()
+    assert future.result() == "Rex" and db.count(Dog) == 1
+    several.clear()

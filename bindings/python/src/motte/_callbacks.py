@@ -134,6 +134,8 @@ def motte_python_query_progress(_: Any) -> int:
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_commit(userdata: Any, data: Any, size: int) -> int:
+    # Another commit, of which nobody has refused anything yet.
+    errors.raised.refusal = None
     return _run(userdata, ffi.buffer(data, size)[:])
 
 

@@ -30,7 +30,10 @@ class Queue:
     def dispatch(self, most: int = 0) -> int:
         """Runs up to that many deliveries, 0: all."""
         place = ffi.new("size_t *")
-        _callbacks.check_calling(lib.motte_queue_dispatch(self.handle, most, place))
+        try:
+            _callbacks.check_calling(lib.motte_queue_dispatch(self.handle, most, place))
+        finally:
+            errors.raised.refusal = None
         return int(place[0])
 
     def wait(self, timeout_ms: int) -> bool:

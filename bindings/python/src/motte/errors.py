@@ -479,6 +479,15 @@ def check(status: int) -> int:
 raised = threading.local()
 
 
+def take_refusal() -> Optional[Exception]:
+    """What on_commit() raised about the commit that has just failed, for each write of that."""
+    error = getattr(raised, "error", None)
+    if isinstance(error, Exception):
+        raised.refusal, raised.error = error, None
+    refusal: Optional[Exception] = getattr(raised, "refusal", None)
+    return refusal
+
+
 def take_raised() -> Optional[BaseException]:
     error: Optional[BaseException] = getattr(raised, "error", None)
     raised.error = None

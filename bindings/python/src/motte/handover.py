@@ -122,8 +122,10 @@ class _Queued:
         else:
             if self._write is not None:
                 self._write._lose()
+            # One for all writes of that commit.
+            refusal = errors.take_refusal() if status == errors.Code.CALLBACK else None
             if future.running() or future.set_running_or_notify_cancel():
-                future.set_exception(failure if failure is not None else errors.made(status))
+                future.set_exception(failure or refusal or errors.made(status))
         self._future = None
 
     def __del__(self) -> None:
