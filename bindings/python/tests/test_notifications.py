@@ -489,3 +489,31 @@ with motte.open(sys.argv[1], schema=[Item]) as db:
     assert ended.returncode == 0 and ended.stdout == "3 4 False\n", ended.stderr
     assert "ValueError: from the callback" in ended.stderr and "a callback of a motte database" in ended.stderr
     assert "RuntimeError: from the hook" in ended.stderr and "TypeError" not in ended.stderr
+
+
+def test_what_a_callback_that_fails_changed_is_not_committed_with_a_write(
+    path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Callbacks run in a write that begins, and one that raises half-way leaves none of it there."""
+    reported: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraised: reported.append(str(unraised.exc_value)))
+    made: list[Person] = []
+    with motte.open(path, schema=[Person, Dog]) as db, motte.open(path, schema=[Person, Dog]) as other:
+        def fail(changes: motte.Changes) -> None:
+            if db.in_write and not made:
+                made.append(Person(name="half"))
+                db.add(made[0])
+                raise Own("half-way")
+
+        def whole(changes: motte.Changes) -> None:
+            if db.in_write and not len(db.objects(Person).where("name == 'whole'")):
+                db.add(Person(name="whole"))
+
+        with db.objects(Dog).observe(fail), db.objects(Dog).observe(whole):
+            db.dispatch()
+            with other.write():
+                other.add(Dog(name="Rex"))
+            with db.write():
+                db.add(Person(name="own"))
+        assert reported == ["half-way"] and made[0].name == "half" and not made[0].is_stored
+        assert sorted(each.name for each in db.objects(Person)) == ["own", "whole"]

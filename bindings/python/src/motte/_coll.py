@@ -159,8 +159,8 @@ class Coll(Guarded):
 
     def observe(self, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]] = None) -> Token:
         if paths is None:
-            return Token.started(lib.motte_observe_coll, self.handle, callback)
-        return Token.started(lib.motte_observe_coll_paths, self.handle, callback, paths)
+            return Token.started(lib.motte_observe_coll, self.handle, self.guard, callback)
+        return Token.started(lib.motte_observe_coll_paths, self.handle, self.guard, callback, paths)
 
     def same(self, other: Coll) -> bool:
         return bool(lib.motte_equal(self.handle, other.handle))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from . import _objects, errors, unmanaged, query
-from ._atomic import SINGLE
+from ._atomic import SINGLE, atomically
 from ._coll import MAP, Coll
 from ._convert import HOLDING, MIXED, Link, Maker, Values, check_depth
 from ._guard import current_task
@@ -31,6 +31,7 @@ class Core(abc.ABC, _objects.Core):
                  is_frozen: bool) -> None:
         self._realm, self._delivery = realm, Delivery(queue, realm.in_write)
         self._guarded_by(realm.guard)
+        realm.guard.home = weakref.ref(self)
         self._closed = False
         self._write: Optional[AnyWrite] = None
         #: Objects that the call under way has stored, and the values they had; see _atomic.py.
@@ -221,6 +222,14 @@ class Core(abc.ABC, _objects.Core):
     def _check_task(self) -> None:
         """A write belongs to the task that opened it."""
         self._realm.guard.check()
+
+    def _observed(self, callback: Callable[[], None]) -> None:
+        """Calls an observer. While a write begins, what it changed before it raised is not committed with that."""
+        if self._closed or not self._realm.in_write():
+            callback()
+            return
+        with atomically(self):
+            callback()
 
     def _add_unmanaged(self, instances: Iterable[Any], policy: str = "error") -> None:
         unmanaged.add_unmanaged(self, instances, policy)

@@ -48,7 +48,7 @@ class NativeGroups(Guarded):
                       bool(flags[0] & lib.MOTTE_GROUP_NULLABLE), int(target[0]))
 
     def observe(self, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]] = None) -> Token:
-        return Token.started(lib.motte_observe_groups, self.handle, callback)
+        return Token.started(lib.motte_observe_groups, self.handle, self.guard, callback)
 
     def count(self) -> int:
         place = ffi.new("size_t *")

@@ -9,6 +9,7 @@ it.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from . import _objects, errors
@@ -17,7 +18,11 @@ from . import _objects, errors
 class Guard(_objects.Guard):
     """Knows the open write of a database. It holds the database as long as that is open, not longer."""
 
-    __slots__ = ()
+    __slots__ = ("home",)
+
+    def __init__(self) -> None:
+        #: Gives the database while there is one.
+        self.home: Callable[[], Any] = _nothing
 
     def check(self) -> None:
         """Raises where the open write is that of another task."""
@@ -26,6 +31,10 @@ class Guard(_objects.Guard):
             raise errors.AlreadyInWriteError(
                 "another task has a write open on this database; do not await inside `with db.write():`, wait for your "
                 "turn with `async with db.write():`, and read what was there before it from `db.freeze()`")
+
+
+def _nothing() -> None:
+    pass
 
 
 #: Of what nobody writes: frozen databases.

@@ -248,7 +248,7 @@ class Realm(Guarded):
         return [_numbers(readers[index]) for index in range(count[0])]
 
     def observe(self, callback: Any) -> Token:
-        return Token.started(lib.motte_observe_realm, self.handle, callback)
+        return Token.started(lib.motte_observe_realm, self.handle, self.guard, callback)
 
     # -------------------------------------------------------------------------------------------- schema
 
@@ -387,8 +387,8 @@ class Realm(Guarded):
 
     def row_observe(self, class_id: int, key: int, callback: Any, paths: Optional[Sequence[str]] = None) -> Token:
         if paths is None:
-            return Token.started(lib.motte_observe_object, self.object(class_id, key), callback)
-        return Token.started(lib.motte_observe_object_paths, self.object(class_id, key), callback, paths)
+            return Token.started(lib.motte_observe_object, self.object(class_id, key), self.guard, callback)
+        return Token.started(lib.motte_observe_object_paths, self.object(class_id, key), self.guard, callback, paths)
 
     def object(self, class_id: int, key: int) -> Any:
         """The handle of an object."""

@@ -66,7 +66,7 @@ class NativeSections(Guarded):
         return int(section[0]), int(index[0])
 
     def observe(self, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]]) -> Token:
-        return Token.started(lib.motte_observe_sections, self.handle, callback, paths or (),
+        return Token.started(lib.motte_observe_sections, self.handle, self.guard, callback, paths or (),
                              flags=0 if paths is None else lib.MOTTE_OBSERVE_PATHS)
 
     def observe_one(
@@ -74,5 +74,5 @@ class NativeSections(Guarded):
     ) -> Token:
         # What the pointer leads to lives as long as these values do.
         wanted = one(key)
-        return Token.started(lib.motte_observe_section, self.handle, callback, paths or (),
+        return Token.started(lib.motte_observe_section, self.handle, self.guard, callback, paths or (),
                              flags=0 if paths is None else lib.MOTTE_OBSERVE_PATHS, more=[wanted.pointer()])

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Optional
 
 from . import _callbacks, errors
 from ._convert import Cells, Maker, read_texts, texts
+from ._guard import Guard
 from ._ffi import NULL, ffi, lib, sized
 from ._handles import give_up, out, own
 
@@ -25,8 +26,8 @@ class Token:
 
     @staticmethod
     def started(
-        function: Any, source: Any, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]] = None,
-        *, flags: int = 0, more: Sequence[Any] = ()
+        function: Any, source: Any, guard: Guard, callback: Optional[Callable[[Any], None]],
+        paths: Optional[Sequence[str]] = None, *, flags: int = 0, more: Sequence[Any] = ()
     ) -> Token:
         """Calls one of motte_observe_*, with key paths one of motte_observe_*_paths. Without a callback, changes wait
         for next()."""
@@ -40,7 +41,11 @@ class Token:
             errors.check(function(*arguments, flags, NULL, NULL, NULL, place))
         else:
             def received(handle: Any) -> None:
-                callback(NativeChanges(handle))
+                changes, database = NativeChanges(handle), guard.home()
+                if database is None:
+                    callback(changes)
+                else:
+                    database._observed(lambda: callback(changes))
             errors.check(function(
                 *arguments, flags, lib.motte_python_changes, _callbacks.passed(received, weakly=True),
                 lib.motte_python_free, place))
