@@ -389,3 +389,18 @@ def test_an_interrupt_while_a_block_begins_leaves_no_write(
     with db.write():
         db.add(Dog(name="Rex"))
     assert db.count(Dog) == 1
+
+
+def test_a_database_that_is_being_opened_delivers_nothing() -> None:
+    said: list[str] = []
+
+    def fill(database: motte.Database) -> None:
+        asked: list[Callable[[], object]] = [lambda: database.dispatch(timeout=0), database.fileno]
+        for ask in asked:
+            with pytest.raises(errors.ReentrantError) as caught:
+                ask()
+            said.append(caught.value.message)
+    with motte.open(in_memory="being opened", schema=[Dog, Person], first_open=fill) as db:
+        assert len(said) == 2 and all("just being opened" in each for each in said)
+        with pytest.raises(errors.FrozenError):
+            db.freeze().dispatch()

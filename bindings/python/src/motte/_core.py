@@ -29,7 +29,7 @@ class Core(abc.ABC, _objects.Core):
 
     def __init__(self, realm: Realm, queue: Optional[Queue], classes: Optional[Sequence[type[Model]]],
                  is_frozen: bool) -> None:
-        self._realm, self._delivery = realm, Delivery(queue, realm.in_write)
+        self._realm, self._delivery = realm, Delivery(queue, realm.in_write, is_frozen)
         self._guarded_by(realm.guard)
         realm.guard.home = weakref.ref(self)
         self._closed = False

@@ -29,17 +29,20 @@ _FIRST_PAUSE, _LAST_PAUSE = 0.05, 1.0
 
 
 class Delivery:
-    """The queue of one database, and who waits for it. A frozen database has none: nothing there ever changes."""
+    """The queue of one database, and who waits for it. A frozen database has none: nothing there ever changes. Nor has
+    the one that a function of open() gets, which is not open yet."""
 
-    __slots__ = ("_queue", "_in_write", "_listeners")
+    __slots__ = ("_queue", "_in_write", "_is_frozen", "_listeners")
 
-    def __init__(self, queue: Optional[Queue], in_write: Callable[[], bool]) -> None:
-        self._queue, self._in_write = queue, in_write
+    def __init__(self, queue: Optional[Queue], in_write: Callable[[], bool], is_frozen: bool) -> None:
+        self._queue, self._in_write, self._is_frozen = queue, in_write, is_frozen
         self._listeners: dict[Any, _Listener] = {}
 
     def _own_queue(self) -> Queue:
         if self._queue is None:
-            raise errors.FrozenError("a frozen database never changes")
+            if self._is_frozen:
+                raise errors.FrozenError("a frozen database never changes")
+            raise errors.ReentrantError("this database is just being opened; nothing is delivered before that is done")
         return self._queue
 
     def fileno(self) -> int:
