@@ -250,3 +250,17 @@ def test_a_set_does_what_a_set_does(tour: Tour) -> None:
         with pytest.raises(TypeError):
             marks.difference_update([7], ["x", 7.5], 3)
     assert marks == {7}
+
+
+def test_a_generator_that_was_refused_is_there_for_another_try(db: motte.Database) -> None:
+    wrong: Any = (value for value in ["a", 5])
+    right = Person(name="Bob", tags=(value for value in ["a", "b"]))  # type: ignore[arg-type]
+    person = Person(name="Ada", tags=wrong)
+    with db.write():
+        for _ in range(2):
+            with pytest.raises(motte.errors.WrongTypeError):
+                db.add(person)
+            with pytest.raises(motte.errors.WrongTypeError):
+                db.add_all([right, person])
+        assert db.count(Person) == 0 and not person.is_stored
+        assert db.add(right).tags[:] == ["a", "b"]

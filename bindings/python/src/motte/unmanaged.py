@@ -6,7 +6,7 @@ which makes them in their places.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Optional
 
@@ -119,8 +119,12 @@ def add_unmanaged(database: AnyDatabase, instances: Iterable[Any], policy: str =
                 found[id(instance)] = instance
             row: Row = database._row_of(type(instance))
             for name, bound in row.properties.items():
+                value = instance._values.get(name)
+                if isinstance(value, Iterator) and not bound.is_plain:
+                    # It can be read once, and the object keeps its values where it is refused.
+                    value = instance._values[name] = list(value)
                 if bound.declared.type in HOLDING:
-                    waiting += models_in(instance._values.get(name))
+                    waiting += models_in(value)
     if not found:
         return
     unmanaged = Unmanaged(found, policy)
