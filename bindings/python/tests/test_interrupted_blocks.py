@@ -95,10 +95,6 @@ def related(db: motte.Database) -> None:
         db.add(Person(name="Ada", dogs=[Dog(name="Rex", owner=Person(name="Bob"))]))
 
 
-def imported(db: motte.Database) -> None:
-    db.import_data(Dog, [{"name": "Rex"}, {"name": "Fido", "age": 3}])
-
-
 def awaited(db: motte.Database) -> None:
     async def write() -> None:
         async with db.write():
@@ -123,7 +119,7 @@ def contents(db: motte.Database) -> tuple[list[str], list[str]]:
     return sorted(dog.name for dog in db.objects(Dog)), sorted(each.name for each in db.objects(Person))
 
 
-@pytest.mark.parametrize("work", [plain, raising, nested, cancelled, related, imported, awaited])
+@pytest.mark.parametrize("work", [plain, raising, nested, cancelled, related, awaited])
 def test_an_interrupted_block_has_ended(db: motte.Database, work: Callable[[motte.Database], None]) -> None:
     work(db)
     whole = contents(db)
