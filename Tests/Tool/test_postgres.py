@@ -322,6 +322,80 @@ def test_what_goes_goes_there_too(server: Server, tmp_path: pathlib.Path) -> Non
     assert server.sql("less", "SELECT count(*) FROM x").strip() == "1"
 
 
+AGAIN = """
+Row { id: int key, name: string?, pet: link<Dog>, tags: list<string> }
+Dog { id: int key }
+Cat { id: int key }
+"""
+
+
+# What is there in the end has the name and the type in SQL of what was there before.
+@pytest.mark.parametrize(("name", "steps"), [
+    ("class", [("Dog { id: int key } Cat { id: int key }", lambda step: step.delete_class("Row")), (AGAIN, None)]),
+    ("property", [(AGAIN.replace("name: string?, ", ""), None), (AGAIN, None)]),
+    ("links", [(AGAIN.replace("link<Dog>", "link<Cat>"), None)]),
+    ("elements", [(AGAIN.replace("list<string>", "list<int>"), None)]),
+    ("required", [(AGAIN.replace("string?", "string"), None)]),
+    ("names", [(AGAIN.replace("Dog", "Hound"), lambda step: step.rename_class("Dog", "Hound")),
+               (AGAIN.replace("Dog", "Hound").replace("Cat", "Dog"), lambda step: step.rename_class("Cat", "Dog")),
+               (AGAIN.replace("link<Dog>", "link<Cat>"), lambda step: step.rename_class("Hound", "Cat"))])])
+def test_what_looks_as_before_a_migration_is_loaded_again(
+    server: Server, tmp_path: pathlib.Path, name: str, steps: list[tuple[str, Any]]
+) -> None:
+    path, address = tmp_path / "again.motte", server.make(f"again_{name}")
+    with motte.open(path, schema=AGAIN) as db, db.write():
+        db.add_all([db.model("Cat")(id=number) for number in (7, 8)])
+        dog = db.add(db.model("Dog")(id=1))
+        for number in range(3):
+            known = db.add(db.model("Row")(id=number, name=f"n{number}" if number else None, pet=dog))
+            known.tags.append("t")
+    ship(path, address)
+    for number, (schema, migrate) in enumerate(steps, start=1):
+        motte.open(path, schema=schema, schema_version=number, migration=migrate or (lambda step: None)).close()
+    with motte.open(path) as db:
+        with db.write():
+            db.add(db.model("Row")(id=9))
+        expected = {row.id: (row.name, row.pet is None, list(row.tags)) for row in db.objects("Row")}
+        others = [sorted(each.id for each in db.objects(name)) for name in ("Dog", "Cat")]
+    ship(path, address)
+    found = rows(server, f"again_{name}", "Row").values()
+    assert {row["id"]: (row["name"], row["pet"] is None, row["tags"]) for row in found} == expected
+    assert [sorted(row["id"] for row in rows(server, f"again_{name}", other).values()) for other in ("Dog", "Cat")
+            ] == others
+    assert ship(path, address) == ""
+
+
+def test_tables_of_an_earlier_format_are_loaded_once(server: Server, tmp_path: pathlib.Path) -> None:
+    path, address = tmp_path / "former.motte", server.make("former")
+    with motte.open(path, schema="Person { id: int key, name: string } Dog { id: int key }") as db, db.write():
+        db.add(db.model("Person")(id=1, name="Ada"))
+        db.add(db.model("Dog")(id=1))
+    ship(path, address)
+    mark = server.sql("former", "SELECT obj_description('motte_feed'::regclass, 'pg_class')").strip()
+    server.sql("former", f"ALTER TABLE motte_feed DROP COLUMN format; COMMENT ON TABLE motte_feed IS '{mark[:-1]}2'")
+    server.sql("former", """UPDATE "Person" SET name = 'of before'; DELETE FROM "Dog" """)
+    # Each feed loads its own.
+    assert ", 1 rows" in ship(path, address, "--class", "Person")
+    assert server.sql("former", 'SELECT name FROM "Person"').strip() == "Ada"
+    assert server.sql("former", 'SELECT count(*) FROM "Dog"').strip() == "0"
+    assert ", 1 rows" in ship(path, address)
+    assert server.sql("former", 'SELECT count(*) FROM "Dog"').strip() == "1"
+    assert ship(path, address) == ""
+
+
+def test_texts_are_utf_8_whatever_the_client_is_told(server: Server, tmp_path: pathlib.Path) -> None:
+    path, address = tmp_path / "texts.motte", server.make("texts")
+    with motte.open(path, schema="Größe { id: int key, text: string, tags: list<string> }") as db, db.write():
+        db.add(db.model("Größe")(id=1, text="naïve €")).tags.append("é")
+    shipped = run("ship", path, "--to", address, "--once", PGCLIENTENCODING="LATIN1")
+    assert shipped.returncode == 0, shipped.stderr
+    with motte.open(path) as db, db.write():
+        db.add(db.model("Größe")(id=2, text="日本"))
+    ship(path, address + "&client_encoding=LATIN1")
+    assert server.sql("texts", 'SELECT text, tags FROM "Größe" ORDER BY id').splitlines() == [
+        'naïve €|["é"]', "日本|[]"]
+
+
 @pytest.mark.parametrize("declared", ["Row { id: int key, ctid: int }", "motte_feed_x { id: int key }"])
 def test_names_that_are_taken_are_refused(server: Server, tmp_path: pathlib.Path, declared: str) -> None:
     path, address = tmp_path / "names.motte", server.make(f"names_{len(declared)}")

@@ -24,6 +24,8 @@ final class PostgresConnection {
                 .unsupported,
                 "the server is PostgreSQL \(motte_postgres_version(handle) / 10_000); 14 or newer is needed")
         }
+        // What is sent is UTF-8, whatever the user, the database or the address says.
+        try run("SET client_encoding TO 'UTF8'")
     }
 
     deinit { motte_postgres_close(handle) }

@@ -6,8 +6,11 @@
 ///     P3  a table that the feed has not made is never written to
 ///     P4  the file's change log keeps what the database does not have yet; where it was trimmed nevertheless, tables
 ///         are loaded whole
+///     P5  a migration that takes something away, or declares it otherwise, has each table loaded whole: values and
+///         classes go with it of which the change log says nothing, and what has their names later may look the same
 ///
-/// `motte_feed` has a row for each table, with the file and the version that it shows.
+/// `motte_feed` has a row for each table, with the file and the version that it shows, and the format by which it was
+/// loaded: up to 2 tables kept rows of before such a migration.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
@@ -36,7 +39,10 @@ package final class PostgresFeed {
     private let consumer: String
     /// Keeping the log from later on is a commit of its own, so it is not done at each step.
     private static let versionsBetweenKeeping: UInt64 = 1_024
-    private static let mark = "Made by motte ship: which version of which file its tables show. Format 2"
+    private static let format = 3
+    private static let mark = "\(sentence) \(format)"
+    private static let formerMark = "\(sentence) 2"
+    private static let sentence = "Made by motte ship: which version of which file its tables show. Format"
     /// Two feeds of a database wait for each other.
     private static let lock = 0x6D6F_7474
 
@@ -113,7 +119,14 @@ package final class PostgresFeed {
         guard found?[1] != nil else {
             try connection.run(
                 "CREATE TABLE motte_feed (name text PRIMARY KEY, identity oid NOT NULL, origin uuid NOT NULL, "
-                    + "version bigint NOT NULL, checksum bigint NOT NULL, committed_at timestamp with time zone)")
+                    + "version bigint NOT NULL, checksum bigint NOT NULL, committed_at timestamp with time zone, "
+                    + "format integer NOT NULL)")
+            try connection.run("COMMENT ON TABLE motte_feed IS '\(Self.mark)'")
+            return
+        }
+        if found?[0] == Self.formerMark {
+            // Tables of other files and classes are loaded when it is their turn.
+            try connection.run("ALTER TABLE motte_feed ADD COLUMN format integer NOT NULL DEFAULT 2")
             try connection.run("COMMENT ON TABLE motte_feed IS '\(Self.mark)'")
             return
         }
@@ -131,20 +144,21 @@ package final class PostgresFeed {
         let origin: ChangeOrigin?
         let version: Version
         let checksum: UInt32
+        let format: Int
     }
 
     /// Of all tables that a feed has made, by their names.
     private func positions(_ connection: PostgresConnection) throws(DatabaseError) -> [String: Position] {
         let rows = try connection.run(
-            "SELECT name, identity::text, origin::text, version::text, checksum::text FROM motte_feed")
+            "SELECT name, identity::text, origin::text, version::text, checksum::text, format::text FROM motte_feed")
         var found: [String: Position] = [:]
         for row in rows {
             guard let name = row[0], let identity = row[1], let version = row[3].flatMap({ UInt64($0) }),
-                let checksum = row[4].flatMap({ UInt32($0) })
+                let checksum = row[4].flatMap({ UInt32($0) }), let format = row[5].flatMap({ Int($0) })
             else { continue }
             found[name] = Position(
                 identity: identity, origin: row[2].flatMap { ChangeOrigin(text: $0) }, version: Version(version),
-                checksum: checksum)
+                checksum: checksum, format: format)
         }
         return found
     }
@@ -247,14 +261,18 @@ package final class PostgresFeed {
         }
         let tables = try tables(snapshot)
         for table in tables {
-            let summary = own[table.stored.name].flatMap { summaries[$0.version] ?? nil }
+            let position = own[table.stored.name]
+            let summary = position.flatMap { summaries[$0.version] ?? nil }
             // Columns are looked at by whoever begins.
             let mayDiffer = fed == nil || summary?.schemaChanged ?? true
             let isNew = try mayDiffer ? make(table, known[table.stored.name], connection) : false
-            if isNew || summary == nil {
+            guard !isNew, position?.format == Self.format, let summary, !summary.breaksSchema else {
+                // P4, P5.
                 rows += try table.load(connection, snapshot)
                 isChanged = true
-            } else if let changes = summary?.table(table.stored.key) {
+                continue
+            }
+            if let changes = summary.table(table.stored.key) {
                 rows += try table.apply(changes, connection, snapshot)
                 isChanged = true
             }
@@ -294,7 +312,8 @@ package final class PostgresFeed {
         }
         try table.create(connection)
         try connection.run(
-            "INSERT INTO motte_feed VALUES ($1, to_regclass($2)::oid, $3::uuid, 0, 0) ON CONFLICT (name) DO UPDATE "
+            "INSERT INTO motte_feed (name, identity, origin, version, checksum, format) VALUES ($1, "
+                + "to_regclass($2)::oid, $3::uuid, 0, 0, \(Self.format)) ON CONFLICT (name) DO UPDATE "
                 + "SET identity = excluded.identity, origin = excluded.origin",
             [table.stored.name, table.name, origin.text])
         return true
@@ -309,8 +328,8 @@ package final class PostgresFeed {
         let timestamp = Timestamp(seconds: seconds, nanoseconds: UInt32(nanoseconds))
         let names = tables.map { PostgresConnection.quotedText($0.stored.name) }.joined(separator: ", ")
         try connection.run(
-            "UPDATE motte_feed SET version = $2::bigint, checksum = $3::bigint, committed_at = $4::timestamptz "
-                + "WHERE origin = $1::uuid AND name IN (\(names))",
+            "UPDATE motte_feed SET version = $2::bigint, checksum = $3::bigint, committed_at = $4::timestamptz, "
+                + "format = \(Self.format) WHERE origin = $1::uuid AND name IN (\(names))",
             [
                 origin.text, "\(position.version.rawValue)", "\(position.checksum)",
                 time == 0 ? nil : FeedValue.text(timestamp),
