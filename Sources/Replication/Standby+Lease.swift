@@ -7,6 +7,9 @@ import MotteValues
 
 struct HeldLease {
     var revision: UInt64 = 0
+    /// For how long it lasts by what the bucket says, which may be of another machine, or of before this one's options
+    /// were changed.
+    var milliseconds: Int64?
     var renewedAt: Int64 = 0
     /// Since when there has been no answer.
     var silentSince: Int64?
@@ -15,6 +18,9 @@ struct HeldLease {
 extension Standby {
     /// Without an answer for so many times as long as the lease lasts, another bucket is made.
     private static let longestSilence: Int64 = 10
+
+    /// Until the bucket has been asked, as long as this one's options say.
+    package var leaseMilliseconds: Int64 { lease.milliseconds ?? Int64(own.leaseSeconds) * 1_000 }
 
     func takeLease(_ holder: String) throws(DatabaseError) -> Bool {
         try listening { () throws(DatabaseError) in try take(holder) }
@@ -48,18 +54,22 @@ extension Standby {
 
     /// Each third of its time. Whether it was lost is found out after that.
     func renewWhileBusy(_ holder: String) {
-        guard log.server.milliseconds - lease.renewedAt >= Int64(own.leaseSeconds) * 1_000 / 3 else { return }
+        guard log.server.milliseconds - lease.renewedAt >= leaseMilliseconds / 3 else { return }
         // The next renewal, or the end of the lease, says what is wrong.
         _ = try? renewLease(holder)
     }
 
     private func take(_ holder: String) throws(DatabaseError) -> Bool {
         let held = try log.server.lease()
+        // Whoever waits looks as often as the lease may run out.
+        if lease.milliseconds == nil { lease.milliseconds = try log.server.leaseMilliseconds() }
         guard held == nil || held?.holder == holder else { return false }
         guard let taken = try log.server.takeLease(holder, seconds: own.leaseSeconds, after: held?.revision ?? 0) else {
             return false
         }
         (lease.revision, lease.renewedAt) = (taken, log.server.milliseconds)
+        // The bucket may have been made just now, by this one or another.
+        lease.milliseconds = try log.server.leaseMilliseconds()
         return true
     }
 
@@ -73,7 +83,7 @@ extension Standby {
             let now = log.server.milliseconds
             let since = lease.silentSince ?? now
             lease.silentSince = since
-            guard now - since >= Int64(own.leaseSeconds) * 1_000 * Self.longestSilence else { throw error }
+            guard now - since >= leaseMilliseconds * Self.longestSilence else { throw error }
             // Where the log does not answer either, it is not the bucket.
             _ = try log.server.range(of: .log)
             lease = HeldLease(renewedAt: lease.renewedAt)

@@ -13,7 +13,7 @@ import MotteValues
 
 package struct StandbyOptions: Sendable {
     package var shipping: ShippingOptions
-    /// For how long a leader that is gone keeps others from taking over.
+    /// For how long a leader that is gone keeps others from taking over: in a bucket that this one makes.
     package var leaseSeconds: Int
 
     package init(_ shipping: ShippingOptions, leaseSeconds: Int) {
@@ -146,7 +146,7 @@ package final class Standby {
             nonisolated(unsafe) let standby = self
             let holder = holder(try session.changeOrigin())
             shipping.besides = { standby.renewWhileBusy(holder) }
-            shipping.besidesMilliseconds = max(50, Int64(own.leaseSeconds) * 1_000 / 6)
+            shipping.besidesMilliseconds = max(50, leaseMilliseconds / 6)
         }
         do throws(DatabaseError) {
             role = .leading(try Shipping(session, to: log, shipping))
@@ -174,7 +174,7 @@ package final class Standby {
         }
         guard step == .nothing else { return .following(step) }
         let now = log.server.milliseconds
-        guard now - (lookedAt ?? .min / 2) >= Int64(own.leaseSeconds) * 250 else { return .nothing }
+        guard now - (lookedAt ?? .min / 2) >= leaseMilliseconds / 4 else { return .nothing }
         lookedAt = now
         // Where the streams are gone it is for who led to make others (L6).
         guard try log.leader() != nil else { throw StreamLog.gone(log.place) }
@@ -198,7 +198,7 @@ package final class Standby {
 
     private func lead(_ shipping: Shipping) throws(DatabaseError) -> StandbyEvent {
         var isRenewed = false
-        if log.server.milliseconds - lease.renewedAt >= Int64(own.leaseSeconds) * 1_000 / 3 {
+        if log.server.milliseconds - lease.renewedAt >= leaseMilliseconds / 3 {
             guard try renewLease(holder(shipping.origin)) else {
                 close()
                 return .ended("somebody else holds the lease")

@@ -20,6 +20,8 @@ final class SimulatedNetwork {
     var names: [LogStream: [String: UInt64]] = [:]
     var held: (lease: LogLease, until: Int64)?
     var revision: UInt64 = 0
+    /// For how long a lease lasts, by who took the first one.
+    var bucketMilliseconds: Int64?
     /// The bucket of the lease answers nobody, until another one is made.
     var isLeaseLost = false
     private var late: [Late] = []
@@ -86,6 +88,10 @@ final class SimulatedServer: LogServer {
     var isCut = false
     /// Ends the process before or after a message is added, as the faults say.
     var step: () throws(DatabaseError) -> Void = {}
+    /// While it waits.
+    var waiting: () -> Void = {}
+    /// Of so many messages that are added no answer comes.
+    var lostAnswers = 0
     let place = "nats://simulated/people"
 
     init(_ network: SimulatedNetwork) { self.network = network }
@@ -114,6 +120,11 @@ final class SimulatedServer: LogServer {
     ) throws(DatabaseError) -> AddOutcome {
         try step()
         if isCut { return .unknown("the link is cut, says the test") }
+        if lostAnswers > 0 {
+            lostAnswers -= 1
+            _ = network.add(bytes, subject, name, in: identity, after: last)
+            return .unknown("lost by the test")
+        }
         let outcome = network.addOverTheNetwork(bytes, subject, name, in: identity, after: last)
         try step()
         return outcome
@@ -166,7 +177,10 @@ final class SimulatedServer: LogServer {
     }
 
     func tell() throws(DatabaseError) {}
-    func wait(milliseconds: Int64) throws(DatabaseError) { network.pass(milliseconds) }
+    func wait(milliseconds: Int64) throws(DatabaseError) {
+        waiting()
+        network.pass(milliseconds)
+    }
     func pause(milliseconds: Int64) { network.pass(milliseconds) }
 
     private func reachLease() throws(DatabaseError) {
@@ -181,13 +195,18 @@ final class SimulatedServer: LogServer {
         return network.held?.lease
     }
 
+    func leaseMilliseconds() throws(DatabaseError) -> Int64? {
+        try reachLease()
+        return network.bucketMilliseconds
+    }
+
     func takeLease(_ holder: String, seconds: Int, after revision: UInt64) throws(DatabaseError) -> UInt64? {
         try reachLease()
         guard network.held?.lease.revision ?? 0 == revision else { return nil }
+        let lasting = network.bucketMilliseconds ?? Int64(seconds) * 1_000
+        network.bucketMilliseconds = lasting
         network.revision += 1
-        network.held = (
-            LogLease(holder: holder, revision: network.revision), network.milliseconds + Int64(seconds) * 1_000
-        )
+        network.held = (LogLease(holder: holder, revision: network.revision), network.milliseconds + lasting)
         return network.revision
     }
 
@@ -199,5 +218,6 @@ final class SimulatedServer: LogServer {
     func dropLease() throws(DatabaseError) {
         try reach()
         (network.held, network.revision, network.isLeaseLost) = (nil, 0, false)
+        network.bucketMilliseconds = nil
     }
 }

@@ -28,6 +28,8 @@ final class Machine {
     private(set) var last = ""
 
     private let keepSeconds: Int64?
+    /// By its options; of who is begun again.
+    var leaseSeconds = 3
 
     init(
         _ name: String, _ folder: TemporaryDirectory, _ network: SimulatedNetwork, _ faults: Faults, keeping: Int64?
@@ -41,11 +43,12 @@ final class Machine {
         options.isDurable = false
         options.rowGroupSize = 3
         self.options = options
-        standby = try Self.begin(options, server, name, keeping)
+        standby = try Self.begin(options, server, name, keeping, leaseSeconds)
     }
 
     private static func begin(
-        _ options: SessionOptions, _ server: SimulatedServer, _ name: String, _ keepSeconds: Int64?
+        _ options: SessionOptions, _ server: SimulatedServer, _ name: String, _ keepSeconds: Int64?,
+        _ leaseSeconds: Int
     ) throws -> Standby {
         var shipping = ShippingOptions(name: name)
         shipping.keepSeconds = keepSeconds
@@ -56,12 +59,12 @@ final class Machine {
         if case .file(let path) = options.location {
             log.temporaryFolder = path.split(separator: "/").dropLast().map { "/" + $0 }.joined()
         }
-        return try Standby(options, log, StandbyOptions(shipping, leaseSeconds: 3))
+        return try Standby(options, log, StandbyOptions(shipping, leaseSeconds: leaseSeconds))
     }
 
     func kill() throws {
         try close()
-        standby = try Self.begin(options, server, name, keepSeconds)
+        standby = try Self.begin(options, server, name, keepSeconds, leaseSeconds)
     }
 
     func close() throws {
@@ -319,6 +322,34 @@ final class Machine {
         try former.close()
         try one.close()
         try two.close()
+    }
+
+    /// The bucket says for how long a lease lasts, whatever the options of who takes it say by now.
+    @Test(arguments: [[20, 20], [20, 1], [1, 20]]) func aLeaderLeadsOnWithOtherOptions(_ seconds: [Int]) throws {
+        let folder = TemporaryDirectory()
+        let network = SimulatedNetwork(seed: 1)
+        let machines = try ["one", "two"].map { try Self.machine($0, folder, network) }
+        func go(_ rounds: Int) throws {
+            for _ in 0 ..< rounds {
+                for machine in machines { _ = try machine.step() }
+                network.pass(100)
+            }
+        }
+        try Self.begin(machines[0])
+        try go(50)
+        for (machine, seconds) in zip(machines, seconds) {
+            machine.leaseSeconds = seconds
+            try machine.kill()
+        }
+        for id in 1 ..< 9 {
+            try go(90)
+            #expect(machines[0].leads && machines[1].standby.following != nil)
+            #expect(try machines[0].write(Int64(id), "n", asking: true) == .acknowledged)
+        }
+        #expect(machines.allSatisfy { $0.standby.leaseMilliseconds == 3_000 && $0.setAside == 0 })
+        try go(20)
+        #expect(try machines[0].content() == machines[1].content())
+        for machine in machines { try machine.close() }
     }
 
     @Test func aFileOfTheUsersIsNotTakenForAFetchedSnapshot() throws {

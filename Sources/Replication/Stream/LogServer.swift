@@ -117,7 +117,10 @@ package protocol LogServer: AnyObject {
     func pause(milliseconds: Int64)
 
     func lease() throws(DatabaseError) -> LogLease?
-    /// Takes or renews it; nil where the revision is another by now. 0: there was none.
+    /// For how long one lasts that is taken there; nil where that is not said, or there was none yet.
+    func leaseMilliseconds() throws(DatabaseError) -> Int64?
+    /// Takes or renews it; nil where the revision is another by now. 0: there was none. The first one who ever takes it
+    /// says for how long it lasts, for all.
     func takeLease(_ holder: String, seconds: Int, after revision: UInt64) throws(DatabaseError) -> UInt64?
     func leaveLease(after revision: UInt64) throws(DatabaseError)
     /// Forgets whoever holds it, with the bucket that it is in; the next one who takes it makes another.

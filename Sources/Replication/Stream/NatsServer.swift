@@ -355,6 +355,19 @@ package final class NatsServer: LogServer {
         return LogLease(holder: String(decoding: found.bytes, as: UTF8.self), revision: found.number)
     }
 
+    package func leaseMilliseconds() throws(DatabaseError) -> Int64? {
+        let answer = try askForText("$JS.API.STREAM.INFO.KV_\(bucket)", "", "ask")
+        if let code = answer.number("err_code") {
+            if code == JetStreamCode.streamNotFound { return nil }
+            guard JetStreamCode.isPassing(code) else { throw refusal(answer, "say how long a lease lasts") }
+            throw DatabaseError(
+                .timeout, "'\(place)' has no leader at the moment: \(answer.text("description") ?? "")", path: place)
+        }
+        // 0: for ever.
+        guard let nanoseconds = answer.number("max_age"), nanoseconds > 0 else { return nil }
+        return Int64(min(nanoseconds / 1_000_000, UInt64(Int32.max)))
+    }
+
     package func takeLease(
         _ holder: String, seconds: Int, after revision: UInt64
     ) throws(DatabaseError) -> UInt64? {
