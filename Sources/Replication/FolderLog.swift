@@ -86,6 +86,15 @@ package final class FolderLog: ReplicationLog {
         try folder(origin).changes(after: version, key)
     }
 
+    package func hasChanges(
+        of origin: ChangeOrigin, beyond version: Version, upTo last: Version?
+    ) throws(DatabaseError) -> Bool {
+        // The next one begins where one ends.
+        try LogContents(of: try folder(origin)).changes.contains { from in
+            from > version && last.map { from < $0 } ?? true
+        }
+    }
+
     package func copySnapshot(
         _ info: SnapshotInfo, of origin: ChangeOrigin, to path: String, encryptionKey: [UInt8]?
     ) throws(DatabaseError) {

@@ -32,6 +32,9 @@ package protocol ReplicationLog: AnyObject {
     func allSnapshots() throws(DatabaseError) -> [LogSnapshot]
     /// The batch that begins at a version; nil where there is none yet, or none any more.
     func changes(after version: Version, of origin: ChangeOrigin) throws(DatabaseError) -> ChangeBatch?
+    /// Whether there is a batch that begins after a version, and ends at `last` or before; nil: anywhere. Where none
+    /// begins at that version, something is missing before it.
+    func hasChanges(of origin: ChangeOrigin, beyond version: Version, upTo last: Version?) throws(DatabaseError) -> Bool
     /// Makes a new file of a snapshot, all or nothing.
     func copySnapshot(
         _ info: SnapshotInfo, of origin: ChangeOrigin, to path: String, encryptionKey: [UInt8]?

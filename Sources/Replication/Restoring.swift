@@ -95,8 +95,12 @@ package enum Restoring {
             wallTime = batch.wallTimeNanoseconds
         }
         if let following, time != nil, !isLater, following.origin != start.origin || following.info.version > position {
-            // The commits of who led next begin with a snapshot.
-            next = following.info.wallTimeNanoseconds
+            // The commits of who led next begin with a snapshot, and so do those after a migration: then there are no
+            // batches before it that nothing leads to.
+            let last = following.origin == start.origin ? following.info.version : nil
+            if try !log.hasChanges(of: start.origin, beyond: position, upTo: last) {
+                next = following.info.wallTimeNanoseconds
+            }
         }
         if let end, position < end.version, !isLater, next == nil, !isPartial {
             throw DatabaseError(

@@ -121,6 +121,20 @@ extension StreamLog {
         return nil
     }
 
+    package func hasChanges(
+        of origin: ChangeOrigin, beyond version: Version, upTo last: Version?
+    ) throws(DatabaseError) -> Bool {
+        let range = try knownRange()
+        // Where reading has come to, if it was this that was read.
+        let isHere = cursor?.origin == origin && cursor?.version == version && cursor?.identity == range.identity
+        var number = isHere ? cursor?.number ?? range.first : range.first
+        while let (found, part) = try part(from: number, before: range.last + 1, of: origin) {
+            if part.from > version, last.map({ part.to <= $0 }) ?? true { return true }
+            number = found + 1
+        }
+        return false
+    }
+
     /// From where on the batch after a version is to be looked for; nil where nothing can be.
     private func locate(_ version: Version, of origin: ChangeOrigin) throws(DatabaseError) -> Cursor? {
         guard let leader = try foundLeader() else { return nil }
