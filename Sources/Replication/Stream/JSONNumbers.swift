@@ -1,16 +1,18 @@
 /// Numbers, texts and truths in a JSON answer of a server, by the names they have wherever they stand in it. The server
-/// writes no blanks, and the names looked for are not in what users have named.
+/// writes blanks behind some colons and nowhere else, and the names looked for are not in what users have named.
 struct JSONNumbers {
     private let bytes: [UInt8]
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Behind `"name":`.
+    /// Behind `"name":` and blanks.
     private func value(_ name: String) -> ArraySlice<UInt8>? {
         let wanted = Array("\"\(name)\":".utf8)
         guard bytes.count >= wanted.count else { return nil }
         for start in 0 ... bytes.count - wanted.count where bytes[start] == wanted[0] {
-            if bytes[start ..< start + wanted.count].elementsEqual(wanted) { return bytes[(start + wanted.count)...] }
+            if bytes[start ..< start + wanted.count].elementsEqual(wanted) {
+                return bytes[(start + wanted.count)...].drop { $0 == UInt8(ascii: " ") }
+            }
         }
         return nil
     }

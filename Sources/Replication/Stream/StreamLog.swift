@@ -5,7 +5,8 @@
 ///         added last. Once another one has begun, every number it may use is taken: it adds nothing any more, whether
 ///         it knows of that or not
 ///     L2  a message whose answer does not come is sent again under its name and number, until the stream says what is
-///         there; who gives that up begins to lead again before anything else, so that it can't come later
+///         there, also where it says half of that and then nothing more; who gives that up begins to lead again before
+///         anything else, so that it can't come later
 ///     L3  a batch in parts is there when its last part is; parts before another message never get one
 ///     L4  what is found at a number is the message that was added there; an answer of "nothing" is one only beyond
 ///         the end that the stream's leader gives
@@ -191,19 +192,29 @@ package final class StreamLog: ReplicationLog {
         _ bytes: [UInt8], _ subject: LogSubject, name: String, in identity: String, after last: UInt64
     ) throws(DatabaseError) -> UInt64? {
         let limit = server.milliseconds + patienceMilliseconds
+        // Whether it may be there, or come.
+        var isSent = false
         while true {
             var reason = "it does not answer"
             switch try server.add(bytes, subject, name: name, in: identity, after: last) {
             case .added(let number) where number == last + 1: return number
             case .added(let number), .known(let number):
-                guard try isThere(bytes, at: number, subject.stream) else { return nil }
-                return number == last + 1 ? number : nil
+                isSent = true
+                let found = try whereItAnswers { () throws(DatabaseError) in
+                    try isThere(bytes, at: number, subject.stream)
+                }
+                if let found { return found && number == last + 1 ? number : nil }
             case .refused:
-                let range = try range(of: subject.stream, identity)
-                if range.last > last { return try isThere(bytes, at: last + 1, subject.stream) ? last + 1 : nil }
+                let look = { () throws(DatabaseError) -> (isLonger: Bool, isThere: Bool) in
+                    guard try self.range(of: subject.stream, identity).last > last else { return (false, false) }
+                    return (true, try self.isThere(bytes, at: last + 1, subject.stream))
+                }
+                let found = try isSent ? whereItAnswers(look) : look()
+                if let found, found.isLonger { return found.isThere ? last + 1 : nil }
             // Whoever said that it ends here did not know better.
             case .unknown(let why):
                 reason = why
+                isSent = true
                 // What reached one that is gone is gone with it.
                 _ = try whereItAnswers { () throws(DatabaseError) in try range(of: subject.stream, identity) }
             }
