@@ -40,6 +40,14 @@ package struct Heartbeat: Equatable, Sendable {
     /// How long ago it was, by the clock of who asks.
     package func ageNanoseconds(at now: Int64) -> Int64 { max(0, now &- wallTimeNanoseconds) }
 
+    /// How far the clock of who gave it is ahead of the one of who asks, where that is too much to tell whether it goes
+    /// on; nil: it is not.
+    package func secondsAhead(of now: Int64) -> Int64? {
+        let (ahead, isFar) = wallTimeNanoseconds.subtractingReportingOverflow(now)
+        let bound = max(seconds, Self.period) * Self.patience * 1_000_000_000
+        return !isFar && ahead > bound ? ahead / 1_000_000_000 : nil
+    }
+
     /// Whether another one should have come since.
     package func isOverdue(at now: Int64) -> Bool {
         seconds > 0 && ageNanoseconds(at: now) > seconds * Self.patience * 1_000_000_000

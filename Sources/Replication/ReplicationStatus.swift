@@ -38,7 +38,6 @@ package struct ReplicationStatus: Sendable {
         _ session: Session, at place: String?, open: (String) throws(DatabaseError) -> ReplicationLog
     ) throws(DatabaseError) {
         wallTimeNanoseconds = MotteReplication.wallTimeNanoseconds()
-        version = try session.version
         leader = try session.leader()
         positions = try session.replicaPositions()
         let kept = try session.keptChanges()
@@ -48,6 +47,7 @@ package struct ReplicationStatus: Sendable {
         guard let place = place ?? leader?.source else {
             (end, leads, unshipped, heartbeat) = (nil, nil, nil, nil)
             (problems, missingSince) = ([], 0)
+            version = try session.version
             return
         }
         var look = LogLook()
@@ -58,6 +58,8 @@ package struct ReplicationStatus: Sendable {
         }
         (end, leads, unshipped, heartbeat) = (look.end, look.leads, look.unshipped, look.heartbeat)
         (problems, missingSince) = (look.problems, look.missingSince)
+        // It may have been looked at again meanwhile.
+        version = try session.version
     }
 
     /// Of the leader that the file follows.
@@ -96,6 +98,8 @@ private struct LogLook {
     var heartbeat: Heartbeat?
     var problems: [String] = []
     var missingSince: Int64 = 0
+    /// What is ahead for a moment is looked at again: a commit that is acknowledged is in the log before it is made.
+    private static let looks = 50
 
     mutating func run(
         _ session: Session, _ followed: FollowedLeader?, _ positions: [ReplicaPosition], _ log: ReplicationLog,
@@ -121,16 +125,31 @@ private struct LogLook {
                     ? "\(leader.name) leads '\(log.place)', which has nothing of this file"
                     : "\(leader.name) leads '\(log.place)', where this file led before: its commits are not shipped")
         }
-        if let end, end.snapshot == nil { problems.append("there is no snapshot of \(leader.name) in '\(log.place)'") }
+        if let end {
+            if end.snapshot == nil { problems.append("there is no snapshot of \(leader.name) in '\(log.place)'") }
+        } else if leader.origin != origin {
+            problems.append("nothing of \(leader.name), who leads, is in '\(log.place)': nobody can begin with it")
+        }
         if let heartbeat, heartbeat.isOverdue(at: now) {
             problems.append(
                 "there has been no heartbeat of \(leader.name) for "
                     + "\(heartbeat.ageNanoseconds(at: now) / 1_000_000_000) s: does its 'motte ship' run?")
         }
+        if let ahead = heartbeat?.secondsAhead(of: now) {
+            problems.append(
+                "the clocks differ by \(ahead) s: by this machine's, the last heartbeat of \(leader.name) is from the "
+                    + "future, and nobody can tell whether it still gives any")
+        }
     }
 
     private mutating func lookAsLeader(_ session: Session, _ log: ReplicationLog) throws(DatabaseError) {
         guard let end else { return problems.append("nothing of this file is in '\(log.place)' yet") }
+        // Since the file was opened it may have got, and shipped, more.
+        try session.refresh()
+        for _ in 0 ..< Self.looks where try session.version < end.version {
+            try log.wait(milliseconds: 20)
+            try session.refresh()
+        }
         guard let own = try session.changeChecksum(of: end.version) else {
             return problems.append(
                 "'\(log.place)' has version \(end.version.rawValue) of this file, which ends before: it was replaced "
@@ -153,7 +172,18 @@ private struct LogLook {
         guard let position = positions.first(where: { $0.origin == leader.origin }) else {
             return problems.append("the file has nothing of \(leader.name), whom it follows")
         }
-        guard let end else { return }
+        guard var end else { return }
+        // What a machine sees of a folder may be behind.
+        for _ in 0 ..< Self.looks where end.version < position.version {
+            try log.wait(milliseconds: 20)
+            guard let now = try log.end(of: leader.origin) else { break }
+            (end, self.end) = (now, now)
+        }
+        guard end.version >= position.version else {
+            return problems.append(
+                "the file has version \(position.version.rawValue) of \(leader.name), and '\(log.place)' ends with "
+                    + "\(end.version.rawValue): what was there was replaced by an older copy")
+        }
         if end.version == position.version, end.checksum != position.checksum, end.checksum != 0, position.checksum != 0
         {
             return problems.append("version \(end.version.rawValue) of \(leader.name) is another one here than there")
@@ -161,6 +191,11 @@ private struct LogLook {
         guard end.version > position.version else { return }
         // It need not be readable, as of an encrypted file.
         let next = try? log.changes(after: position.version, of: leader.origin)
+        if let next, next.fromChecksum != position.checksum, next.fromChecksum != 0, position.checksum != 0 {
+            problems.append(
+                "version \(position.version.rawValue) of \(leader.name) is another one here than there: what was there "
+                    + "was replaced by an older copy, and has gone another way since")
+        }
         missingSince = next?.wallTimeNanoseconds ?? end.wallTimeNanoseconds
     }
 }
@@ -186,8 +221,10 @@ func monotonicMilliseconds() -> Int64 {
     return Int64(now.tv_sec) * 1_000 + Int64(now.tv_nsec) / 1_000_000
 }
 
-func sleepMilliseconds(_ milliseconds: Int64) {
-    var time = timespec(tv_sec: Int(milliseconds / 1_000), tv_nsec: Int(milliseconds % 1_000) * 1_000_000)
+func sleepMilliseconds(_ milliseconds: Int64) { sleepMicroseconds(milliseconds * 1_000) }
+
+func sleepMicroseconds(_ microseconds: Int64) {
+    var time = timespec(tv_sec: Int(microseconds / 1_000_000), tv_nsec: Int(microseconds % 1_000_000) * 1_000)
     nanosleep(&time, nil)
 }
 

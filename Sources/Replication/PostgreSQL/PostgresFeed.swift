@@ -165,11 +165,17 @@ package final class PostgresFeed {
 
     /// P2: the database may be ahead of a file that was replaced by an older copy.
     private func check(_ position: Position) throws(DatabaseError) {
-        let own = try session.changeChecksum(of: position.version)
-        if let own, own == position.checksum || own == 0 || position.checksum == 0 { return }
+        try Self.check(session, has: position.version, position.checksum)
+    }
+
+    private static func check(
+        _ session: Session, has version: Version, _ checksum: UInt32
+    ) throws(DatabaseError) {
+        let own = try session.changeChecksum(of: version)
+        if let own, own == checksum || own == 0 || checksum == 0 { return }
         throw DatabaseError(
             .historyForked,
-            "the database has version \(position.version.rawValue) of this file, which this one does not have: it was "
+            "the database has version \(version.rawValue) of this file, which this one does not have: it was "
                 + "replaced by an older copy. Drop the tables that motte_feed names, and motte_feed, and feed it again",
             path: session.path)
     }
@@ -338,18 +344,37 @@ package final class PostgresFeed {
 
     // MARK: Status
 
-    /// Which version of the file all its tables have, and when that was committed; nil: there is none.
-    package static func version(
-        of origin: ChangeOrigin, in address: String
-    ) throws(DatabaseError) -> (version: Version, committedAt: Timestamp?)? {
+    package struct Status: Sendable {
+        /// Which version of the file all its tables have, and when that was committed.
+        package let version: Version
+        package let committedAt: Timestamp?
+        /// What is wrong; nil: nothing.
+        package let problem: String?
+    }
+
+    /// nil: there are no tables of the file.
+    package static func status(of session: Session, in address: String) throws(DatabaseError) -> Status? {
         let connection = try PostgresConnection(address)
         guard try connection.run("SELECT to_regclass('motte_feed')::text").first?[0] != nil else { return nil }
-        let row = try connection.run(
-            "SELECT version::text, to_char(committed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') "
-                + "FROM motte_feed WHERE origin = $1::uuid ORDER BY motte_feed.version LIMIT 1", [origin.text]
-        ).first
-        guard let row, let version = row[0].flatMap({ UInt64($0) }) else { return nil }
-        return (Version(version), row[1].flatMap { TimeText.parse($0) })
+        let rows = try connection.run(
+            "SELECT version::text, to_char(committed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'), "
+                + "checksum::text FROM motte_feed WHERE origin = $1::uuid ORDER BY motte_feed.version",
+            [try session.changeOrigin().text])
+        // Since the file was opened it may have got, and fed, more.
+        try session.refresh()
+        var problem: String?
+        for row in rows {
+            guard let version = row[0].flatMap({ UInt64($0) }), let checksum = row[2].flatMap({ UInt32($0) }) else {
+                continue
+            }
+            do throws(DatabaseError) { try check(session, has: Version(version), checksum) } catch {
+                guard error.code == .historyForked else { throw error }
+                problem = error.message
+            }
+        }
+        guard let row = rows.first, let version = row[0].flatMap({ UInt64($0) }) else { return nil }
+        return Status(
+            version: Version(version), committedAt: row[1].flatMap { TimeText.parse($0) }, problem: problem)
     }
 }
 

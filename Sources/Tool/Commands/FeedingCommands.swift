@@ -62,19 +62,23 @@ extension ShipCommand {
 }
 
 extension StatusCommand {
-    /// Whether the database has something of the file.
+    /// Whether the database has something of the file, and of no other copy of it.
     func printFeed(_ address: String) throws(DatabaseError) -> Bool {
         let session: Session
         do { session = try openFile(file, reading) } catch let error as DatabaseError { throw error } catch {
             throw DatabaseError(.internal, "\(error)")
         }
-        let own = try session.ownPosition()
-        let fed = try PostgresFeed.version(of: own.origin, in: address)
+        let fed = try PostgresFeed.status(of: session, in: address)
+        let version = try session.version
         if prometheus {
-            printMetric("healthy", "1 if the database has something of the file.", fed == nil ? "0" : "1")
-            printMetric("version", "Newest version of the file.", "\(own.version.rawValue)")
+            let isHealthy = fed != nil && fed?.problem == nil
+            printMetric(
+                "healthy", "1 if the database has something of the file, and of no other copy of it.",
+                isHealthy ? "1" : "0")
+            printMetric("version", "Newest version of the file.", "\(version.rawValue)")
             guard let fed else { return false }
             printMetric("fed_version", "Version of the file that the database has.", "\(fed.version.rawValue)")
+            guard isHealthy else { return false }
             let backlog = try session.backlog(after: fed.version)
             printMetric(
                 "lag_versions", "Commits that changed something and are not in the database.", "\(backlog.commits)")
@@ -83,13 +87,17 @@ extension StatusCommand {
             }
             return true
         }
-        printLine("version   \(own.version.rawValue)")
+        printLine("version   \(version.rawValue)")
         guard let fed else {
             printLine("problem   nothing of this file has been fed to the database")
             return false
         }
         let time = fed.committedAt.map { " (\(TimeText.text($0)))" } ?? ""
         printLine("fed       \(fed.version.rawValue)\(time)")
+        if let problem = fed.problem {
+            printLine("problem   \(problem)")
+            return false
+        }
         let backlog = try session.backlog(after: fed.version)
         printLine("lag       \(Self.lag(backlog.commits, backlog.nanoseconds(at: wallTimeNanoseconds())))")
         return true

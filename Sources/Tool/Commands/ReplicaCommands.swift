@@ -12,7 +12,7 @@ struct StatusCommand: ParsableCommand {
         abstract: "Print whom a file follows, how far behind it is, and what a folder has of it.",
         discussion: """
             Ends with 0 if all is well, and with 1 if the place cannot be read, has another leader or another history,
-            has no snapshot, or its leader has given no heartbeat for half a minute.
+            has no snapshot, its leader has given no heartbeat for half a minute, or the clocks differ by that.
               motte status copy.motte
               motte status people.motte --folder /backup/people --prometheus
               motte status people.motte --folder postgresql:///reports
