@@ -32,6 +32,8 @@ package struct ShippingOptions: Sendable {
     /// What has to go on meanwhile as well: another thread does it while this one is busy for long.
     var besides: (@Sendable () -> Void)?
     var besidesMilliseconds = Heartbeat.period * 1_000
+    /// Refuses whoever asks for an acknowledgement at this moment, and waits with the write lock; whether anybody did.
+    package var refuses: (@Sendable () -> Bool)?
     /// By which name the file keeps its changes for the log; nil: that of the log.
     package var consumer: String?
 
@@ -67,6 +69,9 @@ package final class Shipping {
     private static let versionsBetweenKeeping: UInt64 = 1_024
     private static let fewestSnapshotBytes = 1 << 20
     private static let looksForACommit = 50
+    /// Whoever was refused gives the write lock back, and may have it again soon.
+    private static let triesBehindARefusal = 50
+    private static let microsecondsBetweenTries: Int64 = 50
     /// Since the file was behind what is shipped.
     private var stepsBehind = 0
     private static let stepsBetweenLooks = 10
@@ -142,19 +147,11 @@ package final class Shipping {
     private func findShipped(takesIn: Bool) throws(DatabaseError) {
         guard let end = try log.end(of: origin) else { return }
         try session.refresh()
-        // Whoever asked last may be about to commit.
-        var looks = options.isAsked ? Self.looksForACommit : 0
-        var now = try session.version
-        while looks > 0, end.version > now {
-            looks -= 1
-            try log.wait(milliseconds: 20)
-            try session.refresh()
-            now = try session.version
-        }
-        if end.version > now, options.isAsked {
+        if options.isAsked, try end.version > session.version {
             guard takesIn else { return }
-            if try takeIn(after: now, upTo: end) { now = try session.version }
+            try waitFor(end)
         }
+        let now = try session.version
         let reason: String
         if end.version > now {
             reason = "it ends at version \(now.rawValue), and the log has one \(end.version.rawValue)"
@@ -170,25 +167,55 @@ package final class Shipping {
         throw forked(reason)
     }
 
+    /// Whoever asked last may be about to commit; else what it asked for is taken in as soon as nobody holds the write
+    /// lock. A program that tries again and again holds it while it waits for an answer, and is refused meanwhile.
+    private func waitFor(_ end: LogEnd) throws(DatabaseError) {
+        let batch = try lostBatch(after: try session.version, upTo: end)
+        var isLocked = false
+        for _ in 0 ..< Self.looksForACommit {
+            let tries = options.refuses?() == true ? Self.triesBehindARefusal : 1
+            for count in 1 ... tries {
+                guard let batch else { break }
+                let outcome = try takeIn(batch)
+                if outcome == .taken { return }
+                isLocked = outcome == .locked
+                guard isLocked, count < tries else { break }
+                sleepMicroseconds(Self.microsecondsBetweenTries)
+            }
+            try log.wait(milliseconds: 20)
+            try session.refresh()
+            if try session.version >= end.version { return }
+        }
+        if isLocked { throw takenInFirst() }
+    }
+
     /// What reached the log, and not the file: its writer could not tell what became of it, or ended at that moment.
-    private func takeIn(after version: Version, upTo end: LogEnd) throws(DatabaseError) -> Bool {
-        guard let batch = try log.changes(after: version, of: origin), batch.to == end.version else { return false }
+    private func lostBatch(after version: Version, upTo end: LogEnd) throws(DatabaseError) -> ChangeBatch? {
+        guard let batch = try log.changes(after: version, of: origin), batch.to == end.version else { return nil }
+        return batch
+    }
+
+    private enum TakenIn { case taken, locked, impossible }
+
+    private func takeIn(_ batch: ChangeBatch) throws(DatabaseError) -> TakenIn {
         do throws(DatabaseError) {
             try session.takeIn(batch)
             try session.refresh()
-            return true
+            return .taken
         } catch {
             switch error.code {
-            case .historyForked, .schemaMismatch, .corrupted, .duplicatePrimaryKey: return false
-            case .timeout, .busy:
-                throw DatabaseError(
-                    .timeout,
-                    "'\(session.path)' is being written to, and a commit that '\(log.place)' has is to be taken in "
-                        + "first",
-                    path: log.place)
+            case .historyForked, .schemaMismatch, .corrupted, .duplicatePrimaryKey: return .impossible
+            case .timeout, .busy: return .locked
             default: throw error
             }
         }
+    }
+
+    private func takenInFirst() -> DatabaseError {
+        DatabaseError(
+            .timeout,
+            "'\(session.path)' is being written to, and a commit that '\(log.place)' has is to be taken in first",
+            path: log.place)
     }
 
     private func forked(_ reason: String) -> DatabaseError {
@@ -220,7 +247,13 @@ package final class Shipping {
         try session.refresh()
         let now = try session.version
         guard now < shipped else { return }
-        if let end = try log.end(of: origin), end.version == shipped, try takeIn(after: now, upTo: end) { return }
+        if let end = try log.end(of: origin), end.version == shipped, let batch = try lostBatch(after: now, upTo: end) {
+            switch try takeIn(batch) {
+            case .taken: return
+            case .locked: throw takenInFirst()
+            case .impossible: break
+            }
+        }
         throw forked("it ends at version \(now.rawValue), and the log has one \(shipped.rawValue)")
     }
 
@@ -244,6 +277,8 @@ package final class Shipping {
         }
         // No batch carries it; a snapshot does, as soon as it is committed.
         if batch.breaksSchema { return }
+        // That of a writer that has ended since; whoever begins again takes it in.
+        if let shipped, shipped > batch.from { throw takenInFirst() }
         guard shipped == batch.from else {
             throw forked("it is at version \(batch.from.rawValue), and the log at \(shipped?.rawValue ?? 0)")
         }
@@ -302,7 +337,10 @@ package final class Shipping {
         let due = options.snapshotBytes ?? max(Self.fewestSnapshotBytes, newestSnapshot?.byteCount ?? 0)
         guard try session.version > shipped else {
             // What was acknowledged is shipped already, and counts too.
-            return try session.version == shipped && bytesSinceSnapshot >= due ? shipSnapshot() : .nothing
+            guard try session.version == shipped, bytesSinceSnapshot > 0, bytesSinceSnapshot >= due else {
+                return .nothing
+            }
+            return try shipSnapshot()
         }
         let shown = try session.freeze()
         let batch: ChangeBatch

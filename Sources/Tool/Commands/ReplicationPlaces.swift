@@ -152,13 +152,25 @@ struct LeaderOptions: ParsableArguments {
         replicas != nil || name != nil || keepFor != nil || snapshotBytes != nil || acknowledge != nil || plain
     }
 
-    func options(_ file: String) -> ShippingOptions {
+    func options(_ file: String, _ socket: AcknowledgeSocket?) -> ShippingOptions {
         var options = ShippingOptions(name: name ?? file)
         options.beats = true
         options.keepSeconds = keepFor
         options.snapshotBytes = snapshotBytes
         options.isAsked = acknowledge != nil
         options.isPlain = plain
+        guard let socket else { return options }
+        // It is used by the thread that ships alone.
+        nonisolated(unsafe) let own = socket
+        options.refuses = {
+            var isAsked = false
+            own.serve(milliseconds: 0) { batch throws(DatabaseError) in
+                isAsked = true
+                throw DatabaseError(
+                    .busy, "the commit is not made: another one, that was sent before, is taken in first; try again")
+            }
+            return isAsked
+        }
         return options
     }
 

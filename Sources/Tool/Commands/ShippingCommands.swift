@@ -67,11 +67,11 @@ struct ShipCommand: ParsableCommand {
         try reportingErrors(file) {
             var session = try openFile(file, opening, readOnly: false)
             if PostgresFeed.isPlace(to) { return try feed(session) }
-            var options = leading.options(file)
+            let socket = try leading.socket()
+            var options = leading.options(file, socket)
             options.takesOver = takesOver
             options.once = once
             options.consumer = consumer
-            let socket = try leading.socket()
             var log: ReplicationLog?
             var shipping: Shipping?
             var trouble = Trouble(isPatient: !once, socket)
@@ -154,7 +154,9 @@ struct FollowCommand: ParsableCommand {
         help: "Lead when nobody does, by a lease of the server; the options of leading are those of 'motte ship'.")
     var mayLead = false
     @Option(
-        help: ArgumentHelp("Take over from a leader that has not renewed its lease for so long.", valueName: "seconds"))
+        help: ArgumentHelp(
+            "Take over from a leader that has not renewed its lease for so long; whoever begins first says it for all.",
+            valueName: "seconds"))
     var lease = 5
     @OptionGroup var leading: LeaderOptions
 
@@ -234,7 +236,7 @@ struct FollowCommand: ParsableCommand {
                     options.replicas = leading.replicas
                     standby = try Standby(
                         settings, StreamLog(try NatsServer(place, options)),
-                        StandbyOptions(leading.options(file), leaseSeconds: lease))
+                        StandbyOptions(leading.options(file, socket), leaseSeconds: lease))
                 }
                 guard let current = standby else { continue }
                 let event = try current.step()
@@ -255,7 +257,7 @@ struct FollowCommand: ParsableCommand {
             do throws(DatabaseError) {
                 try shipping.beat()
                 try shipping.settle(milliseconds: settlingMilliseconds)
-                try waitAsLeader(shipping, socket, milliseconds: Int64(lease) * 250)
+                try waitAsLeader(shipping, socket, milliseconds: standby.leaseMilliseconds / 4)
             } catch {
                 try standby.failed(error)
             }
