@@ -191,11 +191,204 @@ import Testing
             let restored = try Restoring.run(options, from: log, at: nil, isPartial: true)
             #expect(restored.version == middle)
         }
+        // A later snapshot does not fill it.
+        let time = wallTimeNanoseconds()
+        try write(session, 6 ..< 7)
+        for each in own { _ = try each.shipSnapshot() }
+        for (number, log) in ([place, log()] as [ReplicationLog]).enumerated() {
+            let options = SessionOptions(path: folder.file("then-\(number).motte"))
+            let error = failure { _ = try Restoring.run(options, from: log, at: time) }
+            #expect(error?.code == .historyUnavailable && error?.message.contains("--partial") == true)
+            #expect(!folder.names.contains { $0.hasPrefix("then-\(number)") })
+            let restored = try Restoring.run(options, from: log, at: time, isPartial: true)
+            #expect(restored.version == middle && restored.nextWallTimeNanoseconds == nil)
+        }
         _ = try session.close()
         World.removeAll(folder.path + "/log")
     }
 
+    @Test func eachChangeMayHaveASnapshot() throws {
+        let session = try open("a.motte")
+        try write(session, 0 ..< 3)
+        var options = ShippingOptions(name: "the leader")
+        options.snapshotBytes = 0
+        let own = try Shipping(session, to: log(), options)
+        for id in Int64(3) ..< 6 {
+            var steps = 0
+            while steps < 9, try own.step() != .nothing { steps += 1 }
+            #expect(steps > 0 && steps < 9)
+            #expect(try log().end(of: session.changeOrigin())?.snapshot?.version == own.shipped)
+            try write(session, id ..< id + 1)
+        }
+        _ = try session.close()
+    }
+
+    // MARK: Status
+
+    private func problems(_ session: Session, _ log: ReplicationLog) throws -> [String] {
+        try ReplicationStatus(session, at: "here") { _ throws(DatabaseError) in log }.problems
+    }
+
+    /// What the file gets while it is looked at is no older copy.
+    @Test func aBusyLeaderIsHealthy() throws {
+        let session = try open("a.motte")
+        let shown = try open("a.motte")
+        try write(session, 0 ..< 3)
+        let own = try shipping(session, log()) { $0.isAsked = true }
+        #expect(try problems(shown, log()).isEmpty)
+        // The log has a commit that is made a moment later.
+        try shown.refresh()
+        let writer = try open("a.motte")
+        try writer.onCommit { batch throws(DatabaseError) in
+            try own.acknowledge(batch)
+            throw DatabaseError(.outcomeUnknown, "says the test")
+        }
+        let before = try writer.version
+        #expect(failure { try rename(writer, 1) }?.code == .outcomeUnknown)
+        try writer.onCommit(nil)
+        let log = log()
+        #expect(try problems(shown, log).contains { $0.contains("older copy") })
+        let batch = try #require(try log.changes(after: before, of: session.changeOrigin()))
+        var waits = 0
+        (log.server as? SimulatedServer)?.waiting = {
+            waits += 1
+            if waits == 2 { do { try writer.takeIn(batch) } catch { Issue.record("\(error)") } }
+        }
+        #expect(try problems(shown, log).isEmpty && waits == 2)
+        for each in [writer, shown, session] { _ = try each.close() }
+    }
+
+    @Test func whatNobodyCanGoOnWithIsAProblem() throws {
+        let session = try open("a.motte")
+        try write(session, 0 ..< 3)
+        let own = try shipping(session, log())
+        let before = network.streams[.log]
+        try write(session, 3 ..< 6)
+        while try own.step() != .nothing {}
+        let following = try follower("b.motte")
+        #expect(try problems(following.session, log()).isEmpty)
+        network.streams[.log] = before
+        #expect(try problems(following.session, log()).contains { $0.contains("older copy") })
+        network.streams[.log]?.removeAll { $0.subject != .leader }
+        #expect(try problems(following.session, log()).contains { $0.contains("nobody can begin") })
+        _ = try following.session.close()
+        _ = try session.close()
+    }
+
+    @Test func aClockThatIsAheadIsSaid() throws {
+        let session = try open("a.motte")
+        try write(session, 0 ..< 3)
+        _ = try shipping(session, log())
+        func problems(_ seconds: Int64, period: Int64) throws -> [String] {
+            let time = wallTimeNanoseconds() + seconds * 1_000_000_000
+            try log().beat(
+                Heartbeat(
+                    origin: session.changeOrigin(), wallTimeNanoseconds: time, version: Version(1), seconds: period))
+            return try self.problems(session, log())
+        }
+        for period: Int64 in [0, 5] {
+            #expect(try problems(20, period: period).isEmpty)
+            let said = try problems(4_000, period: period)
+            #expect(said.count == 1 && said.first?.contains("the clocks differ by 39") == true, "\(said)")
+        }
+        #expect(try problems(-60, period: 5).count == 1 && problems(-60, period: 0).isEmpty)
+        _ = try session.close()
+    }
+
     // MARK: What nobody can tell
+
+    private func rename(_ session: Session, _ id: Int64) throws {
+        let table = try session.tableKey("Person")
+        try session.inWrite {
+            let found = try #require(try session.find(table, primaryKey: .int(id)))
+            try found.set("name", to: .string("renamed"))
+        }
+    }
+
+    /// Of a program that tries again and again, and so has the write lock nearly always: there is a moment between two
+    /// tries, or one when it is refused.
+    @Test(arguments: [false, true]) func aCommitIsTakenInWhileItsProgramTriesAgain(_ isRefused: Bool) throws {
+        let session = try open("a.motte")
+        let writer = try open("a.motte")
+        try write(session, 0 ..< 3)
+        let own = try shipping(session, log()) { $0.isAsked = true }
+        try writer.onCommit { batch throws(DatabaseError) in
+            try own.acknowledge(batch)
+            throw DatabaseError(.outcomeUnknown, "says the test")
+        }
+        #expect(failure { try rename(writer, 1) }?.code == .outcomeUnknown)
+        // It is not said to have gone another way: this one is made when that one has been taken in.
+        try writer.onCommit { batch throws(DatabaseError) in try own.acknowledge(batch) }
+        #expect(failure { try rename(writer, 2) }?.code == .timeout)
+        try writer.onCommit(nil)
+        let log = log()
+        let program = Program(writer)
+        try program.begin()
+        if !isRefused { (log.server as? SimulatedServer)?.waiting = { program.look() } }
+        let again = try shipping(session, log) {
+            $0.isAsked = true
+            if isRefused { $0.refuses = { program.look() } }
+        }
+        try session.refresh()
+        let table = try session.tableKey("Person")
+        let found = try #require(try session.find(table, primaryKey: .int(1)))
+        #expect(try found.get("name") == .string("renamed"))
+        #expect(try again.shipped == session.version && program.looks == 3)
+        _ = try writer.close()
+        _ = try session.close()
+    }
+
+    /// Gives the write lock back at the third look, and has it again at the next one.
+    private final class Program: @unchecked Sendable {
+        private let session: Session
+        private(set) var looks = 0
+
+        init(_ session: Session) { self.session = session }
+
+        func begin() throws { try session.beginWrite(timeoutMilliseconds: 0) }
+
+        @discardableResult
+        func look() -> Bool {
+            looks += 1
+            if looks == 3 { try? session.cancel() }
+            if looks == 4 { try? begin() }
+            return looks == 3
+        }
+    }
+
+    /// The stream has it, says so or that it ends elsewhere, and then nothing more.
+    @Test(arguments: [false, true]) func anAnswerThatIsHalfOfOneTellsNothing(_ isForgotten: Bool) throws {
+        let session = try open("a.motte")
+        try write(session, 0 ..< 3)
+        let log = log()
+        _ = try shipping(session, log)
+        let asked = try shipping(session, log) { $0.isAsked = true }
+        let server = try #require(log.server as? SimulatedServer)
+        let writer = try open("a.motte")
+        try writer.onCommit { batch throws(DatabaseError) in try asked.acknowledge(batch) }
+        server.lostAnswers = 1
+        var calls = 0
+        server.step = { () throws(DatabaseError) in
+            calls += 1
+            // Names are known for two minutes.
+            if calls == 2, isForgotten { network.names[.log] = [:] }
+            if calls == 3 { server.isCut = true }
+        }
+        #expect(failure { try rename(writer, 1) }?.code == .outcomeUnknown)
+        #expect(calls > 3)
+        (server.step, server.isCut) = ({}, false)
+        let again = try shipping(session, log) { $0.isAsked = true }
+        try session.refresh()
+        #expect(try again.shipped == session.version)
+        _ = try writer.close()
+        _ = try session.close()
+    }
+
+    @Test func answersAreReadAsServersWriteThem() {
+        let answer = JSONNumbers(Array(#"{"stream":"MOTTE_people", "seq": 5,"duplicate": true}"#.utf8))
+        #expect(answer.isTrue("duplicate") && answer.number("seq") == 5 && answer.text("stream") == "MOTTE_people")
+        #expect(!JSONNumbers(Array(#"{"stream":"MOTTE_people", "seq":5}"#.utf8)).isTrue("duplicate"))
+    }
 
     /// The stream has the commit and its writer does not know: the file takes it in, and all go on.
     @Test func aCommitThatOnlyTheStreamHasIsTakenIn() throws {

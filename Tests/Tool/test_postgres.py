@@ -503,6 +503,41 @@ def test_status(server: Server, tmp_path: pathlib.Path) -> None:
         assert behind.returncode == 0 and "lag       1 versions" in behind.stdout, behind.stdout
         metrics = run("status", path, "--folder", address, "--prometheus").stdout
         assert "motte_lag_versions{" in metrics and "motte_fed_version{" in metrics
+        assert f'motte_healthy{{file="{path}"}} 1' in metrics
+    older = path.read_bytes()
+    with motte.open(path) as db, db.write():
+        db.add(db.model("Person")(id=2))
+    ship(path, address)
+    path.write_bytes(older)
+    for number in (3, 4):
+        replaced = run("status", path, "--folder", address)
+        assert replaced.returncode == 1 and "problem   the database has version" in replaced.stdout, replaced.stdout
+        metrics = run("status", path, "--folder", address, "--prometheus")
+        assert metrics.returncode == 1 and f'motte_healthy{{file="{path}"}} 0' in metrics.stdout
+        # It goes another way, and has as many versions at some time.
+        with motte.open(path) as db:
+            for _ in range(3):
+                with db.write():
+                    db.add(db.model("Person")(id=number), update=True)
+
+
+def test_a_feed_that_goes_on_is_healthy(server: Server, tmp_path: pathlib.Path) -> None:
+    path, address = tmp_path / "busy.motte", server.make("busy")
+    with motte.open(path, schema="Person { id: int key, n: int }") as db:
+        person = db.model("Person")
+        with db.write():
+            one = db.add(person(id=1))
+        ship(path, address)
+        begin("ship", path, "--to", address)
+        looking = []
+        for _ in range(6):
+            looking.append(begin("status", path, "--folder", address))
+            limit = time.monotonic() + 0.5
+            while time.monotonic() < limit:
+                with db.write():
+                    one.n += 1
+        for look in looking:
+            assert look.wait(60) == 0
 
 
 def test_the_commands_of_the_document(server: Server, tmp_path: pathlib.Path) -> None:

@@ -5,6 +5,7 @@ import datetime
 import hmac
 import pathlib
 import random
+import shutil
 import signal
 import struct
 import sys
@@ -153,6 +154,96 @@ def test_status_has_metrics(tmp_path: pathlib.Path) -> None:
     gone = run("status", copy)
     assert gone.returncode == 1 and "nobody has shipped" in gone.stdout
     assert "motte_healthy" in run("status", copy, "--prometheus").stdout
+
+
+def add(path: pathlib.Path, number: int, name: str = "new") -> None:
+    with motte.open(path) as db, db.write():
+        db.add(db.model("Person")(id=number, name=name))
+
+
+def test_status_of_what_was_replaced_or_lost(tmp_path: pathlib.Path) -> None:
+    leader, log, copy = tmp_path / "leader.motte", tmp_path / "log", tmp_path / "copy.motte"
+    with motte.open(leader, schema=SCHEMA):
+        pass
+    add(leader, 1)
+    done("ship", leader, "--to", log, "--once")
+    older, older_log = leader.read_bytes(), tmp_path / "older"
+    shutil.copytree(log, older_log)
+    add(leader, 2)
+    done("ship", leader, "--to", log, "--once")
+    done("follow", copy, "--from", log, "--once")
+    assert "problem" not in done("status", copy)
+
+    def problem() -> str:
+        result = run("status", copy)
+        assert result.returncode == 1, result.stdout
+        metrics = run("status", copy, "--prometheus")
+        assert metrics.returncode == 1 and "motte_healthy{" in metrics.stdout
+        return next(line for line in result.stdout.splitlines() if line.startswith("problem"))
+    leader.write_bytes(older)
+    shutil.rmtree(log)
+    shutil.copytree(older_log, log)
+    assert "replaced by an older copy" in problem()
+    # The leader goes another way from there.
+    for number in range(3, 6):
+        add(leader, number, "another")
+        done("ship", leader, "--to", log, "--once")
+        assert "is another one here than there" in problem()
+    for folder in log.iterdir():
+        if folder.is_dir():
+            shutil.rmtree(folder)
+    assert "nobody can begin with it" in problem()
+
+
+def test_status_of_a_busy_leader(tmp_path: pathlib.Path) -> None:
+    leader, log = tmp_path / "leader.motte", tmp_path / "log"
+    with motte.open(leader, schema=SCHEMA, durability="none") as db:
+        with db.write():
+            one = db.add(db.model("Person")(id=1, name="Ada"))
+        shipping = begin("ship", leader, "--to", log)
+        until(lambda: list(log.glob("*/snapshot-*.info")) != [])
+        for _ in range(8):
+            look = begin("status", leader, "--folder", log)
+            number = 0
+            while look.poll() is None:
+                number += 1
+                with db.write():
+                    one.name = f"name {number}"
+            assert look.returncode == 0
+        expect_running(shipping)
+
+
+def test_nothing_is_restored_over_a_gap(tmp_path: pathlib.Path) -> None:
+    leader, log = tmp_path / "leader.motte", tmp_path / "log"
+    with motte.open(leader, schema=SCHEMA):
+        pass
+    done("ship", leader, "--to", log, "--once")
+    for number in range(4):
+        add(leader, number)
+        done("ship", leader, "--to", log, "--once")
+    moment = datetime.datetime.now(datetime.timezone.utc).isoformat()
+    add(leader, 4)
+    done("ship", leader, "--to", log, "--once", "--snapshot-bytes", 1)
+    assert len(list(log.glob("*/snapshot-*.info"))) == 2
+    whole, some = tmp_path / "whole.motte", tmp_path / "some.motte"
+    done("restore", whole, "--from", log, "--at", moment)
+    assert len(people(whole)) == 4
+    sorted(log.glob("*/changes-*.batch"))[1].unlink()
+    refused = run("restore", some, "--from", log, "--at", moment)
+    assert refused.returncode == 1 and "--partial" in refused.stderr and not some.exists()
+    partly = run("restore", some, "--from", log, "--at", moment, "--partial")
+    assert partly.returncode == 0 and "in one piece" not in partly.stdout
+    assert len(people(some)) == 1
+
+
+def test_each_change_may_have_a_snapshot(tmp_path: pathlib.Path) -> None:
+    leader, log = tmp_path / "leader.motte", tmp_path / "log"
+    with motte.open(leader, schema=SCHEMA):
+        pass
+    for number in range(3):
+        add(leader, number)
+        shipping = begin("ship", leader, "--to", log, "--once", "--snapshot-bytes", 0)
+        assert shipping.wait(30) == 0 and len(list(log.glob("*/snapshot-*.info"))) == number + 1
 
 
 def test_each_second_can_be_restored(tmp_path: pathlib.Path) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
+import os
 import pathlib
+import signal
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from nats_server import Server, ask, needed
@@ -166,9 +170,89 @@ def test_a_lease_that_the_server_has_lost_is_made_again(
 class Lost(Acknowledged):
     """The stream gets the commit, and the file does not."""
 
+    def __init__(self, path: pathlib.Path, before: Callable[[], None]) -> None:
+        super().__init__(path)
+        self.before = before
+
     def __call__(self, batch: motte.ChangesBatch) -> None:
         super().__call__(batch)
+        self.before()
         raise RuntimeError("lost")
+
+
+def end_each(processes: list[subprocess.Popen[str]]) -> None:
+    for process in processes:
+        end(process)
+
+
+def rename(db: motte.Database, number: int, name: str) -> bool:
+    """Whether that was acknowledged."""
+    try:
+        with db.write():
+            db.one("Person", number).name = name
+    except (RuntimeError, OSError, motte.Error):
+        return False
+    return True
+
+
+# Of a program that waits a little before it tries again, and of one that does not.
+@pytest.mark.parametrize("pause", [0.3, 0])
+def test_a_commit_that_only_the_server_has_is_taken_in_while_its_program_tries_again(
+    server: Server, leader: pathlib.Path, tmp_path: pathlib.Path, pause: float
+) -> None:
+    asked = tmp_path / "asked"
+    shipping = begin("ship", leader, "--to", server.place(), "--acknowledge", asked)
+    until(asked.exists)
+    with motte.open(leader) as db:
+        for is_killed in (True, False):
+            name = f"lost {is_killed}"
+            victims = [shipping] if is_killed else []
+            db.on_commit(Lost(asked, functools.partial(end_each, victims)))
+            with pytest.raises(RuntimeError, match="lost"), db.write():
+                db.one("Person", 2).name = name
+            if is_killed:
+                shipping = begin("ship", leader, "--to", server.place(), "--acknowledge", asked)
+            db.on_commit(Acknowledged(asked))
+            limit = time.monotonic() + 40
+            while not rename(db, 1, name):
+                expect_running(shipping)
+                assert time.monotonic() < limit, "each commit is refused"
+                time.sleep(pause)
+            db.refresh()
+            assert [person.name for person in db.objects("Person").sorted("id")] == ["name 0", name, name]
+    done("follow", tmp_path / "copy.motte", "--from", server.place(), "--once")
+    assert content(tmp_path / "copy.motte") == content(leader)
+
+
+@pytest.mark.parametrize("later", [(20, 20), (20, 1), (1, 20)])
+def test_the_server_says_for_how_long_a_lease_lasts(
+    server: Server, leader: pathlib.Path, tmp_path: pathlib.Path, later: tuple[int, int]
+) -> None:
+    other = tmp_path / "other.motte"
+
+    def begun(path: pathlib.Path, seconds: int) -> subprocess.Popen[str]:
+        return begin("follow", path, "--from", server.place(), "--may-lead", "--name", path.stem, "--lease", seconds)
+    first = begun(leader, 2)
+    until(lambda: run("follow", tmp_path / "look.motte", "--from", server.place(), "--once").returncode == 0)
+    second = begun(other, 2)
+    until(lambda: other.exists() and run("status", other).returncode == 0)
+    end(second)
+    end(first)
+    first = begun(leader, later[0])
+    time.sleep(1)
+    second = begun(other, later[1])
+    limit = time.monotonic() + 12
+    count = 3
+    while time.monotonic() < limit:
+        expect_running(first, second)
+        count += 1
+        made(leader, count)
+        time.sleep(0.5)
+    until(lambda: content(other) == content(leader))
+    # Nobody has taken over.
+    assert not list(tmp_path.glob("*.former-*")) and "follows   leader by" in done("status", other)
+    told = ask("127.0.0.1", server.port, "$JS.API.STREAM.INFO.KV_MOTTE_people")
+    assert told is not None and told["config"]["max_age"] == 2_000_000_000
 
 
 def test_who_waits_for_an_acknowledgement_is_in_nobodys_way(
@@ -176,12 +260,16 @@ def test_who_waits_for_an_acknowledgement_is_in_nobodys_way(
 ) -> None:
     """A file that begins again is locked by who waits for an answer of the very process that wants it."""
     asked, is_over = tmp_path / "asked", threading.Event()
-    begin("follow", leader, "--from", server.place(), "--may-lead", "--lease", 2, "--acknowledge", asked)
+    leading = begin("follow", leader, "--from", server.place(), "--may-lead", "--lease", 2, "--acknowledge", asked)
     until(lambda: run("follow", tmp_path / "look.motte", "--from", server.place(), "--once").returncode == 0)
     with motte.open(leader) as db:
-        db.on_commit(Lost(asked))
+        # Before it is taken in the file goes another way.
+        db.on_commit(Lost(asked, lambda: os.kill(leading.pid, signal.SIGSTOP)))
         with pytest.raises(RuntimeError, match="lost"):
             add(db, 100)
+        db.on_commit(None)
+        add(db, 99)
+    os.kill(leading.pid, signal.SIGCONT)
 
     def write(number: int) -> None:
         while not is_over.is_set():
