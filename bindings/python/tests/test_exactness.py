@@ -39,6 +39,8 @@ def exact(value: Any) -> Any:
     """A fraction, an infinity, or NaN."""
     if isinstance(value, float) and not math.isfinite(value):
         return value
+    if isinstance(value, Decimal) and not value.is_finite():
+        return float(value)
     return Fraction(value)
 
 
