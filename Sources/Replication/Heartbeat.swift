@@ -15,6 +15,8 @@ package struct Heartbeat: Equatable, Sendable {
     package static let period: Int64 = 5
     /// For how many of these nothing has to come until the leader is taken for gone.
     private static let patience: Int64 = 6
+    /// More says nobody.
+    private static let mostSeconds: Int64 = 86_400
 
     init(origin: ChangeOrigin, wallTimeNanoseconds: Int64, version: Version, seconds: Int64) {
         (self.origin, self.version, self.seconds) = (origin, version, seconds)
@@ -28,6 +30,7 @@ package struct Heartbeat: Equatable, Sendable {
         wallTimeNanoseconds = try text.number("time", place)
         version = Version(try text.number("version", place))
         seconds = try text.number("seconds", place)
+        guard (0 ... Heartbeat.mostSeconds).contains(seconds) else { throw LogText.damaged(place) }
     }
 
     var bytes: [UInt8] {

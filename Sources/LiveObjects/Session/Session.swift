@@ -40,6 +40,8 @@ package final class Session: @unchecked Sendable {
     var commitCheck: CommitCheck?
     /// Of the schema that it was opened with.
     package let writeRules: WriteRules?
+    /// Those of the write before this session joined it.
+    private var formerRules: WriteRules?
     /// While a caller is asked about a query or a commit, the session refuses everything.
     var isAsking: Asking?
 
@@ -191,6 +193,7 @@ package final class Session: @unchecked Sendable {
             options, database, write.base, owner: motte_shim_thread_serial(), frozen: nil, within: motte_shim_calls())
         session.write = write
         // Declared defaults and members hold for what a program does here as in writes of its own.
+        session.formerRules = write.rules
         write.rules = session.writeRules
         session.isMigrating = true
         return session
@@ -204,7 +207,8 @@ package final class Session: @unchecked Sendable {
 
     /// Closes without touching the write.
     func leaveMigration() {
-        write?.rules = nil
+        // Of the step that this is within.
+        write?.rules = formerRules
         write = nil
         isMigrating = false
         forgetTables()

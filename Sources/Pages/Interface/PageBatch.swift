@@ -61,9 +61,15 @@ package struct PageBatch: ~Copyable {
         let byteCount: Int
         /// Where they lie, so that what was written of it can leave memory.
         let spills: [SpillFile]
+        let takesAway: Bool
     }
 
-    var changes: Changes { Changes(entries: effectiveEntries(), byteCount: byteCount, spills: spills) }
+    var changes: Changes {
+        Changes(entries: effectiveEntries(), byteCount: byteCount, spills: spills, takesAway: takesAway)
+    }
+
+    /// Objects go with it and none come, whatever it needs to say so: it may have the pages that a full file keeps.
+    package var takesAway = false
 
     /// Entries are put that lie in that spill file.
     package mutating func lends(_ spill: SpillFile) { spills.append(spill) }

@@ -132,7 +132,7 @@ struct TreeCommit {
 
     /// A commit that adds to a file leaves the pages that deleting takes.
     func requireReserve() throws(DatabaseError) {
-        guard compaction == nil, TreeCommit.pagesInTree(next.root) > nodesBefore else { return }
+        guard compaction?.isAutomatic ?? true, TreeCommit.pagesInTree(next.root) > nodesBefore else { return }
         guard reserve.isLeft(by: 0, of: next.map) else { throw writer.allocator.full }
     }
 

@@ -32,7 +32,7 @@ extension TreePages {
         } catch {
             guard automatic != nil, !isPoisoned else { throw error }
             // Whoever commits has asked for nothing but that.
-            automaticCompaction.stop()
+            if error.code != .mapFull { automaticCompaction.stop() }
             try commitAll(changes, header, after: known, nil)
         }
         noteCommitted(header)
@@ -123,7 +123,7 @@ extension TreePages {
             limit: limit)
         do throws(DatabaseError) {
             try commit.build(changes, header)
-            if !wal.mayTakeReserve { try commit.requireReserve() }
+            if !wal.mayTakeReserve, !changes.takesAway { try commit.requireReserve() }
             try commit.lookAfter()
             try write(&commit, after: root)
         } catch {

@@ -83,6 +83,10 @@ package final class SchemaMigration {
     }
 
     private func install() throws(DatabaseError) {
+        // What the library does itself knows no rules, within a step neither.
+        let rules = write.rules
+        write.rules = nil
+        defer { write.rules = rules }
         let state = State()
         state.obsoletePages = current.obsoletePages
         for (_, index) in current.indexesToBuild { state.deferred.insert(index) }

@@ -40,6 +40,10 @@ package final class ChangeRecorder {
     var nestedEdits: [NestedEditLogEntry] = []
 
     package var isEmpty: Bool { tables.isEmpty && !changesSchema }
+    /// Objects go and none come.
+    var takesAway: Bool {
+        tables.contains { !$0.deleted.isEmpty || !$0.deletedRuns.isEmpty } && tables.allSatisfy { $0.inserted.isEmpty }
+    }
 
     package func schemaChanged() { changesSchema = true }
 

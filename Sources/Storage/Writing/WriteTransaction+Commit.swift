@@ -32,6 +32,7 @@ extension WriteTransaction {
             through: try database.pages.oldestObservedVersion(), version: version, recordBytes: changes.byteCount,
             over: base.pages, into: &batch)
         recorded = changes
+        batch.takesAway = recorder.takesAway
         return batch
     }
 

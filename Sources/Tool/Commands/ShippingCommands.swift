@@ -257,7 +257,9 @@ struct FollowCommand: ParsableCommand {
             do throws(DatabaseError) {
                 try shipping.beat()
                 try shipping.settle(milliseconds: settlingMilliseconds)
-                try waitAsLeader(shipping, socket, milliseconds: standby.leaseMilliseconds / 4)
+                // And says so as often as who looks at the log expects.
+                let most = min(standby.leaseMilliseconds / 4, Heartbeat.period * 1_000)
+                try waitAsLeader(shipping, socket, milliseconds: most)
             } catch {
                 try standby.failed(error)
             }

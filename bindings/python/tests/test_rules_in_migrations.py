@@ -148,6 +148,41 @@ def test_objects_that_fillers_make_keep_what_they_were_made_with(tmp_path: pathl
         assert (older.at.street, older.at.code) == ("old", "0")
 
 
+def test_rules_hold_after_a_step_has_renamed(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "pets.motte"
+
+    def declared() -> Any:
+        class Pet(motte.Model):
+            old: str = ""
+
+        return Pet
+
+    def renamed() -> Any:
+        class Pet(motte.Model):
+            name: str
+            colour: Colour = Colour.BLUE
+            tags: list[str] = motte.field(default_factory=lambda: ["new"])
+
+        return Pet
+
+    pet = declared()
+    with motte.open(path, schema=[pet], schema_version=1) as db, db.write():
+        db.add(pet(old="a"))
+    pet = renamed()
+
+    def step(sides: Any) -> None:
+        sides.rename("Pet", "old", "name")
+        sides.new.import_json(pet, text='[{"name": "b"}]')
+        with pytest.raises(errors.Error):
+            sides.new.import_json(pet, text='[{"name": "c", "colour": "?"}]')
+        with pytest.raises(errors.Error):
+            sides.new.import_json(pet, text='[{"colour": "r"}]')
+
+    with motte.open(path, schema=[pet], schema_version=2, migration=step) as db:
+        assert [(each.name, each.colour, list(each.tags)) for each in db.objects(pet)] == [
+            ("a", Colour.BLUE, ["new"]), ("b", Colour.BLUE, ["new"])]
+
+
 def test_imports_after_a_cancelled_write() -> None:
     """The keys of objects that never were are passed over."""
     pyarrow = pytest.importorskip("pyarrow")

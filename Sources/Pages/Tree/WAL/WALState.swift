@@ -136,6 +136,7 @@ struct WALState {
             }
         }
         for entry in later.entries { batch.add(entry) }
+        batch.takesAway = later.takesAway
         for spill in later.spills { batch.lends(spill) }
         return batch
     }
