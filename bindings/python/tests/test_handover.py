@@ -219,3 +219,36 @@ def test_what_on_commit_raises_reaches_whoever_awaits(db: motte.Database) -> Non
     db.dispatch()
     assert future.result() == "Rex" and db.count(Dog) == 1
     several.clear()
+
+
+def test_each_queued_write_is_told_its_own_refusal(db: motte.Database) -> None:
+    class Refused(Exception):
+        pass
+
+    calls: list[int] = []
+
+    def refuse(batch: Any) -> None:
+        calls.append(len(calls))
+        if calls[-1] != 1:
+            raise Refused(f"commit {calls[-1]}")
+
+    def write(changes: motte.Changes) -> None:
+        # Called between the commits of the queued writes and what they are told.
+        if changes.insertions:
+            with db.write():
+                db.add(Dog(name="of the observer"))
+    with db.objects(Dog).observe(write):
+        db.dispatch()
+        db.on_commit(refuse)
+        try:
+            futures = [db.queue_write(lambda database, name=name: database.add(Dog(name=name)).name) for name in "abc"]
+            futures.append(db.queue_write(lambda database: database.count(Dog)))
+            with pytest.raises(Refused, match="commit 3"):
+                db.dispatch()
+        finally:
+            db.on_commit(None)
+    assert [str(futures[0].exception(0)), futures[1].result(0), str(futures[2].exception(0))] == [
+        "commit 0", "b", "commit 2"]
+    assert futures[3].result(0) == 1 and db.objects(Dog).column("name") == ["b"]
+    assert getattr(errors.raised, "error", None) is None and errors.raised.queued is None
+    futures.clear()

@@ -134,9 +134,12 @@ def motte_python_query_progress(_: Any) -> int:
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
 def motte_python_commit(userdata: Any, data: Any, size: int) -> int:
-    # Another commit, of which nobody has refused anything yet.
-    errors.raised.refusal = None
-    return _run(userdata, ffi.buffer(data, size)[:])
+    queued, errors.raised.queued = getattr(errors.raised, "queued", None), None
+    status = _run(userdata, ffi.buffer(data, size)[:])
+    if status and queued is not None and isinstance(getattr(errors.raised, "error", None), Exception):
+        # Each queued write has a commit of its own, and all are told later: this is the one that was refused.
+        queued._failure = errors.take_raised()
+    return status
 
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]

@@ -33,7 +33,7 @@ class Queue:
         try:
             _callbacks.check_calling(lib.motte_queue_dispatch(self.handle, most, place))
         finally:
-            errors.raised.refusal = None
+            errors.raised.queued = None
         return int(place[0])
 
     def wait(self, timeout_ms: int) -> bool:

@@ -475,17 +475,9 @@ def check(status: int) -> int:
     return status
 
 
-#: Of this thread: what a callback raised inside the call that is under way.
+#: Of this thread: what a callback raised inside the call that is under way, and the queued write that the library is
+#: about to commit.
 raised = threading.local()
-
-
-def take_refusal() -> Optional[Exception]:
-    """What on_commit() raised about the commit that has just failed, for each write of that."""
-    error = getattr(raised, "error", None)
-    if isinstance(error, Exception):
-        raised.refusal, raised.error = error, None
-    refusal: Optional[Exception] = getattr(raised, "refusal", None)
-    return refusal
 
 
 def take_raised() -> Optional[BaseException]:

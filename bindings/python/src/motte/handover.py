@@ -89,6 +89,7 @@ class _Queued:
             self._done(status)
 
     def _work(self) -> None:
+        errors.raised.queued = None
         database, function, future = self._home(), self._function, self._future
         assert database is not None and function is not None and future is not None  # it is what dispatches
         # Nor does the frame, which the traceback of what the function raises will hold.
@@ -104,6 +105,8 @@ class _Queued:
             self._result = function(database)
             _refuse_coroutine(self._result)
             write._end(cancelled=False)
+            # Last: the library commits it next, which on_commit() may refuse.
+            errors.raised.queued = self
         except BaseException as error:
             self._failure = error
             write._end(cancelled=True)
@@ -122,10 +125,8 @@ class _Queued:
         else:
             if self._write is not None:
                 self._write._lose()
-            # One for all writes of that commit.
-            refusal = errors.take_refusal() if status == errors.Code.CALLBACK else None
             if future.running() or future.set_running_or_notify_cancel():
-                future.set_exception(failure or refusal or errors.made(status))
+                future.set_exception(failure or errors.made(status))
         self._future = None
 
     def __del__(self) -> None:

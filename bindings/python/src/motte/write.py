@@ -262,6 +262,8 @@ class Write(_objects.Write):
             self._leave(kept=True)
             return
         before = None
+        # What on_commit() refuses now is this, and no queued write before it.
+        errors.raised.queued = None
         try:
             before = realm.version()[0]
             # Callbacks run in here and may look at the database, which is no longer in this write.
