@@ -517,3 +517,35 @@ def test_what_a_callback_that_fails_changed_is_not_committed_with_a_write(
                 db.add(Person(name="own"))
         assert reported == ["half-way"] and made[0].name == "half" and not made[0].is_stored
         assert sorted(each.name for each in db.objects(Person)) == ["own", "whole"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_calls_of_a_callback_in_a_write_are_all_or_nothing(
+    path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    """A callback may catch what a call raises that is several calls of the library."""
+    reported: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraised: reported.append(str(unraised.exc_value)))
+    refused = Person(name="refused", dogs=[Dog(name="Fido"), Dog(name="Rex")])
+    kept = Person(name="kept", dogs=[Dog(name="Bello")])
+    with motte.open(path, schema=[Person, Dog]) as db, motte.open(path, schema=[Person, Dog]) as other:
+        def change(changes: motte.Changes) -> None:
+            if db.in_write:
+                with pytest.raises(errors.DuplicatePrimaryKeyError):
+                    db.add(refused)
+                db.add(kept)
+                with pytest.raises(errors.DuplicatePrimaryKeyError):
+                    db.add_all([Dog(name="Ada"), Dog(name="Rex")])
+                if fails:
+                    raise Own("after all")
+        with db.objects(Dog).observe(change):
+            db.dispatch()
+            with other.write():
+                other.add(Dog(name="Rex"))
+            with db.write():
+                pass
+        assert db._stored is None and reported == ["after all"] * fails
+        assert db.objects(Person).column("name") == ["kept"] * (not fails)
+        assert sorted(db.objects(Dog).column("name")) == ["Bello"] * (not fails) + ["Rex"]
+        assert not refused.is_stored and [dog.is_stored for dog in refused.dogs] == [False, False]
+        assert kept.is_stored is not fails and kept.dogs[0].is_stored is not fails and kept.dogs[0].name == "Bello"

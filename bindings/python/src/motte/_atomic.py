@@ -23,29 +23,41 @@ from .objectid import ObjectId
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+#: What was stored, and the values it had.
+Stored = list[tuple[Any, dict[str, Any]]]
+
+
+class _StoredByCallback(Stored):
+    """Of a block around code of the program, which may catch what a call in it raises: that one is a block too."""
+
+
 class atomically(_objects.Block):
     """A block that changes everything in it or nothing. Within another one, a part of that; outside of a write, nothing
     is undone, as nothing is changed."""
 
-    __slots__ = ("_database", "_savepoint", "_stored", "_is_released")
+    __slots__ = ("_database", "_savepoint", "_stored", "_outer", "_is_released")
+    _kind: type[Stored] = list
 
     def __init__(self, database: AnyDatabase) -> None:
         self._database = database
         self._savepoint: Optional[int] = None
         #: What it has stored; None while it is not open, and within another one.
-        self._stored: Optional[list[tuple[Any, dict[str, Any]]]] = None
+        self._stored: Optional[Stored] = None
+        #: What the callback around it has stored.
+        self._outer: Optional[Stored] = None
         #: Whether its savepoint may be released, if it is gone.
         self._is_released = False
 
     def __enter__(self) -> None:
         database = self._database
-        if database._stored is not None:
+        if is_inside(database):
             return
-        realm = database._realm
+        self._outer = database._stored
+        realm, stored = database._realm, self._kind()
         if realm.in_write():
             self._savepoint = realm.savepoint()
         # Last: what is raised before, an interrupt for one, leaves no block open.
-        self._stored = database._stored = []
+        self._stored = database._stored = stored
 
     def _ended(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
                traceback: Optional[TracebackType]) -> None:
@@ -63,7 +75,7 @@ class atomically(_objects.Block):
             except errors.Error:
                 self._is_released = False
                 raise
-        self._stored = database._stored = None
+        self._leave(is_kept=True)
 
     def _abandon(self) -> None:
         """Undoes it, as far as that has not happened: this may have been interrupted before."""
@@ -82,9 +94,28 @@ class atomically(_objects.Block):
             instance, values = stored[-1]
             unstore(instance, values)
             stored.pop()
-        self._stored = database._stored = None
+        self._leave(is_kept)
         if failure is not None:
             raise failure
+
+    def _leave(self, is_kept: bool) -> None:
+        """What is kept is undone with the callback around it, if that raises."""
+        stored, outer = self._stored, self._outer
+        if is_kept and outer is not None and stored is not None:
+            outer.extend(stored)
+        self._stored, self._database._stored = None, outer
+
+
+class callback_of(atomically):
+    """One around code of the program: calls in it are all or nothing by themselves, and with it when it raises."""
+
+    __slots__ = ()
+    _kind = _StoredByCallback
+
+
+def is_inside(database: AnyDatabase) -> bool:
+    """Whether this is a part of a call that is all or nothing already."""
+    return type(database._stored) is list
 
 
 #: Types of values that neither are nor hold an object.
@@ -115,7 +146,7 @@ def atomic(method: F) -> F:
     @functools.wraps(method)
     def call(self: Any, *arguments: Any, **options: Any) -> Any:
         database = getattr(self, "_database", self)
-        if database._stored is not None:
+        if is_inside(database):
             return method(self, *arguments, **options)
         with atomically(database):
             return method(self, *arguments, **options)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from . import _objects, errors, unmanaged, query
-from ._atomic import SINGLE, atomically
+from ._atomic import SINGLE, callback_of
 from ._coll import MAP, Coll
 from ._convert import HOLDING, MIXED, Link, Maker, Values, check_depth
 from ._guard import current_task
@@ -228,7 +228,7 @@ class Core(abc.ABC, _objects.Core):
         if self._closed or not self._realm.in_write():
             callback()
             return
-        with atomically(self):
+        with callback_of(self):
             callback()
 
     def _add_unmanaged(self, instances: Iterable[Any], policy: str = "error") -> None:
