@@ -403,6 +403,38 @@ def _cell(kind: str, changed: bool = False) -> Any:
         class Cell(motte.Model):  # type: ignore[no-redef]
             n: int = 0
             real: float = 1.0 if changed else float("nan")
+    elif kind == "converter":
+        class Color:
+            def __init__(self, name: str) -> None:
+                self.name = name
+
+        motte.converter(Color, str, store=lambda color: color.name, load=Color)
+        names = ["blue" if changed else "red"]
+        Cell = type("Cell", (motte.Model,), {  # type: ignore[misc,assignment]
+            "__annotations__": {"n": int, "color": Color, "colors": list[Color]}, "__module__": __name__, "n": 0,
+            "color": Color("red"), "colors": motte.field(default=[Color(name) for name in names])})
+    elif kind == "set":
+        Cell = type("Cell", (motte.Model,), {  # type: ignore[misc,assignment]
+            "__annotations__": {"n": int, "levels": set[Level]}, "__module__": __name__, "n": 0,
+            "levels": motte.field(default={Level.HIGH} if changed else {Level.LOW, Level.HIGH})})
+    elif kind in ("code", "constant", "name", "argument", "closure"):
+        def made(first: int = 2 if changed and kind == "argument" else 1) -> Any:
+            return [first, last, min(1, 2), [(lambda: each)() for each in range(3)]]
+        last = [2] if changed and kind == "closure" else [1]
+        factory = made
+        if changed and kind == "code":
+            def factory(first: int = 1) -> Any:
+                return [-first, last, min(1, 2), [(lambda: each)() for each in range(3)]]
+        elif changed and kind == "constant":
+            def factory(first: int = 1) -> Any:
+                return [first, last, min(1, 2), [(lambda: each)() for each in range(4)]]
+        elif changed and kind == "name":
+            def factory(first: int = 1) -> Any:
+                return [first, last, max(1, 2), [(lambda: each)() for each in range(3)]]
+
+        class Cell(motte.Model):  # type: ignore[no-redef]
+            n: int = 0
+            made: Any = motte.field(default_factory=factory)
     elif kind == "enum":
         Cell = type("Cell", (motte.Model,), {  # type: ignore[misc,assignment]
             "__annotations__": {"n": int, "level": Level}, "__module__": __name__, "n": 0,
@@ -414,7 +446,8 @@ def _cell(kind: str, changed: bool = False) -> Any:
     return Cell
 
 
-@pytest.mark.parametrize("kind", ["factory", "collection", "nan", "enum", "mixed"])
+@pytest.mark.parametrize("kind", ["factory", "collection", "nan", "enum", "mixed", "converter", "set", "code",
+                                  "constant", "name", "argument", "closure"])
 def test_a_class_is_declared_again_by_the_same_text(kind: str) -> None:
     with motte.open(in_memory="cells", schema=[_cell(kind)]) as db:
         again = _cell(kind)

@@ -7,10 +7,12 @@ opened without classes get classes made from what is stored.
 from __future__ import annotations
 
 import enum
+import types
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _objects, _rules, errors
@@ -23,10 +25,10 @@ from ._protocols import AnyDatabase
 from ._realm import PropertyInfo, Realm, prop_array
 from ._sameness import is_same
 from ._schema import (
-    INDEX_UNIQUE, INDEXED, NULLABLE, PRIMARY_KEY, UNIQUE, WIDTHS, ClassSpec, PropertySpec, Rule, Schema,
+    INDEX_UNIQUE, INDEXED, NOTHING, NULLABLE, PRIMARY_KEY, UNIQUE, WIDTHS, ClassSpec, PropertySpec, Rule, Schema,
 )
 from .backlinks import Backlinks
-from .converters import EnumConverter
+from .converters import Converter, EnumConverter
 from .fields import INTS, LIST, MAP, MISSING, SET, SINGLE, Declared, Field, Float32, Index, named, written_index
 from .lists import List
 from .maps import Map
@@ -66,8 +68,8 @@ def specification(classes: list[type[Model]]) -> list[ClassSpec]:
 
 
 def is_declared_alike(one: type[Model], other: type[Model]) -> bool:
-    """Whether two classes ask the same of a file and of new objects. Of functions it is enough that there is one: those
-    of a cell that has run again are others, with the same text."""
+    """Whether two classes ask the same of a file and of new objects. The types and functions of a cell that has run
+    again are others, with the same text: values count as they are stored, functions by what they do."""
     mine, others = specification([one])[0], specification([other])[0]
     if [each._replace(rule=None) for each in mine.properties] != [each._replace(rule=None) for each in
                                                                    others.properties]:
@@ -75,9 +77,16 @@ def is_declared_alike(one: type[Model], other: type[Model]) -> bool:
     if mine._replace(properties=[]) != others._replace(properties=[]) or one._declared().keys() != (
             other._declared().keys()):
         return False
-    starts = zip(one._declared().values(), other._declared().values())
-    return all(map(_is_rule_alike, mine.properties, others.properties)) and all(
-        is_same(_default(first), _default(second)) for first, second in starts)
+    if not all(map(_is_rule_alike, mine.properties, others.properties)):
+        return False
+    starts = [[(_plain(each.field.default_factory), _default(each, spec.rule))
+               for each, spec in zip(cls._declared().values(), specs.properties)]
+              for cls, specs in ((one, mine), (other, others))]
+    try:
+        return is_same(*starts)
+    except Exception:
+        # Whatever functions refer to need not be comparable: an array of NumPy is not.
+        return False
 
 
 def _is_rule_alike(one: PropertySpec, other: PropertySpec) -> bool:
@@ -86,22 +95,48 @@ def _is_rule_alike(one: PropertySpec, other: PropertySpec) -> bool:
         mine.make is None) == (others.make is None) and (mine.fill is None) == (others.fill is None)
 
 
-def _default(declared: Declared) -> Any:
-    """What can be compared of a default."""
-    return [declared.field.default_factory is MISSING, declared.field.default is MISSING,
-            None if declared.field.default is MISSING else _plain_default(declared.field.default)]
+def _default(declared: Declared, rule: Optional[Rule]) -> Any:
+    """What can be compared of a default: what is stored, where that is known."""
+    if rule is not None and rule.default is not NOTHING:
+        return [_plain(rule.default)]
+    return _plain(declared.field.default, declared.converter)
 
 
-def _plain_default(value: Any) -> Any:
+#: Functions may refer to themselves.
+_DEEPEST_PLAIN = 20
+
+
+def _plain(value: Any, converter: Optional[Converter[Any]] = None, depth: int = 0) -> Any:
+    """What can be compared of a value or a function, whose types and functions others stand in for when its text runs
+    again."""
+    if depth > _DEEPEST_PLAIN:
+        return None
+    within = partial(_plain, converter=converter, depth=depth + 1)
+    if converter is not None and converter.accepts(value):
+        return converter.stored(value)
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, Model):
         return type(value).__name__
     if isinstance(value, (list, tuple)):
-        return [_plain_default(each) for each in value]
+        return [within(each) for each in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(within, value), key=repr)
     if isinstance(value, dict):
-        return {key: _plain_default(each) for key, each in value.items()}
-    return value
+        return {key: within(each) for key, each in value.items()}
+    if isinstance(value, types.FunctionType):
+        return within([value.__code__, value.__defaults__, value.__kwdefaults__, value.__closure__])
+    if isinstance(value, types.CodeType):
+        # Not where it is written, which `==` compares too.
+        return within([value.co_code, value.co_consts, value.co_names])
+    if isinstance(value, types.CellType):
+        try:
+            return within([value.cell_contents])
+        except ValueError:
+            return []
+    if isinstance(value, partial):
+        return within([value.func, value.args, value.keywords])
+    return getattr(value, "__qualname__", type(value).__qualname__) if callable(value) else value
 
 
 def public_names(classes: Sequence[type[Model]]) -> list[tuple[str, str, str]]:
