@@ -4,8 +4,8 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
-from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, timedelta, timezone
 from typing import Any, Optional
 
 import numpy
@@ -146,3 +146,46 @@ def test_importing_objects_of_another_database_keeps_nanoseconds() -> None:
             two.import_data(Event, one.objects(Event))
         two.import_data(Event, one.objects(Event).where("time == $0", far))
         assert [each.time for each in two.objects(Event)] == [exact, far]
+
+
+class Span(motte.EmbeddedModel):
+    start: Optional[datetime] = None
+
+
+class Moment:
+    def __init__(self, time: datetime) -> None:
+        self.time = time
+
+
+motte.converter(Moment, datetime, store=lambda moment: moment.time, load=Moment)
+
+
+class Everywhere(motte.Model):
+    far: Optional[datetime] = None
+    day: Optional[date] = None
+    times: list[datetime] = motte.field(default_factory=list)
+    some: set[datetime] = motte.field(default_factory=set)
+    named: dict[str, datetime] = motte.field(default_factory=dict)
+    span: Optional[Span] = None
+    spans: list[Span] = motte.field(default_factory=list)
+    moment: Optional[Moment] = None
+
+
+@pytest.mark.parametrize("name, make", [
+    ("times", lambda time: [time]), ("some", lambda time: {time}), ("named", lambda time: {"a": time}),
+    ("span", lambda time: Span(start=time)), ("spans", lambda time: [Span(), Span(start=time)]), ("moment", Moment)])
+def test_no_nanoseconds_are_lost_beside_a_time_that_is_far(name: str, make: Callable[[datetime], Any]) -> None:
+    """Wherever they are."""
+    far = datetime(9000, 1, 1, tzinfo=timezone.utc)
+    with motte.open(in_memory="from", schema=[Everywhere, Span]) as one, motte.open(
+            in_memory="to", schema=[Everywhere, Span]) as two:
+        with one.write():
+            one.add(Everywhere(far=far, day=date(1500, 1, 1), **{} if name == "moment" else {name: make(PLAIN)}))
+        with two.write():
+            two.import_data(Everywhere, one.objects(Everywhere))
+        assert two.objects(Everywhere)[0].far == far and two.objects(Everywhere)[0].day == date(1500, 1, 1)
+        with one.write():
+            one.add(Everywhere(**{name: make(FINE)}))
+        with pytest.raises(motte.errors.NumberOverflowError, match=f"'{name}' may have nanoseconds"), two.write():
+            two.import_data(Everywhere, one.objects(Everywhere))
+        assert two.count(Everywhere) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import partial
 from itertools import islice
 from typing import Any, Optional
@@ -14,7 +15,7 @@ from ._convert import DOUBLE, FLOAT, LINK, TIMESTAMP
 from ._ffi import lib, sized
 from ._protocols import AnyDatabase
 from .exchange import ImportCounts, writing
-from .fields import MISSING
+from .fields import MAP, MISSING
 from .frames import Frames
 from .model import EmbeddedModel, Model
 from .results import Collection
@@ -127,14 +128,33 @@ def _exactly(data: Collection[Any]) -> Any:
         for _ in _arrow.batches(data._coll, stream.options):
             pass
     except errors.NumberOverflowError:
-        for name, declared in (data._model() or Model)._declared().items():
-            if declared.type == TIMESTAMP and declared.is_plain and any(
-                    value is not None and nanoseconds_behind(value) for value in data.column(name)):
+        for instance in () if data._model() is None else data:
+            name = _finer(instance)
+            if name is not None:
                 raise errors.NumberOverflowError(
-                    f"'{name}' has nanoseconds, and there is a time so far from today that it has no number of "
+                    f"'{name}' may have nanoseconds, and there is a time so far from today that it has no number of "
                     "nanoseconds; import the two apart", property_name=name) from None
         return data
     return stream
+
+
+def _finer(instance: Model) -> Optional[str]:
+    """A property, of this object or one embedded in it, that has nanoseconds behind its microseconds, or may have: a
+    converter does not show what is stored."""
+    for name, declared in type(instance)._declared().items():
+        target = declared.target_class if declared.type == LINK else None
+        is_embedded = target is not None and issubclass(target, EmbeddedModel)
+        if not is_embedded and declared.type != TIMESTAMP:
+            continue
+        value = getattr(instance, name)
+        values = [value] if declared.is_plain else value.values() if declared.collection == MAP else value
+        for each in values:
+            if each is None:
+                continue
+            if _finer(each) if is_embedded else nanoseconds_behind(each) if declared.converter is None else (
+                    declared.converter.type is not date):
+                return name
+    return None
 
 
 def _import_columns(
