@@ -78,6 +78,30 @@ def test_times_of_frames_that_no_datetime_holds_are_refused(db: motte.Database) 
     assert db.objects(Sample).column("time") == [datetime(2024, 1, 1, tzinfo=UTC), None]
 
 
+@pytest.mark.parametrize("library", ["pandas", "pyarrow", "batch", "polars", "lazy"])
+def test_times_of_tables_that_no_datetime_holds_are_refused(db: motte.Database, library: str) -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    module: Any = pytest.importorskip(library) if library in ("pandas", "polars") else None
+
+    def made(**columns: Any) -> Any:
+        if module is not None:
+            return module.DataFrame(columns)
+        if library == "lazy":
+            return pytest.importorskip("polars").DataFrame(columns).lazy()
+        table = pyarrow.table({name: pyarrow.array(column) for name, column in columns.items()})
+        return table if library == "pyarrow" else table.to_batches()[0]
+    for unit in ("ms", "us"):
+        near, far = (numpy.array(["NaT", time, "2024-01-01", time], dtype=f"M8[{unit}]")
+                     for time in ("0001-01-01", "-0500-01-01"))
+        with pytest.raises(errors.NumberOverflowError, match="years 1 to 9999") as caught:
+            db.import_data(Sample, made(number=numpy.arange(4), time=far))
+        assert caught.value.row_index == 1 and caught.value.property_name == "time" and db.count(Sample) == 0
+        # What is passed over may be anything.
+        db.import_data(Sample, made(time=near, unrelated=far), ignore_unknown=True)
+        assert [time and time.year for time in db.objects(Sample).column("time")] == [None, 1, 2024, 1]
+        db.delete_all()
+
+
 def test_series_with_a_zone(db: motte.Database) -> None:
     pandas: Any = pytest.importorskip("pandas")
     texts = ["2024-07-01T12:00:00.000000001Z", None]

@@ -2,6 +2,7 @@
 """
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Any, Optional
 
 from . import _arrow, _rules, errors, storing, unmanaged
 from ._atomic import atomically
-from ._columns import far_away
+from ._columns import LEAST_SECOND, MOST_SECOND, PARTS, far_away
 from ._convert import DOUBLE, FLOAT, LINK, TIMESTAMP
 from ._ffi import lib, sized
 from ._protocols import AnyDatabase
@@ -33,7 +34,7 @@ def import_data(
     database._check_task()
     flags = policy_flags(policy)
     row: Row = database._row_of(model)
-    data = _frame(row.model, data)
+    data = _frame(row, data)
     with writing(database), atomically(database):
         if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
             return _import_arrow(database, row, _renamed(row.model, data), flags, ignore_unknown)
@@ -42,33 +43,40 @@ def import_data(
         return _import_rows(database, row, data, policy, ignore_unknown)
 
 
-def _frame(model: type[Model], data: Any) -> Any:
+def _frame(row: Row, data: Any) -> Any:
     """What a library hands over in its own way."""
     library = type(data).__module__.partition(".")[0]
     if library == "pandas" and hasattr(data, "columns"):
-        return _from_pandas(model, data)
+        return _from_pandas(row, data)
     if library == "polars":
         data = data.collect() if hasattr(data, "collect") else data
-        _check_polars(data)
+        _check_polars(row, data)
+    if library == "pyarrow" and hasattr(data, "columns"):
+        _check_times(importlib.import_module(library), row, data)
     return data
 
 
-def _check_polars(data: Any) -> None:
-    """A column of Python objects goes to Arrow as their addresses."""
+def _check_polars(row: Row, data: Any) -> None:
+    """A column of Python objects goes to Arrow as their addresses; and see _check_times()."""
     schema = getattr(data, "schema", None)
     for name, kind in schema.items() if isinstance(schema, Mapping) else ():
         if "Object" in str(kind):
             raise errors.WrongTypeError(
                 f"the polars column '{name}' holds Python objects ({kind}), of which nothing can be read; cast it, or "
                 "give rows as dicts", property_name=name)
+        unit = getattr(kind, "time_unit", "ns")
+        if name in row.properties and "Datetime" in type(kind).__name__ and unit != "ns":
+            numbers = data[name].to_physical()
+            for first in far_away(numbers, unit).arg_true().head(1):
+                raise _unreadable(name, numbers[first], unit, first)
 
 
-def _from_pandas(model: type[Model], data: Any) -> Any:
+def _from_pandas(row: Row, data: Any) -> Any:
     """Its index is no column, whatever it is. NaN is a value where None is none, else pandas writes it for None."""
     pyarrow = _arrow.library("pyarrow", "import_data() of a pandas frame")
     try:
         table = pyarrow.Table.from_pandas(data, preserve_index=False)
-        for name, declared in model._declared().items():
+        for name, declared in row.model._declared().items():
             if declared.nullable or declared.type not in (FLOAT, DOUBLE) or name not in table.column_names:
                 continue
             position = table.column_names.index(name)
@@ -77,21 +85,28 @@ def _from_pandas(model: type[Model], data: Any) -> Any:
                 table = table.set_column(position, name, values)
     except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError) as error:
         raise errors.WrongTypeError(f"the frame has a column that pyarrow cannot read: {error}") from None
-    _check_times(pyarrow, table)
+    _check_times(pyarrow, row, table)
     return table
 
 
-def _check_times(pyarrow: Any, table: Any) -> None:
+def _check_times(pyarrow: Any, row: Row, table: Any) -> None:
     """The library takes times of all years, and nobody could read those that no datetime can hold."""
+    compute = importlib.import_module("pyarrow.compute")
     for field, column in zip(table.schema, table.columns):
-        if not pyarrow.types.is_timestamp(field.type) or field.type.unit == "ns" or not len(column):
+        if field.name not in row.properties or not pyarrow.types.is_timestamp(field.type) or field.type.unit == "ns":
             continue
-        numbers = column.cast(pyarrow.int64()).fill_null(0).to_numpy()
-        far = far_away(numbers, field.type.unit).nonzero()[0]
-        if len(far):
-            raise errors.NumberOverflowError(
-                f"{column[int(far[0])].value} {field.type.unit} since 1970 in '{field.name}' lie outside the years 1 "
-                "to 9999, which is how they would be read", property_name=field.name, row_index=int(far[0]))
+        numbers, parts = column.cast(pyarrow.int64()), PARTS[field.type.unit]
+        is_far = compute.or_(compute.less(numbers, LEAST_SECOND * parts),
+                             compute.greater_equal(numbers, (MOST_SECOND + 1) * parts))
+        first = compute.index(is_far, True).as_py()
+        if first >= 0:
+            raise _unreadable(field.name, numbers[first], field.type.unit, first)
+
+
+def _unreadable(name: str, number: Any, unit: str, number_of_row: int) -> errors.Error:
+    return errors.NumberOverflowError(
+        f"{number} {unit} since 1970 in '{name}' lie outside the years 1 to 9999, which is how they would be read",
+        property_name=name, row_index=number_of_row)
 
 
 def _renamed(model: type[Model], data: Any) -> Any:
