@@ -18,7 +18,15 @@ PyObject *end_block(PyObject *self, PyObject *arguments) {
             Py_DECREF(done);
             break;
         }
-        PyErr_Clear();
+        if (PyErr_GivenExceptionMatches(type, PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_Exception)) {
+            /* An interrupt is nothing to pass over, as an error of ending what has failed already is. */
+            Py_XDECREF(type);
+            Py_XDECREF(value);
+            Py_XDECREF(traceback);
+            PyErr_Fetch(&type, &value, &traceback);
+        } else {
+            PyErr_Clear();
+        }
     }
     PyErr_Restore(type, value, traceback);
     return NULL;

@@ -178,6 +178,29 @@ def test_an_interrupted_block_inside_is_undone_alone(db: motte.Database) -> None
     assert number > 10
 
 
+def test_an_interrupt_leaves_a_block_that_fails(db: motte.Database) -> None:
+    """Also where it comes while what the failed commit left is undone."""
+    def refuse(batch: object) -> None:
+        raise Own
+    number = 0
+    db.on_commit(refuse)
+    while True:
+        with Interrupting(number) as interrupting:
+            try:
+                plain(db)
+            except Own:
+                assert not interrupting.has_raised, number
+            except Alarm:
+                pass
+        assert not db.in_write and db._write is None, number
+        if not interrupting.has_raised:
+            break
+        number += 1
+        errors.raised.error = None
+    db.on_commit(None)
+    assert number > 10 and contents(db) == ([], [])
+
+
 def test_a_queued_write_that_is_interrupted_has_ended(db: motte.Database) -> None:
     number = 0
     while True:
