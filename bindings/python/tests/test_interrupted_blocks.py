@@ -214,6 +214,9 @@ def test_a_queued_write_that_is_interrupted_has_ended(db: motte.Database) -> Non
         assert not db.in_write and db._write is None and db._stored is None, number
         if future.done() and future.exception() is None:
             assert contents(db)[0] == ["Rex"], number
+        elif contents(db)[0]:
+            # It had its turn, and does not say that the database was closed before.
+            assert type(future.exception(0)) is errors.OutcomeUnknownError, number
         with db.write():
             db.delete_all()
         if not interrupting.has_raised:

@@ -81,8 +81,12 @@ class _Queued:
         self._write: Optional[Write] = None
         self._result: Any = None
         self._failure: Optional[BaseException] = None
+        #: The outcome; None as long as it is unknown.
+        self._status: Optional[int] = None
 
     def __call__(self, status: Optional[int], _: int) -> None:
+        # First: where an interrupt comes before the future has it, the end of this object sees to that.
+        self._status = status
         if status is None:
             self._work()
         else:
@@ -116,22 +120,27 @@ class _Queued:
 
     def _done(self, status: int) -> None:
         future = self._future
-        failure, self._failure = self._failure, None
-        result, self._result = self._result, None
         if future is None:
             return
         if status >= 0:
-            future.set_result(result)
+            future.set_result(self._result)
         else:
             if self._write is not None:
                 self._write._lose()
             if future.running() or future.set_running_or_notify_cancel():
-                future.set_exception(failure or errors.made(status))
-        self._future = None
+                future.set_exception(self._failure or errors.made(status))
+        self._future = self._result = self._failure = None
 
     def __del__(self) -> None:
         future = self._future
-        if future is not None and not future.cancelled() and not future.done():
+        if future is None or future.done():
+            return
+        if self._status is not None:
+            self._done(self._status)
+        elif self._function is None:
+            future.set_exception(errors.OutcomeUnknownError(
+                "this write was interrupted as it ended; look for what it did before doing it again"))
+        else:
             future.set_exception(errors.ClosedError("the database was closed before this write had its turn"))
 
 
