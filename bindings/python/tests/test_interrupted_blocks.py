@@ -149,12 +149,19 @@ def test_an_interrupted_block_has_ended(db: motte.Database, work: Callable[[mott
     assert number > 5 and lost + (whole == ([], [])) and kept
 
 
+def savepoint(db: motte.Database) -> int:
+    """The number of the next one."""
+    number = db._realm.savepoint()
+    db._realm.release_savepoint(number)
+    return number
+
+
 def test_an_interrupted_block_inside_is_undone_alone(db: motte.Database) -> None:
     number = 0
     while True:
         with db.write():
             db.add(Dog(name="outer"))
-            is_whole = False
+            is_whole, before = False, savepoint(db)
             with Interrupting(number) as interrupting:
                 try:
                     with db.write():
@@ -166,6 +173,10 @@ def test_an_interrupted_block_inside_is_undone_alone(db: motte.Database) -> None
             found = contents(db)
             assert found in ((["outer"], []), (["inner", "outer", "second"], ["Ada"])), number
             assert db._stored is None and db._write is not None and db._write._outer is None, number
+            # Those of the library have ended with the blocks.
+            for each in range(before + 1, savepoint(db)):
+                with pytest.raises(errors.InvalidArgumentError):
+                    db._realm.release_savepoint(each)
             db.add(Dog(name="after"))
         assert contents(db)[0] == sorted([*found[0], "after"]), number
         if is_whole:

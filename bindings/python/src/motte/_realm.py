@@ -135,8 +135,14 @@ class Realm(Guarded):
 
     def savepoint(self) -> int:
         place = ffi.new("uint64_t *")
-        errors.check(lib.motte_realm_savepoint(self.raw, place))
-        return int(place[0])
+        try:
+            errors.check(lib.motte_realm_savepoint(self.raw, place))
+            return int(place[0])
+        except BaseException:
+            # An interrupt that comes here leaves none that nobody knows.
+            if place[0]:
+                lib.motte_realm_release_savepoint(self.raw, place[0])
+            raise
 
     def release_savepoint(self, savepoint: int) -> None:
         errors.check(lib.motte_realm_release_savepoint(self.raw, savepoint))

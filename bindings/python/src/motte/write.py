@@ -117,6 +117,8 @@ class Write(_objects.Write):
             self._outer = outer
             self._begun()
         except BaseException:
+            # The savepoint may be there although the block is not open yet.
+            self._is_ending = True
             self._abandon()
             raise
         return True
