@@ -269,9 +269,9 @@ def test_what_a_function_raises_cancels_the_write(origin: motte.Database) -> Non
     with pytest.raises(LookupError):
         origin.keep_changes(None)
     future = origin.queue_write(lambda db: db.add(Person(id=2, name="Bo")))
-    with pytest.raises(motte.Error):
-        while not future.done():
-            origin.dispatch()
+    while not future.done():
+        origin.dispatch()
+    with pytest.raises(LookupError, match="not today"):
         future.result()
     origin.on_commit(None)
     with origin.write():
