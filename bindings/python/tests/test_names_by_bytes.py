@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import decimal
+import sys
+import types
 from typing import Optional
 
 import pytest
@@ -80,3 +82,21 @@ def test_decimals_of_arrow_are_rounded_once() -> None:
             "exact": pyarrow.array([number], pyarrow.decimal128(38, 14))}))
         (found,) = db.objects(Numbers)
         assert found.single == 16777218.0 and found.exact == number
+
+
+# ------------------------------------------------------------------------------------------------ of modules
+
+
+def test_names_of_a_module_win_over_models_of_others() -> None:
+    """Two modules may call different things the same."""
+    one, other = types.ModuleType("first_module"), types.ModuleType("second_module")
+    sys.modules.update({one.__name__: one, other.__name__: other})
+    try:
+        exec("from __future__ import annotations\nimport motte\nclass Twice(motte.Model):\n    n: int = 0\n", vars(one))
+        exec("from __future__ import annotations\nimport enum\nfrom typing import Optional\nimport motte\n"
+             "class Twice(enum.Enum):\n    A = 'a'\n"
+             "class User(motte.Model):\n    twice: Optional[Twice] = None\n", vars(other))
+        with motte.open(in_memory="two modules", schema=[other.User]) as db, db.write():
+            assert db.add(other.User(twice=other.Twice.A)).twice is other.Twice.A
+    finally:
+        del sys.modules[one.__name__], sys.modules[other.__name__]

@@ -235,8 +235,8 @@ class _Later:
 
 
 class _Names(dict[str, Any]):
-    """Names in annotations of a class: model classes beside it, those of its module, others, what else the module has,
-    then the built-in ones; what is not there comes later."""
+    """Names in annotations of a class: model classes beside it and those of its module, what else the module has, model
+    classes of other modules, then the built-in ones; what is not there comes later."""
 
     def __init__(self, cls: type[Any], models: dict[str, Any], base: type[Any]) -> None:
         super().__init__()
@@ -251,6 +251,8 @@ class _Names(dict[str, Any]):
         if newest is not None and _scope(newest) == _scope(self._cls):
             return newest
         if isinstance(there, type) and issubclass(there, self._base):
+            return there
+        if name in self._module and (newest is None or newest.__module__ != self._cls.__module__):
             return there
         for place in self._places:
             if name in place:
