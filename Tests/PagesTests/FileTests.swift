@@ -188,7 +188,9 @@ import Musl
         }
         var count = 0
         while count < 10_000 {
-            do throws(DatabaseError) { try store.commitNext([(key(count), value(count))]) } catch {
+            do {
+                try store.commitNext([(key(count), value(count))])
+            } catch let error as DatabaseError {
                 try #require(error.code == .mapFull, "\(error)")
                 break
             }
