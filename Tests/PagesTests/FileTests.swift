@@ -196,7 +196,7 @@ import Musl
             }
             count += 1
         }
-        try #require(count * values.size > 1 << 20)
+        try #require(count * values.size > 700_000)
         #expect(try failure { try store.commitNext([(key(count), value(count))]) }.code == .mapFull)
 
         var gone: Set<Int> = []

@@ -215,7 +215,7 @@ import Musl
         #expect(line.hasPrefix("error fileMoved") && line.contains("another name"), "\(form): \(line)")
         helper.join()
         // In this process it is the file that is open.
-        let same = try PageStore.open(TestStore.options(other))
+        let same = try PageStore.open(TestStore.options(other, isBeside: true))
         #expect(try same.sharedIdentity == test.store.sharedIdentity)
         try test.commit([("name", Array("second".utf8))])
         same.close()

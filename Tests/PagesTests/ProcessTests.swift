@@ -21,7 +21,8 @@ import Musl
         #expect(try failure { try test.store.lockForWriting(timeoutMilliseconds: 0) }.code == .timeout)
         #expect(try failure { try test.store.lockForWriting(timeoutMilliseconds: 30) }.code == .timeout)
         // Opening does not wait for a writer.
-        #expect(try PageStore.open(TestStore.options(test.scratch.path())).snapshot().version == Version(0))
+        let beside = try TestStore.options(test.scratch.path(), isBeside: true)
+        #expect(try PageStore.open(beside).snapshot().version == Version(0))
         helper.goOn()
         try test.store.lockForWriting(timeoutMilliseconds: 10_000).release()
     }

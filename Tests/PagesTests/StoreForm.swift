@@ -70,9 +70,10 @@ struct TestStore {
     static let walPages = 8
 
     /// For opening a file of any form again.
-    static func options(_ path: String) throws -> PageStoreOptions {
+    /// `isBeside`: while this process has it open, which agrees on one durability.
+    static func options(_ path: String, isBeside: Bool = false) throws -> PageStoreOptions {
         var options = PageStoreOptions(path: path)
-        options.durability = .none
+        if isBeside { options.durability = .none }
         if try PageStore.isEncrypted(path) { options.encryptionKey = key }
         return options
     }
