@@ -329,7 +329,8 @@ class _Reader:
         while isinstance(annotation, str) or hasattr(annotation, "__forward_arg__"):
             source = annotation if isinstance(annotation, str) else annotation.__forward_arg__
             try:
-                annotation = eval(source, {"__builtins__": {}}, self.names)
+                # The interpreter imports for itself while it evaluates (typing.TypeVar does since 3.12): with these.
+                annotation = eval(source, {"__builtins__": vars(builtins)}, self.names)
             except Exception as error:
                 why = f"the annotation {source!r} cannot be evaluated from its module: {error}"
                 raise self.refuse(source, why) from None
