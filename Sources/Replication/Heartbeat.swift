@@ -15,7 +15,7 @@ package struct Heartbeat: Equatable, Sendable {
     package static let period: Int64 = 5
     /// For how many of these nothing has to come until the leader is taken for gone.
     private static let patience: Int64 = 6
-    /// More says nobody.
+    /// A heartbeat that promises the next one later than that is damaged.
     private static let mostSeconds: Int64 = 86_400
 
     init(origin: ChangeOrigin, wallTimeNanoseconds: Int64, version: Version, seconds: Int64) {

@@ -239,10 +239,7 @@ import Testing
         // The log has a commit that is made a moment later.
         try shown.refresh()
         let writer = try open("a.motte")
-        try writer.onCommit { batch throws(DatabaseError) in
-            try own.acknowledge(batch)
-            throw DatabaseError(.outcomeUnknown, "says the test")
-        }
+        try acknowledgeOutOfSight(writer, own)
         let before = try writer.version
         #expect(failure { try rename(writer, 1) }?.code == .outcomeUnknown)
         try writer.onCommit(nil)
@@ -297,6 +294,14 @@ import Testing
 
     // MARK: What nobody can tell
 
+    /// The stream gets the next commit of the writer, who does not learn that.
+    private func acknowledgeOutOfSight(_ writer: Session, _ own: Shipping) throws {
+        try writer.onCommit { batch throws(DatabaseError) in
+            try own.acknowledge(batch)
+            throw DatabaseError(.outcomeUnknown, "says the test")
+        }
+    }
+
     private func rename(_ session: Session, _ id: Int64) throws {
         let table = try session.tableKey("Person")
         try session.inWrite {
@@ -312,10 +317,7 @@ import Testing
         let writer = try open("a.motte")
         try write(session, 0 ..< 3)
         let own = try shipping(session, log()) { $0.isAsked = true }
-        try writer.onCommit { batch throws(DatabaseError) in
-            try own.acknowledge(batch)
-            throw DatabaseError(.outcomeUnknown, "says the test")
-        }
+        try acknowledgeOutOfSight(writer, own)
         #expect(failure { try rename(writer, 1) }?.code == .outcomeUnknown)
         // It is not said to have gone another way: this one is made when that one has been taken in.
         try writer.onCommit { batch throws(DatabaseError) in try own.acknowledge(batch) }
@@ -396,10 +398,7 @@ import Testing
         let writer = try open("a.motte")
         try write(session, 0 ..< 3)
         let own = try shipping(session, log()) { $0.isAsked = true }
-        try writer.onCommit { batch throws(DatabaseError) in
-            try own.acknowledge(batch)
-            throw DatabaseError(.outcomeUnknown, "says the test")
-        }
+        try acknowledgeOutOfSight(writer, own)
         #expect(failure { try write(writer, 3 ..< 4) }?.code == .outcomeUnknown)
         let before = try writer.version
         try writer.onCommit(nil)
@@ -448,10 +447,7 @@ import Testing
         let writer = try open("a.motte")
         try write(session, 0 ..< 3)
         let own = try shipping(session, log()) { $0.isAsked = true }
-        try writer.onCommit { batch throws(DatabaseError) in
-            try own.acknowledge(batch)
-            throw DatabaseError(.outcomeUnknown, "says the test")
-        }
+        try acknowledgeOutOfSight(writer, own)
         #expect(failure { try write(writer, 3 ..< 4) } != nil)
         try writer.onCommit(nil)
         try write(writer, 8 ..< 9)

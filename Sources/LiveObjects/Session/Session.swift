@@ -207,7 +207,7 @@ package final class Session: @unchecked Sendable {
 
     /// Closes without touching the write.
     func leaveMigration() {
-        // Of the step that this is within.
+        // Another session may have joined the same write before.
         write?.rules = formerRules
         write = nil
         isMigrating = false

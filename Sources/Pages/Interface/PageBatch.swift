@@ -68,7 +68,7 @@ package struct PageBatch: ~Copyable {
         Changes(entries: effectiveEntries(), byteCount: byteCount, spills: spills, takesAway: takesAway)
     }
 
-    /// Objects go with it and none come, whatever it needs to say so: it may have the pages that a full file keeps.
+    /// It deletes objects and makes none: it may use the pages that a full file keeps (`SpaceReserve`).
     package var takesAway = false
 
     /// Entries are put that lie in that spill file.

@@ -24,7 +24,7 @@ struct TreeCommit {
 
     /// What becomes of the WAL.
     struct WALRequest {
-        /// The commit takes small ones along that were acknowledged: it must not be refused for what they need.
+        /// The commit also writes records of the WAL into the tree, which were acknowledged: it may use the reserve.
         var mayTakeReserve = false
         /// Its records are in the entries of this commit, or it is not to be gone on with.
         var isDone: Bool
@@ -66,10 +66,10 @@ struct TreeCommit {
             image.giveBackMemory(of: run)
         }
         map.dropEnd()
-        // Before nodes and values take pieces of the run that the WAL before the last one has left.
         reserve = SpaceReserve(image)
         nodesBefore = TreeCommit.pagesInTree(state.root)
-        // A log is worth only room that its records leave when they go into the tree.
+        // Before nodes and values take pieces of the run that the WAL before the last one has left; and only where its
+        // records will find room in the tree.
         if wal.pageCount > 0, reserve.isLeft(by: wal.pageCount * 3, of: map) {
             let count = wal.pageCount
             let run = map.take(atLeast: count, atMost: count, wishing: count, limit: limit)
@@ -130,7 +130,7 @@ struct TreeCommit {
         root.branchPageCount + root.leafPageCount + root.extentPageCount
     }
 
-    /// A commit that adds to a file leaves the pages that deleting takes.
+    /// Refuses a commit that makes the tree larger and leaves less than the reserve.
     func requireReserve() throws(DatabaseError) {
         guard compaction?.isAutomatic ?? true, TreeCommit.pagesInTree(next.root) > nodesBefore else { return }
         guard reserve.isLeft(by: 0, of: next.map) else { throw writer.allocator.full }

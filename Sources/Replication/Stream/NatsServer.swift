@@ -178,14 +178,18 @@ package final class NatsServer: LogServer {
         if code != JetStreamCode.nameInUse { throw refusal(answer, "make a stream") }
     }
 
+    /// What the server says of a stream; nil where there is none.
+    private func information(on stream: String, _ purpose: String) throws(DatabaseError) -> JSONNumbers? {
+        let answer = try askForText("$JS.API.STREAM.INFO.\(stream)", "", "ask")
+        guard let code = answer.number("err_code") else { return answer }
+        if code == JetStreamCode.streamNotFound { return nil }
+        guard JetStreamCode.isPassing(code) else { throw refusal(answer, purpose) }
+        throw DatabaseError(
+            .timeout, "'\(place)' has no leader at the moment: \(answer.text("description") ?? "")", path: place)
+    }
+
     package func range(of stream: LogStream) throws(DatabaseError) -> LogRange? {
-        let answer = try askForText("$JS.API.STREAM.INFO.\(name(stream))", "", "ask")
-        if let code = answer.number("err_code") {
-            if code == JetStreamCode.streamNotFound { return nil }
-            guard JetStreamCode.isPassing(code) else { throw refusal(answer, "say what it has") }
-            throw DatabaseError(
-                .timeout, "'\(place)' has no leader at the moment: \(answer.text("description") ?? "")", path: place)
-        }
+        guard let answer = try information(on: name(stream), "say what it has") else { return nil }
         guard let last = answer.number("last_seq"), let first = answer.number("first_seq"),
             let count = answer.number("messages"), let subject = answer.firstText("subjects")
         else { throw refusal(answer, "say what it has") }
@@ -356,15 +360,8 @@ package final class NatsServer: LogServer {
     }
 
     package func leaseMilliseconds() throws(DatabaseError) -> Int64? {
-        let answer = try askForText("$JS.API.STREAM.INFO.KV_\(bucket)", "", "ask")
-        if let code = answer.number("err_code") {
-            if code == JetStreamCode.streamNotFound { return nil }
-            guard JetStreamCode.isPassing(code) else { throw refusal(answer, "say how long a lease lasts") }
-            throw DatabaseError(
-                .timeout, "'\(place)' has no leader at the moment: \(answer.text("description") ?? "")", path: place)
-        }
         // 0: for ever.
-        guard let nanoseconds = answer.number("max_age"), nanoseconds > 0 else { return nil }
+        guard let answer = try information(on: "KV_\(bucket)", "say how long a lease lasts"), let nanoseconds = answer.number("max_age"), nanoseconds > 0 else { return nil }
         return Int64(min(nanoseconds / 1_000_000, UInt64(Int32.max)))
     }
 

@@ -83,7 +83,7 @@ package final class SchemaMigration {
     }
 
     private func install() throws(DatabaseError) {
-        // What the library does itself knows no rules, within a step neither.
+        // Rules are for what the program writes, and not for what the library changes itself.
         let rules = write.rules
         write.rules = nil
         defer { write.rules = rules }

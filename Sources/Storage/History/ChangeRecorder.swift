@@ -40,7 +40,7 @@ package final class ChangeRecorder {
     var nestedEdits: [NestedEditLogEntry] = []
 
     package var isEmpty: Bool { tables.isEmpty && !changesSchema }
-    /// Objects go and none come.
+    /// Objects were deleted, and none was made.
     var takesAway: Bool {
         tables.contains { !$0.deleted.isEmpty || !$0.deletedRuns.isEmpty } && tables.allSatisfy { $0.inserted.isEmpty }
     }

@@ -37,7 +37,7 @@ extension WriteTransaction {
             rowCount: rowCount)
     }
 
-    /// The next new object of the table gets a key that it had before.
+    /// The next new object of the table gets the key that it had in the commit which is applied again.
     func nextNew(_ table: TableKey, at key: Int64) throws(DatabaseError) { try writer(table).setNextNewKey(key) }
 
     /// The same with the values of each column in an array of their own.

@@ -53,7 +53,7 @@ struct SpaceMap {
     /// Pages that may be free as soon as somebody looks, or that the file may be shorter by.
     var pagesToGain: PageCount { max(endToGain, pending.reduce(0) { $0 + $1.run.count }) }
 
-    /// Pages that commits can have, those among them that no reader holds but for the next commit.
+    /// Pages that commits can still use. Those that died last count as free, though a reader may hold them.
     func pagesToTake(limit: PageCount) -> PageCount {
         limit - pageCount + freePageCount + pending.reduce(0) { $0 + $1.run.count }
     }
