@@ -82,11 +82,19 @@ package final class SchemaMigration {
         try install()
     }
 
-    private func install() throws(DatabaseError) {
-        // Rules are for what the program writes, and not for what the library changes itself.
+    /// Rules are for what the program writes, and not for what the library changes itself.
+    private func withoutRules(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
         let rules = write.rules
         write.rules = nil
         defer { write.rules = rules }
+        try body()
+    }
+
+    private func install() throws(DatabaseError) {
+        try withoutRules { () throws(DatabaseError) in try installPlan() }
+    }
+
+    private func installPlan() throws(DatabaseError) {
         let state = State()
         state.obsoletePages = current.obsoletePages
         for (_, index) in current.indexesToBuild { state.deferred.insert(index) }
@@ -117,7 +125,7 @@ package final class SchemaMigration {
         more.renameProperty(of: className, from: from, to: to)
         if isUntouched { return try replan(more, deleting) }
         try more.check(stored: old.schema, declared: declared)
-        try copyValues(className, from, to)
+        try withoutRules { () throws(DatabaseError) in try copyValues(className, from, to) }
     }
 
     /// Only before anything was changed: the rows stay where they are.

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import enum
+import json
 import pathlib
 import uuid
-from typing import Any, Optional
+from typing import Any, Literal, Optional
 
 import pytest
 
@@ -104,6 +105,43 @@ def test_a_step_that_renames_after_older_objects_were_filled(tmp_path: pathlib.P
         with db.write():
             db.add(pet(name="later"))
         db.changes_since(base)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_what_a_renaming_copies_is_held_to_no_rules(tmp_path: pathlib.Path, late: bool) -> None:
+    """Renaming before a step changes anything and after it gives the same values."""
+    path = tmp_path / "parts.motte"
+
+    def former() -> Any:
+        class Part(motte.Model):
+            id: int = motte.field(primary_key=True)
+            kind: str = ""
+            number: int = 0
+
+        return Part
+
+    class Part(motte.Model):
+        id: int = motte.field(primary_key=True)
+        sort: Literal["a", "b"] = "a"
+        number: int = 0
+
+    before = former()
+    with motte.open(path, schema=[before]) as db, db.write():
+        db.add_all([before(id=1, kind="b"), before(id=2, kind="neither")])
+
+    def step(sides: Any) -> None:
+        if not late:
+            sides.rename("Part", "kind", "sort")
+        for part in sides.new.objects(Part):
+            part.number = part.id
+        if late:
+            sides.rename("Part", "kind", "sort")
+        with pytest.raises(errors.WrongTypeError):
+            sides.new.add(Part(id=3, sort="neither"))  # type: ignore[arg-type]
+
+    with motte.open(path, schema=[Part], schema_version=1, migration=step) as db:
+        assert json.loads(db.export_json(None, Part)) == [
+            {"id": 1, "sort": "b", "number": 1}, {"id": 2, "sort": "neither", "number": 2}]
 
 
 @pytest.mark.parametrize("reverse", [False, True])
