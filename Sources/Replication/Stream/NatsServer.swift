@@ -361,7 +361,9 @@ package final class NatsServer: LogServer {
 
     package func leaseMilliseconds() throws(DatabaseError) -> Int64? {
         // 0: for ever.
-        guard let answer = try information(on: "KV_\(bucket)", "say how long a lease lasts"), let nanoseconds = answer.number("max_age"), nanoseconds > 0 else { return nil }
+        guard let answer = try information(on: "KV_\(bucket)", "say how long a lease lasts"),
+            let nanoseconds = answer.number("max_age"), nanoseconds > 0
+        else { return nil }
         return Int64(min(nanoseconds / 1_000_000, UInt64(Int32.max)))
     }
 
