@@ -329,7 +329,7 @@ class _Reader:
         while isinstance(annotation, str) or hasattr(annotation, "__forward_arg__"):
             source = annotation if isinstance(annotation, str) else annotation.__forward_arg__
             try:
-                # The interpreter imports for itself while it evaluates (typing.TypeVar does since 3.12): with these.
+                # Since 3.12 evaluating one of typing's generics imports, by the built-ins that are given here.
                 annotation = eval(source, {"__builtins__": vars(builtins)}, self.names)
             except Exception as error:
                 why = f"the annotation {source!r} cannot be evaluated from its module: {error}"
