@@ -2,8 +2,9 @@
 #
 #   make demo       the flights of New York in 2013: import, queries, live results, C, NumPy
 #   make check      the quick loop: formatters, linters, and the tests that the change at hand can have an effect on
-#   make test       everything that must be true before a change is done; ends with a summary
-#   make test STAGES="tidy python"     some stages of it (scripts/test.sh and scripts/check.sh list them)
+#   make test       the optimised build, its tests, C, Python, the demo: a quarter of an hour; ends with a summary
+#   make verify     what else must be true before a change is done: sanitizers, valgrind, consumers, real size
+#   make test STAGES="tidy python"     some stages of either (scripts/test.sh and scripts/check.sh list them)
 #   make lint       formatters and linters alone; make format lets them mend what they can
 #   make pins       newest versions of the tools that builds and tests take (scripts/pin.sh)
 #   make build      library, tool and Python package
@@ -21,7 +22,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 STAGES ?=
 
-.PHONY: all setup build check test tidy lint format pins demo bench bench-all fuzz soak docs release deb install clean
+.PHONY: all setup build check test verify tidy lint format pins demo bench bench-all fuzz soak docs release deb install clean
 
 all: build
 
@@ -29,15 +30,17 @@ setup:
 	@scripts/setup.sh
 
 build: setup
-	@scripts/build-library.sh
-	@scripts/build-tool.sh
+	@scripts/build.sh
 	@scripts/install-python.sh
 
 check: setup
 	@scripts/check.sh $(STAGES)
 
 test: setup
-	@scripts/test.sh $(STAGES)
+	@scripts/test.sh $(or $(STAGES),test)
+
+verify: setup
+	@scripts/test.sh $(or $(STAGES),verify)
 
 lint: setup
 	@scripts/style.sh
@@ -51,7 +54,10 @@ pins:
 tidy:
 	@python3 scripts/tidy.py
 
-demo: build
+demo:
+	@scripts/setup.sh demo
+	@scripts/build.sh
+	@scripts/install-python.sh
 	@scripts/demo.sh
 
 bench: setup

@@ -14,6 +14,6 @@ scripts/bench.sh --rows 200000 --rounds 1 --pairs 600
 title "single objects through C, beside LMDB and ObjectBox"
 scripts/bench-peers.sh --clock cpu
 title "memory and time by budget, beside SQLite"
-scripts/build-tool.sh > /dev/null
+scripts/build.sh tool > /dev/null
 scripts/install-python.sh > /dev/null
 .venv/bin/python Benchmarks/Memory/memory.py --size 100 1000 4000 --clock cpu

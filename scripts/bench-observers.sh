@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 observers() {
-    [ -f build/library/libmotte.so ] || scripts/build-library.sh
+    [ -f build/library/libmotte.so ] || scripts/build.sh library
     mkdir -p build/bench
     gcc -std=gnu11 -Wall -Wextra -Werror -O2 -pthread -Iinclude -Ibindings/c Benchmarks/Observers/observers.c \
         -o build/bench/observers build/library/libmotte.so -Wl,-rpath,"$PWD/build/library"

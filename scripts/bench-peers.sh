@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 pkg-config --exists lmdb || scripts/setup.sh benchmarks
 [ -x .venv/bin/python ] || scripts/setup.sh
-[ -f build/library/libmotte.so ] || scripts/build-library.sh
+[ -f build/library/libmotte.so ] || scripts/build.sh library
 peers=build/bench/objects
 if [ ! -d "$peers" ]; then
     # Without it LMDB alone is the peer.

@@ -17,7 +17,7 @@ export XDG_DATA_HOME=$work/data
 
 # ------------------------------------------------------------------------------------------------ install prefix
 prefix=$work/prefix
-[ -x build/tool/motte ] || scripts/build-tool.sh
+[ -x build/tool/motte ] || scripts/build.sh tool
 cmake -S . -B "$work/cmake" -DMOTTE_PREBUILT="$root/build/library" -DMOTTE_BUILD_TESTS=OFF > "$work/cmake.log"
 cmake --build "$work/cmake" >> "$work/cmake.log"
 cmake --install "$work/cmake" --prefix "$prefix" >> "$work/cmake.log"

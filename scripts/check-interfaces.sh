@@ -7,7 +7,7 @@
 #   scripts/check-interfaces.sh --renew      write the baseline of the C interface again, see docs/testing.md
 #
 # The C interface is read out of the header: its functions, their types and its constants. That the library exports just
-# these functions is what scripts/build-library.sh checks, and what structs look like in memory MOTTE_ABI_LAYOUT.
+# these functions is what scripts/build.sh library checks, and what structs look like in memory MOTTE_ABI_LAYOUT.
 # Without abidiff its part is skipped, and with CI=true a failure. The last line is "N passed, N failed".
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -19,8 +19,8 @@ fail() { echo "debian: $*" >&2; exit 1; }
 for tool in dpkg-deb dpkg-shlibdeps cmake pkg-config; do
     command -v "$tool" > /dev/null || fail "$tool is missing; scripts/setup.sh release installs it"
 done
-[ -e "$source/build/library/libmotte.so.1" ] || "$source/scripts/build-library.sh"
-[ -x "$source/build/tool/motte" ] || "$source/scripts/build-tool.sh"
+[ -e "$source/build/library/libmotte.so.1" ] || "$source/scripts/build.sh" library
+[ -x "$source/build/tool/motte" ] || "$source/scripts/build.sh" tool
 
 version=$(sed -n 's/^project(motte VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 revision=$version-1

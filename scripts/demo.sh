@@ -6,8 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 [ -x .venv/bin/python ] || scripts/setup.sh
-[ -f build/library/libmotte.so.1 ] || scripts/build-library.sh
-[ -x build/tool/motte ] || scripts/build-tool.sh
+[ -f build/library/libmotte.so.1 ] || scripts/build.sh library
+[ -x build/tool/motte ] || scripts/build.sh tool
 .venv/bin/python -c 'import motte' 2> /dev/null || scripts/install-python.sh
 
 mkdir -p build/demo

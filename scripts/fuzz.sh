@@ -26,7 +26,7 @@ export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 # A crash is identified by its stack, not by minutes of symbols.
 export SWIFT_BACKTRACE=enable=no SWIFT_DETERMINISTIC_HASHING=1
 
-scripts/build-addresses.sh
+scripts/build.sh addresses
 
 # The objects of the engine and the targets, with libFuzzer's main program.
 mkdir -p "$folder/found"

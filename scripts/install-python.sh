@@ -3,7 +3,7 @@
 # build/wheel.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ -f build/library/libmotte.so.1 ] || scripts/build-library.sh
+[ -f build/library/libmotte.so.1 ] || scripts/build.sh library
 rm -rf build/wheel
 .venv/bin/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
     --wheel-dir build/wheel ./bindings/python

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes a folder to link with, so that what is linked runs on older C libraries than this system's, and prints its name:
 #
-#   MOTTE_GLIBC=2.28 scripts/build-library.sh      links through it, and so do build-tool.sh and release.sh
+#   MOTTE_GLIBC=2.28 scripts/build.sh library      links through it, and so do the tool and release.sh
 #   scripts/old-glibc.sh 2.28                      build/glibc-2.28
 #
 # The folder has stubs of the libraries of glibc of that version, with the versions of their symbols, and the functions

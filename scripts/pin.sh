@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "${PYTHON:-python3}" -m venv "$work/venv"
 "$work/venv/bin/pip" install --quiet --disable-pip-version-check pip-tools
-for name in development documents release runtime; do
+for name in development demo documents release runtime; do
     "$work/venv/bin/pip-compile" --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-annotate \
         --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
         --output-file "$work/$name.txt" "$name.in"

@@ -64,8 +64,8 @@ if [ -n "$prebuilt" ]; then
     mkdir -p "$source/build"
     cp -a build/library build/tool "$source/build/"
 else
-    "$source/scripts/build-library.sh"
-    "$source/scripts/build-tool.sh"
+    "$source/scripts/build.sh" library
+    "$source/scripts/build.sh" tool
 fi
 [ "$("$source/build/tool/motte" --version)" = "$version" ] || fail "the tool has another version"
 say "source archive, and a build of it"

@@ -4,6 +4,7 @@
 # root or with sudo.
 #
 #   scripts/setup.sh            what builds and tests need
+#   scripts/setup.sh demo       what `make demo` needs, which is less
 #   scripts/setup.sh docs       what `make docs` needs beside it
 #   scripts/setup.sh release    what `make release` needs beside it
 #   scripts/setup.sh benchmarks   the engines that benchmarks compare with
@@ -23,10 +24,11 @@ tools=(shellcheck abigail-tools zstd libzstd1 libedit2 libglib2.0-dev man-db nat
     postgresql libpq5 openssl)
 case ${1:-} in
     "") ;;
+    demo) packages=(git make gcc g++ binutils python3-dev python3-venv libpcre2-8-0 tzdata) tools=() ;;
     benchmarks) packages+=(liblmdb-dev libsqlite3-dev) ;;
     docs) tools+=(doxygen graphviz chromium) ;;
     release) tools+=(dpkg-dev lintian debootstrap) ;;
-    *) fail "no '$1'; there are benchmarks, docs and release" ;;
+    *) fail "no '$1'; there are demo, benchmarks, docs and release" ;;
 esac
 
 # Those of the arguments that are not installed.
@@ -84,6 +86,11 @@ require() {
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$list"
     cp "$list" "$installed"
 }
+if [ "${1:-}" = demo ]; then
+    # What is here for development does as well.
+    [ -e .venv/installed-development.txt ] || require demo
+    exit
+fi
 require development
 [ "${1:-}" != docs ] || require documents
 [ "${1:-}" != release ] || require release

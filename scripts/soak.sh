@@ -39,7 +39,7 @@ soaked="StorageTests PagesTests ReplicationTests FuzzTests"
 build_tests() {
     MOTTE_ENGINE_ONLY=1 MOTTE_TEST_TARGETS=$soaked \
         swift build --build-tests -c release --scratch-path .build-soak \
-        -j "$jobs" -Xswiftc -enable-testing -Xswiftc -assert-config -Xswiftc Debug
+        -j "$jobs" --use-integrated-swift-driver -Xswiftc -disable-cmo -Xswiftc -assert-config -Xswiftc Debug
 }
 
 # How often its scale of 1 goes into what is wanted, and which tests.
@@ -66,8 +66,9 @@ soak_debug() {
     swift test --skip-build
 }
 soak_optimised() {
-    local optimised=(-c release -Xswiftc -enable-testing)
-    swift build --build-tests -j "$jobs" "${optimised[@]}"
+    local optimised
+    mapfile -t optimised < <(scripts/build.sh flags)
+    swift build --build-tests "${optimised[@]}"
     MOTTE_TEST_SCALE=10 swift test --skip-build "${optimised[@]}"
 }
 # Until something is released there is no tag to compare with: a copy has one, and loses a function behind it.
@@ -155,11 +156,11 @@ if wants model cuts flips fields following pinned; then
     build_tests > "$logs/build.log" 2>&1 || { tail -n 60 "$logs/build.log"; echo "0 passed, 1 failed"; exit 1; }
 fi
 if wants kills size machines && [ ! -e build/library/libmotte.so ]; then
-    scripts/build-library.sh > "$logs/library.log" 2>&1 \
+    scripts/build.sh library > "$logs/library.log" 2>&1 \
         || { tail -n 60 "$logs/library.log"; echo "0 passed, 1 failed"; exit 1; }
 fi
 if wants size machines; then
-    if ! { [ -x build/tool/motte ] || scripts/build-tool.sh; } > "$logs/tool.log" 2>&1 ||
+    if ! { [ -x build/tool/motte ] || scripts/build.sh tool; } > "$logs/tool.log" 2>&1 ||
         ! { .venv/bin/python -c 'import motte' || scripts/install-python.sh; } >> "$logs/tool.log" 2>&1; then
         tail -n 60 "$logs/tool.log"
         echo "0 passed, 1 failed"

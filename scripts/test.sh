@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Everything that must be true before a change is done, in stages, two at a time where they do not need each other.
 #
-#   scripts/test.sh                 all of them
-#   scripts/test.sh tidy c python   some of them
+#   scripts/test.sh test            what users have: the optimised build, its tests, C, Python, the demo (make test)
+#   scripts/test.sh verify          the rest: sanitizers, valgrind, consumers, machines, real size (make verify)
+#   scripts/test.sh tidy c python   some stages of either
 #
 # A stage that fails does not stop the others. Each keeps its output in build/test-logs/<stage>.log; what failed is
 # printed when it fails and named again at the end. The last line is "N passed, N failed" and decides the exit code.
@@ -17,24 +18,28 @@ root=$PWD
 
 # Stage, minutes it may take beside another one on two cores, the stages it comes after, what it is. Stages of which
 # much runs on one core (whole modules are compiled one after the other) stand beside each other.
-plan=(
+test_plan=(
+    "library:5::self-contained libmotte.so and the motte command, optimised, layers checked by the compiler"
     "style:2::formatters, linters, types of the Python package"
-    "build:6::Swift sources and the tests of the Swift API, optimised, layers checked by the compiler"
-    "library:6::self-contained libmotte.so and the motte command, release"
+    "python:6:library:pip install, Python tests, conformance in Python, the wheel in each Python there is"
     "c:2:library:header gates, C tests, C example, conformance in C (CTest)"
-    "python:4:library:pip install, Python tests, conformance in Python, the wheel in each Python there is"
-    "memory:3:c,python:C and Python tests under valgrind: what the library lends and what it borrows"
-    "tidy:1:c:layers, names, exports, error numbers, documents, promises"
-    "interfaces:6::the C interface and the Swift products beside what was released"
+    "build:4:library:the tests of the Swift API, of the same objects"
+    "unit:1:build:tests of the Swift API, conformance in Swift, of the optimised build"
     "crash:2:library:kill -9 with two processes, order of writes and flushes, with and without a WAL"
-    "machines:4:python:a server, a file and an application on each of three machines, and all that can go wrong there"
-    "demo:6:python:the flights, every printed number recomputed without Motte; every operation on that whole file"
-    "consumers:6:python:CMake, pkg-config, a Swift package and a wheel, each from outside"
-    "unit:2:build:tests of the Swift API, conformance in Swift, of the optimised build"
+    "demo:2:python:the flights, every printed number recomputed without Motte"
+    "tidy:1:c,build:layers, names, exports, error numbers, documents, promises"
+)
+verify_plan=(
     "addresses:9::engine tests, optimised, with assertions, under the address sanitizer"
     "threads:9::engine tests with threads, under the thread sanitizer"
     "fuzz:7:addresses:300,000 operations beside a model, 30,000 power cuts, flipped bytes, fuzz targets"
+    "consumers:6::CMake, pkg-config, a Swift package and a wheel, each from outside"
+    "memory:3::C and Python tests under valgrind: what the library lends and what it borrows"
+    "size:4::every operation on the whole file of the demo"
+    "machines:4::a server, a file and an application on each of three machines, and all that can go wrong there"
+    "interfaces:1::the C interface and the Swift products beside what was released"
 )
+plan=("${test_plan[@]}" "${verify_plan[@]}")
 
 export MOTTE_TEST_SCALE=${MOTTE_TEST_SCALE:-1}
 if [ "${CI:-}" = true ]; then
@@ -44,9 +49,7 @@ fi
 jobs=${MOTTE_JOBS:-$(nproc)}
 logs=build/test-logs
 python=.venv/bin/python
-layers=(--explicit-target-dependency-import-check error)
-# What users get: messages that only a debug build prints are none.
-optimised=(-c release -Xswiftc -enable-testing "${layers[@]}")
+mapfile -t optimised < <(scripts/build.sh flags)
 engine_tests='^(Values|Pages|Columns|SchemaModel|RealmFile|Storage|QueryEngine|LiveObjects|Notifications|Exchange|'
 engine_tests+='Replication)Tests\.'
 # The engine's own are optimised in `addresses`; without the sanitizer and assertions they are in `make soak`.
@@ -61,13 +64,12 @@ stage_build() {
     else
         echo "not covered: the benchmarks do not compile here without 'scripts/setup.sh benchmarks'"
     fi
-    export MOTTE_TEST_TARGETS=$optimised_tests
-    swift build --build-tests -j "$jobs" "${optimised[@]}" | tee "$logs/build-output.txt"
-    no_warnings "$logs/build-output.txt"
+    MOTTE_TEST_TARGETS=$optimised_tests scripts/build.sh tests | tee "$logs/build-output.txt"
+    no_warnings "$logs/build-output.txt" "$logs/library-output.txt"
 }
 
 # A build that had nothing to compile shows no warnings, so this bites on a clean clone.
-no_warnings() { ! grep -E '((Sources|Tests|Benchmarks)/.*|^macro expansion .*): warning:' "$1"; }
+no_warnings() { ! grep -E '((Sources|Tests|Benchmarks)/.*|^macro expansion .*): warning:' "$@"; }
 
 stage_style() {
     scripts/style.sh
@@ -78,8 +80,7 @@ stage_interfaces() {
 }
 
 stage_library() {
-    scripts/build-library.sh
-    scripts/build-tool.sh
+    { scripts/build.sh library && scripts/build.sh tool; } | tee "$logs/library-output.txt"
     build/tool/motte --help > /dev/null
 }
 
@@ -106,6 +107,7 @@ stage_python() {
 
 # The release library in one piece: use of memory that was given up, by tests that hand back what was lent.
 stage_memory() {
+    needs_package
     cmake -S . -B build/ctest -DCMAKE_BUILD_TYPE=Debug -DMOTTE_PREBUILT="$root/build/library" -DMOTTE_BUILD_TOOL=OFF
     cmake --build build/ctest -j "$jobs"
     local test
@@ -114,7 +116,6 @@ stage_memory() {
             "$(find build/ctest -name "motte_$test" -type f -perm -u+x)"
     done
     # From Python, tests of nearly all functions that take or give pointers; memory.txt lists them.
-    "$python" -c 'import motte' 2> /dev/null || scripts/install-python.sh
     export PYTHONMALLOC=malloc
     local checked=(valgrind --quiet --error-exitcode=9 --num-callers=30
         "--suppressions=$root/scripts/valgrind-python.suppressions" "$python")
@@ -125,22 +126,36 @@ stage_memory() {
     [ "$status" -eq 9 ] && grep -A 12 "Invalid read" "$logs/freed-owner.txt" | grep -c "_cffi_f_motte_row_set_many"
 }
 
+# Library, tool and Python package, where a stage of `make verify` runs without those of `make test` before it.
+needs_package() {
+    [ -e build/library/libmotte.so.1 ] || scripts/build.sh library
+    [ -x build/tool/motte ] || scripts/build.sh tool
+    "$python" -c 'import motte' 2> /dev/null || scripts/install-python.sh
+}
+
 stage_crash() {
     "$python" Tests/Crash/run.py
 }
 
 # Two minutes, in which the machine does next to nothing.
 stage_machines() {
+    needs_package
     "$python" Tests/Machines/run.py
 }
 
 stage_demo() {
     scripts/demo.sh
     "$python" Tests/Demo/check.py
+}
+
+stage_size() {
+    needs_package
+    [ -e build/demo/flights.motte ] || scripts/demo.sh
     "$python" Tests/RealSize/run.py
 }
 
 stage_consumers() {
+    needs_package
     scripts/check-consumers.sh
 }
 
@@ -157,8 +172,7 @@ stage_threads() {
         return 1
     fi
     export MOTTE_TEST_TARGETS="${names[*]}"
-    # Not optimised: that compiles in less than half of the time.
-    swift build --build-tests --sanitize thread --scratch-path .build-thread -j "$jobs"
+    scripts/build.sh threads
     # Long tests of one thread, which are in `addresses` and `fuzz`.
     local alone='^(Pages|LiveObjects)Tests\.(Cut|Space|Copy|PageModel|Threshold|Damage|WALDamage|Encryption|PageSize'
     alone+='|LargeFile|Salvage|SalvagedIndex|SchemaHistory|SmallRowGroup|IncompleteWrite|MemoryOfWrites|GivenKeys'
@@ -173,7 +187,7 @@ stage_threads() {
 # A multiple of the usual scale.
 scaled() { awk "BEGIN { print $MOTTE_TEST_SCALE * $1 }"; }
 
-# Tests in the build of scripts/build-addresses.sh: a multiple of the usual scale, a filter.
+# Tests in the build of scripts/build.sh addresses: a multiple of the usual scale, a filter.
 with_addresses() {
     # Leaks are counted by the tests themselves; the runtime's own caches would only drown them here.
     MOTTE_ENGINE_ONLY=1 MOTTE_TEST_SANITIZER=address MOTTE_TEST_SCALE=$(scaled "$1") \
@@ -182,7 +196,7 @@ with_addresses() {
 }
 
 stage_addresses() {
-    scripts/build-addresses.sh | tee "$logs/addresses-output.txt"
+    scripts/build.sh addresses | tee "$logs/addresses-output.txt"
     no_warnings "$logs/addresses-output.txt"
     # Random tests are what takes long here; those of pages and of storage are longer in `fuzz`, all in `make soak`.
     with_addresses 0.2 '^(Values|Pages|Columns|SchemaModel|RealmFile|Exchange|Replication|Conformance)Tests\.'
@@ -192,7 +206,7 @@ stage_addresses() {
 }
 
 stage_fuzz() {
-    scripts/build-addresses.sh
+    scripts/build.sh addresses
     # Other seeds with each commit; lengths that need an hour are those of `make soak`.
     with_addresses 9 '^StorageTests\.EverythingTests' 0
     with_addresses 50 '^PagesTests\.CutTests/(random|with a WAL)Runs' 0
@@ -204,7 +218,13 @@ stage_fuzz() {
 
 # shellcheck source=scripts/lanes.sh
 . scripts/lanes.sh
-stages=("$@")
-[ ${#stages[@]} -gt 0 ] || mapfile -t stages < <(known)
+stages=()
+for argument in "${@:-test}"; do
+    case $argument in
+        test) mapfile -t -O ${#stages[@]} stages < <(printf '%s\n' "${test_plan[@]}" | cut -d: -f1) ;;
+        verify) mapfile -t -O ${#stages[@]} stages < <(printf '%s\n' "${verify_plan[@]}" | cut -d: -f1) ;;
+        *) stages+=("$argument") ;;
+    esac
+done
 [ -x "$python" ] || scripts/setup.sh || exit 1
 run_stages "${stages[@]}"

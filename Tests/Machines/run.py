@@ -226,7 +226,7 @@ def main() -> None:
     arguments.add_argument("--loopback", action="store_true", help="without namespaces")
     wanted = arguments.parse_args()
     if not TOOL.exists() or not pathlib.Path(SERVER).exists():
-        sys.exit("build the tool with scripts/build-tool.sh, and install nats-server with scripts/setup.sh")
+        sys.exit("build the tool with scripts/build.sh tool, and install nats-server with scripts/setup.sh")
     seconds = wanted.seconds or 120 * float(os.environ.get("MOTTE_TEST_SCALE", "1"))
     seed = wanted.seed if wanted.seed is not None else int(
         os.environ.get("MOTTE_TEST_SEED", random.randrange(1 << 30)))

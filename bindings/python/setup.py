@@ -4,8 +4,8 @@ The library is, in this order:
     MOTTE_LIBRARY          a libmotte.so.1, or a folder with one, that is already built; "system" for the one that is
                            installed, which pkg-config finds: then the package loads that one and has none inside
     the one installed      for a source distribution, which holds this folder and not the repository
-    build/library          of this repository, when scripts/build-library.sh has made it
-    built now              by scripts/build-library.sh, which needs Swift
+    build/library          of this repository, when scripts/build.sh library has made it
+    built now              by scripts/build.sh library, which needs Swift
 
 Beside a library inside the wheel goes libpcre2-8 of this system: regular expressions take it where a system has none.
 MOTTE_LIBPCRE2 names another file; with "none" there is none in the wheel.
@@ -64,7 +64,7 @@ def library():
         if shutil.which("swift") is None:
             sys.exit("the Motte library is not built and Swift is not on PATH: install a wheel, install Swift 6.3, "
                      f"or set MOTTE_LIBRARY to a {SONAME}")
-        subprocess.run([ROOT / "scripts" / "build-library.sh"], cwd=ROOT, check=True)
+        subprocess.run([ROOT / "scripts" / "build.sh", "library"], cwd=ROOT, check=True)
     return path
 
 

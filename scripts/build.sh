@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# Compiles what is wanted and checks it. Library, tool, tests and benchmarks come from the same objects, in .build: the
+# engine is compiled once, and once more for each sanitizer.
+#
+#   scripts/build.sh                   library and tool
+#   scripts/build.sh library           build/library: libmotte.so, which C, Python and every other language load
+#   scripts/build.sh tool              build/tool: the motte command with its man pages and completion
+#   scripts/build.sh tests             the Swift tests of what is above the engine; MOTTE_TEST_TARGETS names others
+#   scripts/build.sh addresses         engine, its tests and the fuzz targets, with the address sanitizer and what
+#                                      libFuzzer counts: optimised, with assertions (.build-address)
+#   scripts/build.sh flags             the arguments of the one build, a line each, for `swift test` and `swift build`
+#   scripts/build.sh threads           engine and its tests, for debugging, with the thread sanitizer (.build-thread)
+#
+#   MOTTE_GLIBC=2.28       library and tool for systems with that C library or a later one (old-glibc.sh)
+#   MOTTE_JOBS=2           processes at once (as many as there are processors)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+jobs=${MOTTE_JOBS:-$(nproc)}
+scratch=.build
+# Modules are compiled beside each other: each needs of those below it only what they declare, which is written first.
+# The driver does so without cross-module optimisation, which is for `public` declarations and the engine has none;
+# what is worth inlining across modules says @inlinable.
+parallel=(-j "$jobs" --use-integrated-swift-driver -Xswiftc -disable-cmo)
+layers=(--explicit-target-dependency-import-check error)
+optimised=(-c release --scratch-path "$scratch" "${parallel[@]}" "${layers[@]}")
+largest_bytes=$((15 * 1000 * 1000 + 300 * 1000))
+
+fail() { echo "build: $*" >&2; exit 1; }
+
+# Links a product of the build again, with the Swift runtime inside; the arguments are for swiftc.
+link_static() {
+    local product=$1
+    shift
+    local stubs=() list=$scratch/release/$product.product/Objects.LinkFileList
+    if [ -n "${MOTTE_GLIBC:-}" ]; then
+        # The same objects with the stubs of an older C library.
+        local folder
+        folder=$(scripts/old-glibc.sh "$MOTTE_GLIBC")
+        stubs=(-L "$folder" -Xclang-linker "-B$folder")
+    fi
+    swiftc "${stubs[@]}" -static-stdlib "@$list" -Xlinker --gc-sections "$@"
+}
+
+# Self-contained means: the Swift runtime is inside, only the C and C++ runtimes of the system are needed, and nothing
+# is exported but what motte.h declares. All of that is checked here, so a library that exists is right.
+build_library() {
+    local output=build/library
+    mkdir -p "$output" "$scratch"
+    [ -e "$scratch/libmotte.so" ] || echo "build: compiling the engine takes about 4 minutes on two cores"
+    swift build "${optimised[@]}" --product motte
+    python3 bindings/c/header.py exports > "$scratch/motte.map"
+    python3 bindings/c/header.py functions | sort > "$output/libmotte.exports"
+    # -Bsymbolic and -z nodelete: the Swift runtime inside must not meet another one in the process, and its threads and
+    # thread-local destructors outlive any dlclose. --icf=safe: functions with the same code, whose address nobody asks
+    # for, are there once, which is 160 KB less.
+    local library=$output/libmotte.so.1.new
+    link_static motte -emit-library -module-name motte -o "$scratch/libmotte.so" \
+        -Xlinker "--version-script=$scratch/motte.map" -Xlinker --icf=safe \
+        -Xlinker -soname -Xlinker libmotte.so.1 -Xlinker -z -Xlinker nodelete \
+        -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now -Xlinker -Bsymbolic -Xlinker --no-undefined
+    strip --strip-unneeded -o "$library" "$scratch/libmotte.so"
+
+    local size needed soname
+    size=$(stat -c %s "$library")
+    [ "$size" -lt "$largest_bytes" ] || fail "$size bytes stripped, more than $largest_bytes"
+    needed=$(scripts/check-needed.sh "$library")
+    soname=$(objdump -p "$library" | awk '$1 == "SONAME" { print $2 }')
+    [ "$soname" = libmotte.so.1 ] || fail "soname is '$soname'"
+    nm -D --defined-only --extern-only "$library" |
+        awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort > "$scratch/exported"
+    if ! diff "$output/libmotte.exports" "$scratch/exported" > "$scratch/difference"; then
+        cat "$scratch/difference" >&2
+        fail "exports differ from motte.h ('<' declared, '>' exported)"
+    fi
+    mv "$library" "$output/libmotte.so.1"
+    ln -sf libmotte.so.1 "$output/libmotte.so"
+    echo "built $output/libmotte.so.1: $size bytes, $(wc -l < "$output/libmotte.exports") functions," \
+        "needs ${needed//$'\n'/ }"
+}
+
+# Runs where Swift is not installed. Objects name what they link; what static Foundation consists of they do not.
+build_tool() {
+    local output=build/tool needed
+    mkdir -p "$output"
+    swift build "${optimised[@]}" --product motte-tool
+    link_static motte-tool -emit-executable -o "$scratch/motte" -Xlinker --defsym=main=MotteTool_main \
+        -Xlinker --allow-shlib-undefined \
+        -lFoundation -lFoundationInternationalization -l_FoundationICU -l_FoundationCShims -l_FoundationCollections \
+        -lCoreFoundation
+    strip -o "$output/motte.new" "$scratch/motte"
+    needed=$(scripts/check-needed.sh "$output/motte.new")
+    mv "$output/motte.new" "$output/motte"
+    python3 scripts/manual.py "$output/motte" "$output/share"
+    echo "built $output/motte: $(stat -c %s "$output/motte") bytes, needs ${needed//$'\n'/ }"
+}
+
+build_tests() {
+    MOTTE_TEST_TARGETS=${MOTTE_TEST_TARGETS-MotteTests CExportsTests ConformanceTests} \
+        swift build "${optimised[@]}" --build-tests
+}
+
+build_addresses() {
+    MOTTE_ENGINE_ONLY=1 swift build --build-tests -c release --sanitize address --scratch-path .build-address \
+        "${parallel[@]}" "${layers[@]}" -Xswiftc -assert-config -Xswiftc Debug \
+        -Xswiftc -sanitize-coverage=edge,inline-8bit-counters,pc-table,trace-cmp
+}
+
+# Not optimised: that compiles in less than half of the time.
+build_threads() {
+    MOTTE_ENGINE_ONLY=1 swift build --build-tests --sanitize thread --scratch-path .build-thread -j "$jobs"
+}
+
+case ${1:-} in
+    "") build_library; build_tool ;;
+    library | tool | tests | addresses | threads) "build_$1" ;;
+    flags) printf '%s\n' "${optimised[@]}" ;;
+    *) fail "no '$1'; there are library, tool, tests, addresses and threads" ;;
+esac
