@@ -2,9 +2,8 @@
 ///
 /// Input: a byte (0x80: the checksum is left as it is), then the record.
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
-
-@testable import MotteStorage
 
 extension FuzzTarget {
     package static let catalog = FuzzTarget(name: "catalog", seeds: CatalogFuzz.seeds, run: CatalogFuzz.run)

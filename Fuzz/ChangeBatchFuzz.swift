@@ -5,9 +5,8 @@
 /// batch.
 import MotteLiveObjects
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
-
-@testable import MotteStorage
 
 extension FuzzTarget {
     package static let changeBatch = FuzzTarget(

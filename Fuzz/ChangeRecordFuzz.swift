@@ -2,9 +2,8 @@
 /// record is found out after any change of a byte, and under any other version.
 ///
 /// Input: a byte (0x80: the checksum is left as it is), then the record.
+import MotteStorage
 import MotteValues
-
-@testable import MotteStorage
 
 extension FuzzTarget {
     package static let changeRecord = FuzzTarget(

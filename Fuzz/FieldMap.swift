@@ -1,10 +1,9 @@
 /// The fields of a sound page file by name: where each number is that the file says of itself, from the first page down
 /// to the rows, and in which order checksums are made again so that all of them fit after fields were changed.
 import CMotteShim
+import MottePages
+import MotteStorage
 import MotteValues
-
-@testable import MottePages
-@testable import MotteStorage
 
 struct FileField {
     let name: String

@@ -2,9 +2,8 @@
 /// any change of a byte, and under any other key.
 ///
 /// Input: a byte (0x80: checksum and header are left as they are), then the block.
+import MotteStorage
 import MotteValues
-
-@testable import MotteStorage
 
 extension FuzzTarget {
     package static let indexBlock = FuzzTarget(

@@ -2,10 +2,9 @@
 /// which have the same entries. A sound block is found out after any change of a byte, and under any other key.
 ///
 /// Input: a byte (0x80: checksum and header are left as they are), then the block.
+import MottePages
+import MotteStorage
 import MotteValues
-
-@testable import MottePages
-@testable import MotteStorage
 
 extension FuzzTarget {
     package static let orderedBlock = FuzzTarget(

@@ -5,9 +5,8 @@
 /// Input: a byte of flags (0x80: checksums are left as they are, 0x40: the file is cut short, 0x20: the file whose last
 /// versions are in a WAL), then edits: a page (two bytes), an offset in it (two bytes), and a byte.
 import CMotteShim
+import MottePages
 import MotteValues
-
-@testable import MottePages
 
 #if canImport(Glibc)
 import Glibc

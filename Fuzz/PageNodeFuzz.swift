@@ -3,9 +3,8 @@
 ///
 /// Input: a byte that chooses what it is (0x80: checksums are left as they are), then its bytes.
 import CMotteShim
+import MottePages
 import MotteValues
-
-@testable import MottePages
 
 extension FuzzTarget {
     package static let pageNode = FuzzTarget(name: "pageNode", seeds: PageNodeFuzz.seeds, run: PageNodeFuzz.run)

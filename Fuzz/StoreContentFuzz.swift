@@ -10,9 +10,8 @@ import MotteLiveObjects
 import MottePages
 import MotteQueryEngine
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
-
-@testable import MotteStorage
 
 extension FuzzTarget {
     package static let storeContent = FuzzTarget(

@@ -8,10 +8,9 @@
 import CMotteShim
 import MotteExchange
 import MotteLiveObjects
+import MottePages
+import MotteStorage
 import MotteValues
-
-@testable import MottePages
-@testable import MotteStorage
 
 #if canImport(Glibc)
 import Glibc

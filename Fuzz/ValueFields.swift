@@ -2,9 +2,8 @@
 /// else is in them. Places count from the value's first byte.
 import CMotteShim
 import MottePages
+import MotteStorage
 import MotteValues
-
-@testable import MotteStorage
 
 enum ValueFields {
     static func list(of value: [UInt8], under key: [UInt8]) -> [FileField] {

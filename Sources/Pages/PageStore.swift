@@ -189,6 +189,9 @@ package final class PageStore: Sendable {
         return pages
     }
 
+    /// The same of a file, for tests of what is within.
+    package func treePages() throws(DatabaseError) -> TreePages? { try pages() as? TreePages }
+
     private func pagesForWriting() throws(DatabaseError) -> any PageStorage {
         let pages = try pages()
         guard !user.withLock({ $0.isReadOnly }), pages.canWrite else {

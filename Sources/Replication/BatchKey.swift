@@ -68,7 +68,7 @@ package final class BatchKey {
     // MARK: Writing
 
     /// A batch as it goes to a folder or a stream.
-    func encoded(_ batch: ChangeBatch) throws(DatabaseError) -> [UInt8] {
+    package func encoded(_ batch: ChangeBatch) throws(DatabaseError) -> [UInt8] {
         guard let userKey, !isPlain else { return batch.bytes }
         let handle = try handle(userKey, batch.origin)
         var nonce = [UInt8](repeating: 0, count: Self.nonceSize)
@@ -114,7 +114,7 @@ package final class BatchKey {
     // MARK: Reading
 
     /// The batch in bytes of a folder or a stream, which `place` names in errors.
-    func decoded(_ bytes: [UInt8], _ place: String) throws(DatabaseError) -> ChangeBatch {
+    package func decoded(_ bytes: [UInt8], _ place: String) throws(DatabaseError) -> ChangeBatch {
         guard bytes.count >= 4, bytes.le(0, as: UInt32.self) == Self.mark else {
             // B1.
             guard userKey == nil || isPlain else {

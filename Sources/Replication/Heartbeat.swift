@@ -18,7 +18,7 @@ package struct Heartbeat: Equatable, Sendable {
     /// A heartbeat that promises the next one later than that is damaged.
     private static let mostSeconds: Int64 = 86_400
 
-    init(origin: ChangeOrigin, wallTimeNanoseconds: Int64, version: Version, seconds: Int64) {
+    package init(origin: ChangeOrigin, wallTimeNanoseconds: Int64, version: Version, seconds: Int64) {
         (self.origin, self.version, self.seconds) = (origin, version, seconds)
         self.wallTimeNanoseconds = wallTimeNanoseconds
     }

@@ -13,14 +13,14 @@ import CMotteShim
 import MotteStorage
 import MotteValues
 
-enum LogName {
-    static let leader = "leader"
+package enum LogName {
+    package static let leader = "leader"
     static let heartbeat = "heartbeat"
     private static let changes = "changes-"
     private static let snapshot = "snapshot-"
 
-    static func changes(after version: Version) -> String { changes + digits(version) + ".batch" }
-    static func snapshot(_ version: Version) -> String { snapshot + digits(version) + ".motte" }
+    package static func changes(after version: Version) -> String { changes + digits(version) + ".batch" }
+    package static func snapshot(_ version: Version) -> String { snapshot + digits(version) + ".motte" }
     static func info(_ version: Version) -> String { snapshot + digits(version) + ".info" }
 
     static func changes(_ name: String) -> Version? { version(name, changes, ".batch") }
@@ -97,7 +97,7 @@ package struct LeaderRecord: Equatable, Sendable {
     package let name: String
     package let origin: ChangeOrigin
 
-    init(name: String, origin: ChangeOrigin) {
+    package init(name: String, origin: ChangeOrigin) {
         self.name = LogText.oneLine(name)
         self.origin = origin
     }
@@ -116,7 +116,7 @@ package struct LeaderRecord: Equatable, Sendable {
     }
 
     var values: [String: String] { ["leader": name, "origin": origin.text] }
-    func bytes(after former: LogPosition?) -> [UInt8] {
+    package func bytes(after former: LogPosition?) -> [UInt8] {
         LogText(values.merging(former?.valuesOfFormer ?? [:]) { $1 }).bytes
     }
 }
@@ -147,7 +147,9 @@ package struct SnapshotInfo: Equatable, Sendable {
     /// Of the machine that made it, then; nil: not known.
     package let uptime: Uptime?
 
-    init(version: Version, wallTimeNanoseconds: Int64, checksum: UInt32, byteCount: Int, uptime: Uptime? = nil) {
+    package init(
+        version: Version, wallTimeNanoseconds: Int64, checksum: UInt32, byteCount: Int, uptime: Uptime? = nil
+    ) {
         self.uptime = uptime
         self.version = version
         self.wallTimeNanoseconds = wallTimeNanoseconds

@@ -9,6 +9,11 @@ import MotteValues
 package struct LogSnapshot: Equatable, Sendable {
     package var origin: ChangeOrigin
     package var info: SnapshotInfo
+
+    package init(origin: ChangeOrigin, info: SnapshotInfo) {
+        self.origin = origin
+        self.info = info
+    }
 }
 
 package protocol ReplicationLog: AnyObject {

@@ -25,7 +25,7 @@ package struct Uptime: Equatable, Sendable {
         return text.isEmpty ? nil : String(decoding: text, as: UTF8.self)
     }()
 
-    init(start: String, milliseconds: Int64) { (self.start, self.milliseconds) = (start, milliseconds) }
+    package init(start: String, milliseconds: Int64) { (self.start, self.milliseconds) = (start, milliseconds) }
 
     /// nil where the system does not tell.
     static var now: Uptime? {
@@ -36,7 +36,7 @@ package struct Uptime: Equatable, Sendable {
     }
 }
 
-struct SnapshotAges {
+package struct SnapshotAges {
     private struct Moment {
         var wallTimeNanoseconds: Int64
         var uptime: Uptime?
@@ -53,7 +53,7 @@ struct SnapshotAges {
     private var snapshots: [(snapshot: LogSnapshot, milliseconds: Int64)] = []
 
     /// Of all who have led, `origin` last.
-    init(_ all: [LogSnapshot], leader origin: ChangeOrigin, wallTimeNanoseconds now: Int64, uptime: Uptime?) {
+    package init(_ all: [LogSnapshot], leader origin: ChangeOrigin, wallTimeNanoseconds now: Int64, uptime: Uptime?) {
         var later = Moment(wallTimeNanoseconds: now, uptime: uptime)
         var age: Int64 = 0
         let own = all.filter { $0.origin == origin }.sorted { $0.info.version < $1.info.version }
@@ -68,7 +68,7 @@ struct SnapshotAges {
     }
 
     /// The newest that is as old.
-    func newest(asOldAs seconds: Int64) -> LogSnapshot? {
+    package func newest(asOldAs seconds: Int64) -> LogSnapshot? {
         snapshots.last { $0.milliseconds >= seconds * 1_000 }?.snapshot
     }
 }

@@ -17,13 +17,13 @@
 import MotteColumns
 import MotteValues
 
-enum PageKeys {
-    static let catalog: [UInt8] = [0x01]
+package enum PageKeys {
+    package static let catalog: [UInt8] = [0x01]
 
-    static func tableState(_ table: TableKey) -> [UInt8] { make(0x02, table.rawValue) }
-    static func openGroup(_ table: TableKey) -> [UInt8] { make(0x03, table.rawValue) }
+    package static func tableState(_ table: TableKey) -> [UInt8] { make(0x02, table.rawValue) }
+    package static func openGroup(_ table: TableKey) -> [UInt8] { make(0x03, table.rawValue) }
 
-    static func chunk(_ table: TableKey, _ column: ColumnKey, _ rowGroup: Int) -> [UInt8] {
+    package static func chunk(_ table: TableKey, _ column: ColumnKey, _ rowGroup: Int) -> [UInt8] {
         // Column before row group: a scan of one column walks neighbouring leaves. Measured with the open row
         // group in place; see docs/ARCHITECTURE.md, "Order of chunk keys".
         make(0x04, table.rawValue, column.rawValue, UInt32(truncatingIfNeeded: rowGroup))
@@ -31,13 +31,15 @@ enum PageKeys {
 
     static func chunks(_ table: TableKey) -> [UInt8] { make(0x04, table.rawValue) }
 
-    static func liveBitmap(_ table: TableKey, _ rowGroup: Int) -> [UInt8] {
+    package static func liveBitmap(_ table: TableKey, _ rowGroup: Int) -> [UInt8] {
         make(0x05, table.rawValue, UInt32(truncatingIfNeeded: rowGroup))
     }
 
     static func liveBitmaps(_ table: TableKey) -> [UInt8] { make(0x05, table.rawValue) }
 
-    static func longList(_ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, _ node: UInt32) -> [UInt8] {
+    package static func longList(
+        _ table: TableKey, _ column: ColumnKey, _ owner: ObjectKey, _ node: UInt32
+    ) -> [UInt8] {
         var key = longList(table, column, owner)
         withUnsafeBytes(of: node.bigEndian) { key.append(contentsOf: $0) }
         return key

@@ -38,7 +38,7 @@ package class RowSource {
         throw DatabaseError(.internal, "a row source without tables")
     }
 
-    func indexView(_ key: IndexKey) throws(DatabaseError) -> IndexView {
+    package func indexView(_ key: IndexKey) throws(DatabaseError) -> IndexView {
         throw DatabaseError(.internal, "a row source without indexes")
     }
 
@@ -159,7 +159,7 @@ package final class Snapshot: RowSource {
     /// For another thread that wants to look at the same version while somebody shows it.
     package var trace: SnapshotTrace { SnapshotTrace(self) }
 
-    func directory(_ key: TableKey) throws(DatabaseError) -> TableDirectory {
+    package func directory(_ key: TableKey) throws(DatabaseError) -> TableDirectory {
         if let directory = directories[key] { return directory }
         guard let stored = catalog.table(key) else { throw unknownTable(key) }
         let directory = try TableDirectory(
@@ -183,7 +183,7 @@ package final class Snapshot: RowSource {
         return reader
     }
 
-    override func indexView(_ key: IndexKey) throws(DatabaseError) -> IndexView {
+    package override func indexView(_ key: IndexKey) throws(DatabaseError) -> IndexView {
         IndexView(reader(key))
     }
 

@@ -2,13 +2,15 @@
 /// file that somebody made may have any, and must not have memory reserved for all below it.
 import MotteValues
 
-struct TableSlots<Element> {
+package struct TableSlots<Element> {
     private var low: [Element?] = []
     private var high: [Int: Element] = [:]
     private static var lowLimit: Int { 4_096 }
 
+    package init() {}
+
     @inline(__always)
-    subscript(table: TableKey) -> Element? {
+    package subscript(table: TableKey) -> Element? {
         get {
             let index = Int(table.rawValue)
             if index < low.count { return low[index] }
@@ -23,12 +25,12 @@ struct TableSlots<Element> {
     }
 
     /// Those that are there, tables ascending.
-    var all: [Element] {
+    package var all: [Element] {
         let first = low.compactMap { $0 }
         return high.isEmpty ? first : first + high.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    mutating func removeAll() {
+    package mutating func removeAll() {
         low.removeAll()
         high.removeAll()
     }

@@ -1,18 +1,17 @@
 // Each invariant of the handle table is found to be broken where it is.
+import MotteCExports
 import MotteValues
 import Synchronization
 import Testing
-
-@testable import MotteCExports
 
 @Suite struct HandleTableInvariantTests {
     private typealias Slot = UnsafeMutablePointer<HandleTable.Slot>
 
     /// What is found after a change to a table of five slots: 0 and 2 live, 1 released and pinned, 3 and 4 free.
     private func broken(_ change: (HandleTable, (Int) throws -> Slot) throws -> Void) throws -> String {
-        let table = HandleTable(), log = NotedBox.Log()
+        let table = HandleTable()
         let kinds: [HandleKind] = [.realm, .object, .coll, .query, .token]
-        let tokens = try kinds.enumerated().map { try table.insert(NotedBox($1, $0, log)) }
+        let tokens = try kinds.map { try table.insert(Box(kind: $0)) }
         let pinned = try table.pin(tokens[1])
         for index in [1, 4, 3] { #expect(table.release(tokens[index])) }
         try table.checkInvariants()
@@ -104,8 +103,8 @@ import Testing
 
     /// While other threads use a table, what they hold for a moment is no mistake.
     @Test func momentsOfOtherThreadsAreAllowed() throws {
-        let table = HandleTable(), log = NotedBox.Log()
-        let token = try table.insert(NotedBox(.realm, 0, log))
+        let table = HandleTable()
+        let token = try table.insert(Box(kind: .realm))
         let slot = try #require(table.existingSlot(token.slot))
         // A thread within `unpin`, about to let the box go.
         slot.pointee.state.bitwiseOr(HandleTable.released, ordering: .relaxed)
@@ -122,8 +121,8 @@ import Testing
             String(decoding: outcome?.standardErrorContent ?? [], as: UTF8.self)
         }
         let small = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let table = HandleTable(), log = NotedBox.Log()
-            let token = try table.insert(NotedBox(.realm, 0, log))
+            let table = HandleTable()
+            let token = try table.insert(Box(kind: .realm))
             table.liveCounts[Int(HandleKind.realm.rawValue)].add(1, ordering: .relaxed)
             table.release(token)
         }
@@ -143,8 +142,8 @@ import Testing
     }
 
     private static func largeTable() throws -> (HandleTable, [HandleToken]) {
-        let table = HandleTable(), log = NotedBox.Log()
-        return (table, try (0 ..< 100).map { try table.insert(NotedBox(.realm, $0, log)) })
+        let table = HandleTable()
+        return (table, try (0 ..< 100).map { _ in try table.insert(Box(kind: .realm)) })
     }
     #endif
 }

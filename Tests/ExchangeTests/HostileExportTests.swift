@@ -1,11 +1,10 @@
 // Exporting what somebody made: objects that lie within themselves.
 import MotteExchange
 import MotteLiveObjects
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct HostileExportTests {
     @Test func anEmbeddedObjectThatLiesInItselfIsAnError() throws {

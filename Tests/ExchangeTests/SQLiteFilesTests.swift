@@ -1,5 +1,6 @@
 /// SQLite files that others made or damaged: what their tables become, what is said about them, and that a refusal
 /// leaves everything as it was.
+import MotteExchange
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
@@ -11,8 +12,6 @@ import Glibc
 #elseif canImport(Musl)
 import Musl
 #endif
-
-@testable import MotteExchange
 
 @Suite struct SQLiteFilesTests {
     private let directory = TemporaryDirectory()

@@ -1,12 +1,11 @@
 /// Random stores of all types: what was exported to a SQLite file, and imported from it, exports the same dump.
+import MotteExchange
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteExchange
 
 @Suite struct SQLiteRoundTripTests {
     @Test func filesMakeTheSameStore() throws {

@@ -1,12 +1,11 @@
 // The queue: readable while there is work, not before and not after; no thread is left behind.
 import MotteLiveObjects
+import MotteNotifications
 import MotteStorage
 import MotteValues
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import MotteNotifications
 
 @Suite struct DeliveryQueueTests {
     @Test(arguments: TestStore.Kind.allCases)

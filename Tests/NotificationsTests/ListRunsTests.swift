@@ -1,9 +1,8 @@
+// Random edits of a list, replayed without its elements, describe what really happened to them.
+import MotteNotifications
 import MotteStorage
 import TestSupport
 import Testing
-
-// Random edits of a list, replayed without its elements, describe what really happened to them.
-@testable import MotteNotifications
 
 @Suite struct ListRunsTests {
     @Test func replayDescribesTheEdits() throws {

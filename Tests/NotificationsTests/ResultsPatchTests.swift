@@ -1,10 +1,9 @@
+// A patched result equals the one recomputed, and its difference is that of the two.
 import MotteLiveObjects
+import MotteNotifications
 import MotteValues
 import TestSupport
 import Testing
-
-// A patched result equals the one recomputed, and its difference is that of the two.
-@testable import MotteNotifications
 
 @Suite struct ResultsPatchTests {
     @Test func ascendingEqualsAgain() throws {

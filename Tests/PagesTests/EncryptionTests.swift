@@ -1,7 +1,7 @@
 // Encrypted files: no plain byte on any disk, nothing read with another key, nothing changed unnoticed, and keys
 // changed by copying. That such a file is otherwise a store like any other is what `StoreForm.sealed` is for.
 import CMotteShim
-@testable import MottePages
+import MottePages
 import MotteValues
 import TestSupport
 import Testing

@@ -1,11 +1,10 @@
 // One call of the disk fails, in a commit, a log record, a compaction, a check, or while the file is opened; then the
 // program goes on: it reads, tries again, opens the file again where it is told to. All that it sees is what a
 // dictionary has, and so is what snapshots show that were taken before.
+import MottePages
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MottePages
 
 /// A disk in memory of which one call fails.
 final class FailingDisk: Disk, @unchecked Sendable {  // @unchecked: one test, one thread

@@ -1,11 +1,10 @@
 // The format number in the head of a file, and the room that is reserved: what a file says that this library does not
 // know is refused in words, also when all checksums fit.
 import CMotteShim
+import MottePages
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MottePages
 
 @Suite struct FormatTests {
     private func newFile() throws -> [UInt8] {

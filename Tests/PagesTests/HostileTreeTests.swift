@@ -2,11 +2,10 @@
 // in leaves, one page below many others, values longer than the file. Each is an error or data, within a few steps and
 // little memory. Whole files changed field by field are the business of the fuzz target `storeFields`.
 import CMotteShim
+import MottePages
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MottePages
 
 #if canImport(Glibc)
 import Glibc

@@ -1,10 +1,9 @@
 // A file of 100 GB, most of which was never written: opened, read, checked, appended to and used again where it is
 // free, with a megabyte of memory for its pages.
+import MottePages
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MottePages
 
 #if canImport(Glibc)
 import Glibc
@@ -55,7 +54,7 @@ import Musl
         for index in 0 ..< 60 { try store.commitNext([(String(1_000 + index), value(index))]) }
         // As if all up to there had been in use: what comes goes behind it.
         do {
-            let pages = try #require(try store.pages() as? TreePages)
+            let pages = try #require(try store.treePages())
             pages.state?.map = SpaceMap(pageCount: pages.image.pageCount(in: Self.far))
         }
         for index in 60 ..< 120 { try store.commitNext([(String(1_000 + index), value(index))]) }

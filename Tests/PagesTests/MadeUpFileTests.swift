@@ -1,10 +1,9 @@
 // What a writer does with a file that somebody made, whose checksums are right and whose own figures are not: each
 // lie is found out before anything is built on it.
+import MottePages
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MottePages
 
 @Suite struct MadeUpFileTests {
     /// The pages of a small sound file, and its root.

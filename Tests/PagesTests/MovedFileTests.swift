@@ -1,11 +1,10 @@
 // Files that are deleted, renamed or replaced while they are open, and sidecar to which the same happens: no commit is
 // acknowledged that nobody will find, and no two writers work without seeing each other.
 import CMotteShim
+import MottePages
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MottePages
 
 #if canImport(Glibc)
 import Glibc

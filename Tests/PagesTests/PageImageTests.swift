@@ -1,10 +1,9 @@
 // What a file's pages in memory are filled from: nothing is asked of a disk that it cannot have, and what memory still
 // holds of an earlier occupant never stands for what the disk has lost.
+import MottePages
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MottePages
 
 @Suite struct PageImageTests {
     /// Writes a value to pages of its own behind the pages that the disk has.

@@ -1,10 +1,9 @@
 // That a broken structure of the page file is found, and by which name. Commits as they are meant to be are looked
 // after in the model tests, and by debug builds of every other test.
+import MottePages
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MottePages
 
 @Suite struct PageInvariantTests {
     private func message(_ body: () throws -> Void) -> String {
@@ -84,7 +83,7 @@ import Testing
         defer { store.close() }
         try store.commitNext((0 ..< 200).map { ("key-\(1000 + $0)", [UInt8](repeating: 7, count: 100)) })
         try store.checkInvariants()
-        let pages = try #require(try store.pages() as? TreePages)
+        let pages = try #require(try store.treePages())
         let root = pages.shown.withLock { $0.known.root }
         #expect(root.level == 1)
         var state = try TreeState(reading: root, pages.image)
@@ -192,7 +191,7 @@ import Testing
         let store = try open(disk)
         try store.commitNext((0 ..< 2000).map { ("key-\(10_000 + $0)", [UInt8](repeating: 7, count: 100)) })
         try store.checkInvariants()
-        let pages = try #require(try store.pages() as? TreePages)
+        let pages = try #require(try store.treePages())
         let known = pages.shown.withLock { $0.known.root }
         let root = try pages.image.node(known.tree, level: known.level)
         let leaves = (root.count - 30 ..< root.count).map { root.reference($0).page }
@@ -217,7 +216,7 @@ import Testing
         defer { store.close() }
         for round in 0 ..< 5 { try store.commitNext([("a", [UInt8](repeating: UInt8(round), count: 9000))]) }
         try store.checkInvariants()
-        let pages = try #require(try store.pages() as? TreePages)
+        let pages = try #require(try store.treePages())
         let end = try #require(pages.state).map.pageCount.end
         pages.state?.map.insert([PageRun(start: end, count: 2)])
         pages.state?.map.pageCount += 2
@@ -230,7 +229,7 @@ import Testing
             let store = try open(MemoryDisk(), walPages: 8)
             defer { store.close() }
             for round in 0 ..< 4 { try store.commitNext([("key-\(round)", [UInt8(round)])]) }
-            let pages = try #require(try store.pages() as? TreePages)
+            let pages = try #require(try store.treePages())
             #expect(pages.shown.withLock { !$0.known.wal.isEmpty })
             try store.checkInvariants()
             pages.shown.withLock { change(&$0.known.wal) }

@@ -1,10 +1,9 @@
 // Pages stay in memory within a budget: files larger than it are read whole, what is held is not taken away, what is
 // asked for again and again stays, and a process with little address space gets on.
+import MottePages
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MottePages
 
 #if canImport(Glibc)
 import Glibc

@@ -1,10 +1,9 @@
 /// Temporary files for what does not fit into memory: blocks come back as they went in, the file has no name, and of an
 /// encrypted database nothing legible is in it.
+import MottePages
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MottePages
 
 #if canImport(Glibc)
 import Glibc

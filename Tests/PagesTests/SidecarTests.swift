@@ -1,11 +1,10 @@
 // What processes that open one file at the same moment may take from the words they share: no process is played here,
 // only what one leaves in the sidecar that is attached and has yet to open the file, or has died.
 import CMotteShim
+import MottePages
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MottePages
 
 #if canImport(Glibc)
 import Glibc

@@ -1,8 +1,7 @@
 // What a checkpoint of the free-space map says is what the map had, also of runs longer than its counts.
+import MottePages
 import MotteValues
 import Testing
-
-@testable import MottePages
 
 @Suite struct SpaceLogTests {
     @Test(arguments: [1, 0xFF_FFFE, 0xFF_FFFF, 0x100_0000, 0x2FF_0005] as [Int])

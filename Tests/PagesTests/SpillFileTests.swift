@@ -1,9 +1,8 @@
+// Bytes that wait for a commit stay where they are and what they are, in memory and past the limit in a file.
+import MottePages
 import MotteValues
 import TestSupport
 import Testing
-
-// Bytes that wait for a commit stay where they are and what they are, in memory and past the limit in a file.
-@testable import MottePages
 
 #if canImport(Glibc)
 import Glibc

@@ -1,6 +1,6 @@
 // Files that are made beside the one that they are going to be: names that cannot be planted, modes and owners, and
 // what is left when their maker dies.
-@testable import MottePages
+import MottePages
 import MotteValues
 import TestSupport
 import Testing

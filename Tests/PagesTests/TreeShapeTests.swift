@@ -1,9 +1,8 @@
 // The shape that commits leave a tree in, and which of several versions of a node salvage believes.
+import MottePages
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MottePages
 
 @Suite struct TreeShapeTests {
     private func open(_ disk: MemoryDisk) throws -> PageStore {

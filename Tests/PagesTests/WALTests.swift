@@ -1,9 +1,8 @@
 // Which commits go to a WAL and which into the tree, what files say of it, and what stays of it for readers.
+import MottePages
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MottePages
 
 @Suite struct WALTests {
     private func open(

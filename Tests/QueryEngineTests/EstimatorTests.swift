@@ -1,12 +1,11 @@
 /// What samples of a class say of it: exactly of small classes, about right of large ones, and never at a cost that
 /// grows with the class.
+import MotteQueryEngine
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteQueryEngine
 
 @Suite struct EstimatorTests {
     private static func world(_ count: Int, _ row: (Int) -> [String: QueryWorld.Cell]) throws -> QueryWorld {

@@ -1,13 +1,12 @@
 /// Sorts of files that are larger than the memory they may take: the same order as in memory, with runs in a temporary
 /// file, plain and encrypted; what an order of few and the rest of a query make of it.
 import MottePages
+import MotteQueryEngine
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteQueryEngine
 
 @Suite struct ExternalSortTests {
     private static let budget = 64 << 10

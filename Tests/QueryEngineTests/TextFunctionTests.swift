@@ -1,11 +1,10 @@
 // Functions of texts in conditions: beside the same computed here scalar by scalar, on every kind of path, and what is
 // refused.
+import MotteColumns
+import MotteQueryEngine
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteColumns
-@testable import MotteQueryEngine
 
 @Suite struct TextFunctionTests {
     // MARK: Functions themselves

@@ -1,11 +1,9 @@
 // Zones: what clocks show, beside the files' own changes; spans of the calendar in them, which divide all times; files
 // that are none. Python's tests compare them with its zoneinfo.
+import MotteQueryEngine
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteQueryEngine
-@testable import MotteValues
 
 @Suite struct TimeZoneTests {
     private static let names = [

@@ -1,12 +1,11 @@
 // Changes of encrypted files in folders and streams: nothing legible, nothing taken that was changed or is another's.
 import CMotteShim
 import MotteLiveObjects
+import MotteReplication
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteReplication
 
 @Suite(.serialized) struct EncryptedLogTests {
     private static let secret = "nobody is to read this"

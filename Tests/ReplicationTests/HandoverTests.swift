@@ -1,11 +1,10 @@
 // After a takeover followers go on with the new leader, in the file that they have, whoever has it open.
 import MotteLiveObjects
+import MotteReplication
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteReplication
 
 @Suite(.serialized) struct HandoverTests {
     private let folder = TemporaryDirectory()

@@ -1,12 +1,11 @@
 // Streams that servers lose, whole or at their end, and commits of which nobody can tell what became of them.
 import MotteLiveObjects
+import MotteReplication
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteReplication
 
 @Suite(.serialized) struct LostStreamTests {
     private let folder = TemporaryDirectory()
@@ -83,7 +82,7 @@ import Testing
         try write(session, 3 ..< 4)
         let error = failure { _ = try former.step() }
         #expect(error?.code == .fileNotFound && error?.message.contains("is gone") == true)
-        #expect(try log().foundLeader()?.record.origin == other.changeOrigin())
+        #expect(try log().leader()?.origin == other.changeOrigin())
         #expect(failure { _ = try shipping(session, log()) }?.code == .historyForked)
         _ = try Restoring.run(SessionOptions(path: folder.file("c.motte")), from: log(), at: nil)
         #expect(try dump("c.motte") == StoreDump.text(other))
@@ -135,7 +134,7 @@ import Testing
         let last = try #require(network.streams[.log]?.last).number
         network.streams[.log]?.append(
             LogMessage(in: late.identity, number: last + 1, subject: late.subject, bytes: late.bytes))
-        #expect(try log().foundLeader()?.record.origin == session.changeOrigin())
+        #expect(try log().leader()?.origin == session.changeOrigin())
         #expect(try log().end(of: session.changeOrigin())?.version == now.shipped)
         try write(session, 4 ..< 6)
         // The number is taken by now: it begins again behind it.

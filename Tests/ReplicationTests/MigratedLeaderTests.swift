@@ -1,12 +1,11 @@
 // A leader whose schema is changed in a way that no batch carries: whoever follows, restores and takes over goes on.
 import MotteLiveObjects
+import MotteReplication
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteReplication
 
 @Suite(.serialized) struct MigratedLeaderTests {
     private static let first = "Person { id: int key, name: string, nick: string, friend: link<Dog> } Dog { n: int }"

@@ -1,12 +1,11 @@
 // A leader in memory, the folder that it ships to, and followers, for tests that end any of them at any step.
 import MotteLiveObjects
+import MotteReplication
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteReplication
 
 #if canImport(Glibc)
 import Glibc

@@ -1,11 +1,10 @@
 // What leaders and followers refuse, trimming, restoring to a time, and what status says.
 import MotteLiveObjects
+import MotteReplication
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteReplication
 
 #if canImport(Glibc)
 import Glibc

@@ -1,9 +1,8 @@
 // A server of streams in memory, with a clock of its own: answers get lost, messages come late or never, replicas are
 // behind when they are read, links are cut, leases run out.
+import MotteReplication
 import MotteValues
 import TestSupport
-
-@testable import MotteReplication
 
 /// What all servers have together. Each process reaches it by a connection of its own.
 final class SimulatedNetwork {

@@ -2,12 +2,11 @@
 // disk is full, files are torn, and batches come again: no follower ever shows what the leader never was, or goes back,
 // and when the faults end all are the same.
 import MotteLiveObjects
+import MotteReplication
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteReplication
 
 @Suite(.serialized) struct SimulationTests {
     private struct Outcome {

@@ -3,13 +3,12 @@
 // while their holder believes to have them. Commits are acknowledged or not. When the faults end all files are the
 // same, one leads, and what was acknowledged is in them.
 import MotteLiveObjects
+import MotteReplication
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteReplication
 
 /// One machine: its file, its process, its link.
 final class Machine {

@@ -1,11 +1,10 @@
 // The log in a stream: fencing, answers that get lost, batches in parts, trimming, places as users write them.
 import MotteLiveObjects
+import MotteReplication
 import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteReplication
 
 #if canImport(Glibc)
 import Glibc

@@ -2,7 +2,7 @@
 // such a chunk again.
 import MottePages
 import MotteSchemaModel
-@testable import MotteStorage
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing

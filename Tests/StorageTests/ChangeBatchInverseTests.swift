@@ -2,11 +2,10 @@
 // what is asked before a commit.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct ChangeBatchInverseTests {
     private typealias Store = ChangeBatchTests.Store

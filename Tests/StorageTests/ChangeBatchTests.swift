@@ -2,11 +2,10 @@
 // refused; bytes that may be anything.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct ChangeBatchTests {
     /// A database in memory with a snapshot that follows its own writes.

@@ -1,11 +1,10 @@
 // What collections, mixed values and embedded objects refuse and promise, one rule at a time.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct CollectionRulesTests {
     struct Store {

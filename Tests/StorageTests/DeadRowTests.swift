@@ -1,11 +1,10 @@
 // Rows that are dead refer to nothing: scans read chunks whole. Verification says so where they do.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct DeadRowTests {
     private let database: Database

@@ -2,11 +2,10 @@
 // one by one does is in EverythingTests.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct DeleteManyTests {
     private struct Store {

@@ -2,11 +2,10 @@
 // version just made, the write has ended, its version is there once, and the snapshot shows it.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct DurableCommitTests {
     private static let schema = "Person { id: int key, name: string? }"

@@ -1,8 +1,7 @@
 // Whether two bags of entries are distinguished by sums of their hashes, and which entries are then to be compared.
+import MotteStorage
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct EntryBalanceTests {
     private func balance(_ rows: [IndexEntry], _ stored: [IndexEntry]) -> EntryBalance {

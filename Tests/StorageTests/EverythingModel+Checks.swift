@@ -1,9 +1,8 @@
 // Comparing the store with the model: every value, every index and the change log of every commit.
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import Testing
-
-@testable import MotteStorage
 
 extension EverythingModel {
     /// Equal, and of the same kind all the way down: 1 and 1.0 are equal, but not the same.

@@ -1,9 +1,8 @@
 // Values by chance for the naive model, each of the kind that its property takes.
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
-
-@testable import MotteStorage
 
 extension EverythingModel {
     func randomValue(_ property: Property, _ random: inout SeededRandom) -> Value {

@@ -1,11 +1,10 @@
 // The naive model that EverythingTests compares the store with: all types, alone and in lists, sets and maps, links and
 // embedded objects, as dictionaries and arrays without any cleverness.
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 struct EverythingModel {
     enum Field {

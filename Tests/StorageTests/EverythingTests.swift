@@ -3,11 +3,10 @@
 // trees. Values of a few bytes are as long ones, in pages of their own.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct EverythingTests {
     /// `scripts/test.sh fuzz` runs this at a scale that makes 300,000 operations, `make soak` more than a million.

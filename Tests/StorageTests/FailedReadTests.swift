@@ -3,11 +3,10 @@
 // was, by every path that reads.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct FailedReadTests {
     private enum Call: String, CaseIterable, CustomStringConvertible {

@@ -2,11 +2,10 @@
 // inverse leads back; what is refused; lists.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct FileDifferenceTests {
     private typealias Store = ChangeBatchTests.Store

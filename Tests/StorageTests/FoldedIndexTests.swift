@@ -3,11 +3,10 @@
 import MotteColumns
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct FoldedIndexTests {
     private static func open(_ schema: String) throws -> (Database, Snapshot) {

@@ -2,7 +2,7 @@
 // All that it shows is what a fresh snapshot shows, also of objects that came in one commit and went in the next.
 import MottePages
 import MotteSchemaModel
-@testable import MotteStorage
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 // A naive model of transactions: the objects that exist, the value and the edits of each property. What a summary
 // says must lead from one state to the other.
-@testable import MotteStorage
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing

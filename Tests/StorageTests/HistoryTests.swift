@@ -1,6 +1,6 @@
 // Change records and their folding: random transactions beside a naive model of them, the log in a store, damage.
 import MottePages
-@testable import MotteStorage
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing

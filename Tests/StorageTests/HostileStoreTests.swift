@@ -5,11 +5,10 @@ import CMotteShim
 import MotteColumns
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct HostileStoreTests {
     private let database: Database

@@ -1,12 +1,11 @@
 // Building an index over a class that is larger than the budget of memory: what is in memory meanwhile is a fraction of
 // the file, every row is in the index, and what the write lent before stays where it is.
-@testable import MottePages
+import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct IndexMemoryTests {
     private static let rows = 12_000

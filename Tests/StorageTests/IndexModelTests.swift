@@ -2,7 +2,7 @@
 // commit, with blocks of a few entries so that splits and joins happen all the time. After each commit the blocks
 // themselves are checked.
 import MottePages
-@testable import MotteStorage
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 // The parts of an index by themselves: encodings of values, sorting, cutting and decoding blocks, damage.
 import MottePages
-@testable import MotteStorage
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing

@@ -2,11 +2,10 @@
 // causes it. That what is inserted is what is read is in StoreModelTests and EverythingTests.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct InsertRowTests {
     private struct Store {

@@ -2,10 +2,9 @@
 // the model tests, and by debug builds of every other test.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct InvariantTests {
     private func broken(_ change: (TableWriter) throws -> Void) throws -> String {

@@ -3,11 +3,10 @@
 // of other schemas, and with compaction in between.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct KeptBuildersTests {
     /// A store and its model; `takesOver`: writes begin on snapshots that have been written on before.

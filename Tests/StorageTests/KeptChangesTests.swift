@@ -1,10 +1,9 @@
 // For whom the change log is kept: each consumer has a position of its own, the oldest counts, bytes may be anything.
 import MottePages
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct KeptChangesTests {
     private typealias Store = ChangeBatchTests.Store

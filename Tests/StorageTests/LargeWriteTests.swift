@@ -2,11 +2,10 @@
 // survive a commit that fails, and the write stays within its bound.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 #if canImport(Glibc)
 import Glibc

@@ -2,11 +2,10 @@
 // tree is several levels deep; what an edit of a list of a million reads and writes; what is left of a deleted one.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct LongListTests {
     static let small = LongListShape(leafElements: 4, leafBytes: 60, fanout: 3, inlineLimit: 6, returnLimit: 3)

@@ -3,11 +3,10 @@
 // alone. Random operations on them are in EverythingTests.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct LongValueTests {
     struct Store {

@@ -3,11 +3,10 @@
 import CMotteShim
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct NameHandoverTests {
     private typealias Store = ChangeBatchTests.Store

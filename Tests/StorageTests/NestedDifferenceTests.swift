@@ -1,11 +1,10 @@
 // What applying a batch makes of two values of a mixed property: the edits that lead from one to the other, also of
 // maps with very many keys, and of keys that Swift takes for the same text.
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct NestedDifferenceTests {
     private func map(_ keys: [String], value: (String) -> Value = { .string($0) }) -> Value {

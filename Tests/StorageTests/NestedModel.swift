@@ -1,9 +1,8 @@
 // Nested lists and maps as plain trees: random edits done to both, and the change log played back on them.
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 enum NestedModel {
     /// `isSingle`: the property is one value; else the outermost level of `tree` is the property's own collection,

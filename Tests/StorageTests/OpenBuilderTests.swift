@@ -3,11 +3,10 @@
 import MotteColumns
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct OpenBuilderTests {
     private static let rows = 3_000

@@ -1,11 +1,10 @@
 // Pending changes of an ordered index against a naive model: runs move to the spill file whether or not somebody looks
 // in between, and going back to a savepoint takes out what came after it, wherever it lies, and nothing else.
 import MottePages
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct OrderedChangesTests {
     private struct Entry: Hashable {

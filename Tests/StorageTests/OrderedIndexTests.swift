@@ -2,11 +2,10 @@
 // writes and of commits; many blocks and runs; unique ones; damaged and hostile blocks.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct OrderedIndexTests {
     private static let properties = [

@@ -2,11 +2,10 @@
 // pending, near and in its spill file, and with what is committed; which row is refused, and that nothing changes then.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct OrderedUniquenessTests {
     private struct World {

@@ -3,11 +3,10 @@
 // within a savepoint that was undone, or was encoded again because its time had come.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct PatchedColumnTests {
     private static let properties = ["name", "note", "age", "score", "active", "at"]

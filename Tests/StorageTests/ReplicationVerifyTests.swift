@@ -2,11 +2,10 @@
 // is found.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct ReplicationVerifyTests {
     private typealias Store = ChangeBatchTests.Store

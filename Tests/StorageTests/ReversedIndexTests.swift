@@ -2,11 +2,10 @@
 // and after cancelled ones, read within them, verified, built again, counted, and refused where it is not known.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct ReversedIndexTests {
     init() { IndexKinds.register(ReversedIndexKind()) }

@@ -2,11 +2,10 @@
 // copied; and what a commit writes and says afterwards is as if what was undone had never been.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct SavepointTests {
     /// In each test, row groups of 3 rows cross every boundary there is, and long lists of a few elements have trees.

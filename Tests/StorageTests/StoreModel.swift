@@ -1,10 +1,9 @@
 // The naive model that StoreModelTests compares the store with: dictionaries and arrays, no cleverness.
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 struct StoreModel {
     struct Row {

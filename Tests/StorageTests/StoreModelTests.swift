@@ -2,7 +2,7 @@
 // Runs with row groups of 3 rows, so that every boundary is crossed, and with the normal size.
 import MottePages
 import MotteSchemaModel
-@testable import MotteStorage
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing

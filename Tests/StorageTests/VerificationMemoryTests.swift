@@ -2,11 +2,10 @@
 // chunks: of these no more is in memory than the budget says.
 import MottePages
 import MotteSchemaModel
+import MotteStorage
 import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteStorage
 
 @Suite struct VerificationMemoryTests {
     private static let rows = 24_000

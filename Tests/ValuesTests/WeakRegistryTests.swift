@@ -1,7 +1,6 @@
+import MotteValues
 import TestSupport
 import Testing
-
-@testable import MotteValues
 
 @Suite struct WeakRegistryTests {
     private final class Shared: Sendable {

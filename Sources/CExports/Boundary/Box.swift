@@ -4,9 +4,9 @@
 import CMotte
 import MotteValues
 
-class Box {
-    let kind: HandleKind
-    init(kind: HandleKind) { self.kind = kind }
+package class Box {
+    package let kind: HandleKind
+    package init(kind: HandleKind) { self.kind = kind }
 
     /// Throws why the next use on this thread would fail.
     func check() throws(DatabaseError) {}

@@ -15,35 +15,35 @@ import CMotteShim
 import MotteValues
 import Synchronization
 
-final class HandleTable: Sendable {
+package final class HandleTable: Sendable {
     static let shared = HandleTable()
 
-    struct Slot: ~Copyable {
-        let state = Atomic<UInt64>(0)
+    package struct Slot: ~Copyable {
+        package let state = Atomic<UInt64>(0)
         /// The next free slot + 1, while this one is free.
-        let nextFree = Atomic<UInt32>(0)
+        package let nextFree = Atomic<UInt32>(0)
         /// Of the newest token; atomic because a stale lookup compares with it.
-        let generation = Atomic<UInt32>(0)
+        package let generation = Atomic<UInt32>(0)
         // Written by the one thread that took the slot from the free list, before its token is published in `state`.
         var forkGeneration: UInt32 = 0
-        var box: Unmanaged<Box>?
+        package var box: Unmanaged<Box>?
     }
 
-    static let pin: UInt64 = 1 << 48
-    static let released: UInt64 = 1 << 63
+    package static let pin: UInt64 = 1 << 48
+    package static let released: UInt64 = 1 << 63
     static let segmentShift = 12
     static let segmentSize = 1 << segmentShift
     static let segmentCount = HandleToken.slotCount >> segmentShift
     private static let kindCount = 32
 
     // nonisolated(unsafe): constant; each element is written once, with release order.
-    nonisolated(unsafe) let segments: UnsafeMutablePointer<Atomic<UInt>>
+    package nonisolated(unsafe) let segments: UnsafeMutablePointer<Atomic<UInt>>
     /// Slots ever used, the upper bound of a dump.
-    let highWater = Atomic<Int>(0)
+    package let highWater = Atomic<Int>(0)
     /// (tag << 32) | (slot + 1); the tag changes with every pop, so that a stale compare fails.
-    let freeList = Atomic<UInt64>(0)
+    package let freeList = Atomic<UInt64>(0)
     // nonisolated(unsafe): constant, the counts are atomic.
-    nonisolated(unsafe) let liveCounts: UnsafeMutablePointer<Atomic<Int>>
+    package nonisolated(unsafe) let liveCounts: UnsafeMutablePointer<Atomic<Int>>
     #if DEBUG
     /// Changes that began and that ended: equal while no thread is within one.
     let changesBegun = Atomic<Int>(0)
@@ -51,7 +51,7 @@ final class HandleTable: Sendable {
     #endif
 
     /// Tests make tables of their own.
-    init() {
+    package init() {
         segments = .allocate(capacity: Self.segmentCount)
         for index in 0 ..< Self.segmentCount { (segments + index).initialize(to: Atomic<UInt>(0)) }
         liveCounts = .allocate(capacity: Self.kindCount)
@@ -74,7 +74,7 @@ final class HandleTable: Sendable {
     // MARK: Taking and giving up
 
     /// A new token for a box, which the table keeps alive.
-    func insert(_ box: Box) throws(DatabaseError) -> HandleToken {
+    package func insert(_ box: Box) throws(DatabaseError) -> HandleToken {
         beginChange()
         let taken = takeSlot()
         defer { endChange(of: taken) }
@@ -94,7 +94,7 @@ final class HandleTable: Sendable {
 
     /// False for anything but a live token.
     @discardableResult
-    func release(_ token: HandleToken) -> Bool {
+    package func release(_ token: HandleToken) -> Bool {
         guard token.bits != 0, token.isWellFormed, let slot = existingSlot(token.slot),
             let pins = markReleased(slot, token)
         else { return false }
@@ -136,7 +136,7 @@ final class HandleTable: Sendable {
 
     /// Pins the slot of a live token of this process; the caller unpins it.
     @inline(__always)
-    func pin(_ token: HandleToken) throws(DatabaseError) -> UnsafeMutablePointer<Slot> {
+    package func pin(_ token: HandleToken) throws(DatabaseError) -> UnsafeMutablePointer<Slot> {
         guard token.bits != 0, token.isWellFormed, let slot = existingSlot(token.slot) else {
             throw Self.unknown(token)
         }
@@ -153,15 +153,15 @@ final class HandleTable: Sendable {
     }
 
     @inline(__always)
-    func unpin(_ slot: UnsafeMutablePointer<Slot>) {
+    package func unpin(_ slot: UnsafeMutablePointer<Slot>) {
         let after = slot.pointee.state.subtract(Self.pin, ordering: .acquiringAndReleasing).newValue
         if after & ~HandleToken.mask == Self.released { destroy(slot, HandleToken(bits: after & HandleToken.mask)) }
     }
 
-    func count(_ kindNumber: Int) -> Int { liveCounts[kindNumber].load(ordering: .relaxed) }
+    package func count(_ kindNumber: Int) -> Int { liveCounts[kindNumber].load(ordering: .relaxed) }
 
     /// Tokens of the slots that are live now, in slot order.
-    func liveTokens() -> [HandleToken] {
+    package func liveTokens() -> [HandleToken] {
         var tokens: [HandleToken] = []
         for index in 0 ..< highWater.load(ordering: .acquiring) {
             guard let slot = existingSlot(index) else { continue }
@@ -176,7 +176,7 @@ final class HandleTable: Sendable {
     // MARK: Slots
 
     @inline(__always)
-    func existingSlot(_ index: Int) -> UnsafeMutablePointer<Slot>? {
+    package func existingSlot(_ index: Int) -> UnsafeMutablePointer<Slot>? {
         let base = segments[index >> Self.segmentShift].load(ordering: .acquiring)
         guard let segment = UnsafeMutablePointer<Slot>(bitPattern: base) else { return nil }
         return segment + (index & (Self.segmentSize - 1))

@@ -10,7 +10,7 @@ import Synchronization
 extension HandleTable {
     /// Goes through the whole table and throws the first invariant that is broken. `atRest`: no other thread uses the
     /// table, so that what they may hold for a moment can be looked at, too.
-    func checkInvariants(atRest: Bool = true) throws(DatabaseError) {
+    package func checkInvariants(atRest: Bool = true) throws(DatabaseError) {
         let used = highWater.load(ordering: .acquiring)
         try Invariant.require(
             used >= 0 && used <= HandleToken.slotCount, "handles-1: no more slots were used than there are")

@@ -7,26 +7,26 @@
 ///          48 ... 63   zero
 import CMotte
 
-struct HandleToken: Equatable {
-    static let slotCount = 1 << 21
-    static let lastGeneration: UInt32 = (1 << 18) - 1
+package struct HandleToken: Equatable {
+    package static let slotCount = 1 << 21
+    package static let lastGeneration: UInt32 = (1 << 18) - 1
     /// The bits a token may use at all.
     static let mask: UInt64 = 0x0000_FFFF_FFFF_FFF0
 
-    let bits: UInt64
+    package let bits: UInt64
 
-    @inline(__always) init(bits: UInt64) { self.bits = bits }
+    @inline(__always) package init(bits: UInt64) { self.bits = bits }
 
-    @inline(__always) init(kind: HandleKind, slot: Int, generation: UInt32) {
+    @inline(__always) package init(kind: HandleKind, slot: Int, generation: UInt32) {
         bits = UInt64(kind.rawValue) << 43 | UInt64(generation) << 25 | UInt64(slot) << 4
     }
 
     @inline(__always) init(_ pointer: UnsafeRawPointer?) { bits = UInt64(UInt(bitPattern: pointer)) }
     @inline(__always) init(_ pointer: OpaquePointer?) { bits = UInt64(UInt(bitPattern: pointer)) }
 
-    @inline(__always) var slot: Int { Int(bits >> 4) & (Self.slotCount - 1) }
-    @inline(__always) var generation: UInt32 { UInt32(truncatingIfNeeded: bits >> 25) & Self.lastGeneration }
-    @inline(__always) var kindNumber: UInt8 { UInt8(truncatingIfNeeded: bits >> 43) & 31 }
+    @inline(__always) package var slot: Int { Int(bits >> 4) & (Self.slotCount - 1) }
+    @inline(__always) package var generation: UInt32 { UInt32(truncatingIfNeeded: bits >> 25) & Self.lastGeneration }
+    @inline(__always) package var kindNumber: UInt8 { UInt8(truncatingIfNeeded: bits >> 43) & 31 }
     @inline(__always) var isWellFormed: Bool { bits & ~Self.mask == 0 }
 
     var pointer: OpaquePointer? { OpaquePointer(bitPattern: UInt(bits)) }
@@ -34,7 +34,7 @@ struct HandleToken: Equatable {
 }
 
 /// What a handle stands for; the numbers are those of `motte_handle_type`.
-enum HandleKind: UInt8, CaseIterable {
+package enum HandleKind: UInt8, CaseIterable {
     case error = 1, config, schema, realm, object, coll, query, insert, queue, token, changes, report, migration
     case sections, reference, groups
 

@@ -11,8 +11,8 @@ import Glibc
 import Musl
 #endif
 
-final class SQLiteConnection {
-    enum Purpose {
+package final class SQLiteConnection {
+    package enum Purpose {
         case reading, making
     }
 
@@ -20,7 +20,7 @@ final class SQLiteConnection {
     let path: String
     fileprivate let handle: OpaquePointer
 
-    init(_ file: String, for purpose: Purpose, naming path: String? = nil) throws(DatabaseError) {
+    package init(_ file: String, for purpose: Purpose, naming path: String? = nil) throws(DatabaseError) {
         try Self.load()
         self.path = path ?? file
         // SQLite takes ":memory:" and the empty path for something else.
@@ -52,17 +52,17 @@ final class SQLiteConnection {
     /// 3040001 is 3.40.1.
     var libraryVersion: Int { Int(motte_shim_sqlite_version()) }
 
-    func execute(_ sql: String) throws(DatabaseError) { try check(motte_shim_sqlite_execute(handle, sql)) }
+    package func execute(_ sql: String) throws(DatabaseError) { try check(motte_shim_sqlite_execute(handle, sql)) }
 
     func prepare(_ sql: String) throws(DatabaseError) -> SQLiteStatement { try SQLiteStatement(self, sql) }
 
     /// The first column of the first row.
-    func int(_ sql: String) throws(DatabaseError) -> Int64? {
+    package func int(_ sql: String) throws(DatabaseError) -> Int64? {
         let row = try prepare(sql)
         return try row.step() ? row.int(0) : nil
     }
 
-    func text(_ sql: String) throws(DatabaseError) -> String? {
+    package func text(_ sql: String) throws(DatabaseError) -> String? {
         let row = try prepare(sql)
         return try row.step() ? row.text(0) : nil
     }

@@ -38,7 +38,7 @@ struct DeclaredForeignKey {
     let hasAction: Bool
 }
 
-struct DeclaredTable {
+package struct DeclaredTable {
     let name: String
     let isWithoutRowID: Bool
     let columns: [DeclaredColumn]
@@ -137,7 +137,7 @@ struct DeclaredTable {
     }
 
     /// The words of a statement in capitals, without what is quoted, and without comments.
-    static func words(_ sql: String) -> [String] {
+    package static func words(_ sql: String) -> [String] {
         var words: [String] = []
         var word: [UInt8] = []
         var closing: UInt8?

@@ -5,7 +5,7 @@ import MotteValues
 
 extension ListRuns {
     /// `modified` are new positions of elements that changed, ascending; those of new elements do not matter.
-    func difference(modified: [Int] = []) -> SequenceDifference {
+    package func difference(modified: [Int] = []) -> SequenceDifference {
         var difference = SequenceDifference()
         let runs = runs
         let kept = kept(runs)

@@ -57,7 +57,7 @@ package final class DeliveryQueue: @unchecked Sendable {
     }
 
     /// From any thread; makes the descriptor readable.
-    func signal() {
+    package func signal() {
         guard !isSet.exchange(true, ordering: .acquiringAndReleasing) else { return }
         if let wake { wake() } else { motte_shim_event_set(descriptor) }
     }

@@ -2,14 +2,14 @@
 import MotteLiveObjects
 import MotteStorage
 
-struct BulkPatch {
+package struct BulkPatch {
     /// Old keys of rows that may not have moved, in their order.
-    let others: [Int64]
+    package let others: [Int64]
     private let sorted: SortedPatch
     private let mask: KeyMask
 
     /// `movable` and `modified` ascend. nil where keys are so far apart that a bit each would be more than the results.
-    init?(_ old: OrderedKeys, movable: [Int64], modified: [Int64]) {
+    package init?(_ old: OrderedKeys, movable: [Int64], modified: [Int64]) {
         let changedOnly = RowChanges.subtracting(movable, from: modified)
         let most = 64 &* (old.count &+ movable.count &+ 1_024)
         guard let mask = KeyMask(movable, mostBits: most), let changedMask = KeyMask(changedOnly, mostBits: most) else {
@@ -31,7 +31,7 @@ struct BulkPatch {
 
     /// `incoming` are the rows that may have moved and belong to the results now, in order; `places` says how many of
     /// the others come before each.
-    func merging(_ incoming: [Int64], at places: [Int]) -> ResultsPatch {
+    package func merging(_ incoming: [Int64], at places: [Int]) -> ResultsPatch {
         var keys: [Int64] = []
         keys.reserveCapacity(others.count + incoming.count)
         var from = 0
@@ -46,7 +46,7 @@ struct BulkPatch {
     }
 
     /// The new results are known.
-    func comparing(_ new: [Int64]) -> ResultsPatch {
+    package func comparing(_ new: [Int64]) -> ResultsPatch {
         var incoming: [Int] = []
         var places: [Int] = []
         var rest: [Int64] = []

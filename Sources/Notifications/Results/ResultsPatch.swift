@@ -14,12 +14,12 @@ package enum ResultsPatching: Sendable {
     case again
 }
 
-struct ResultsPatch {
-    var keys: KeyBlocks
-    var difference = SequenceDifference()
+package struct ResultsPatch {
+    package internal(set) var keys: KeyBlocks
+    package internal(set) var difference = SequenceDifference()
 
     /// Rows that may have come, gone, moved or changed; ascending.
-    struct Touched {
+    package struct Touched {
         let keys: [Int64]
         /// Whether it may have come, gone or moved; if not, it is where it was, if it was anywhere.
         let mayMove: [Bool]
@@ -27,10 +27,17 @@ struct ResultsPatch {
         let isIn: [Bool]
         /// Whether it counts as changed, if it stays.
         let isModified: [Bool]
+
+        package init(keys: [Int64], mayMove: [Bool], isIn: [Bool], isModified: [Bool]) {
+            self.keys = keys
+            self.mayMove = mayMove
+            self.isIn = isIn
+            self.isModified = isModified
+        }
     }
 
     /// Results in the order of their keys.
-    static func ascending(_ old: KeySet, _ touched: Touched) -> ResultsPatch {
+    package static func ascending(_ old: KeySet, _ touched: Touched) -> ResultsPatch {
         var difference = SequenceDifference()
         var removed: [Int64] = []
         var inserted: [Int64] = []
@@ -60,7 +67,7 @@ struct ResultsPatch {
         return ResultsPatch(keys: .ascending(old), difference: difference)
     }
 
-    static func lowerBound(_ keys: [Int64], _ wanted: Int64, from start: Int) -> Int {
+    package static func lowerBound(_ keys: [Int64], _ wanted: Int64, from start: Int) -> Int {
         var low = start
         var high = keys.count
         while low < high {

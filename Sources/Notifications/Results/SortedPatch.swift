@@ -6,7 +6,7 @@
 import MotteLiveObjects
 import MotteValues
 
-struct SortedPatch {
+package struct SortedPatch {
     /// Of rows that may have moved and were in the old results, in that order: which of them, and where they were.
     let ranks: [Int]
     let positions: [Int]
@@ -14,6 +14,13 @@ struct SortedPatch {
     let changed: [Int]
     /// Of all rows that may have moved, by rank.
     let isModified: [Bool]
+
+    package init(ranks: [Int], positions: [Int], changed: [Int], isModified: [Bool]) {
+        self.ranks = ranks
+        self.positions = positions
+        self.changed = changed
+        self.isModified = isModified
+    }
 
     /// Of rows that may have moved and are in the new results, in that order: which of them, and how many others come
     /// before each. Says also which of these are insertions.
@@ -65,19 +72,19 @@ struct SortedPatch {
     }
 
     /// The keys of `old` that may not have moved, in their order.
-    struct Others {
+    package struct Others {
         let old: OrderedKeys
         /// Positions of the rest.
         let places: [Int]
 
-        var count: Int { old.count - places.count }
-        subscript(index: Int) -> Int64 { old[PositionMap.select(index, without: places)] }
+        package var count: Int { old.count - places.count }
+        package subscript(index: Int) -> Int64 { old[PositionMap.select(index, without: places)] }
     }
 
-    func others(_ old: OrderedKeys) -> Others { Others(old: old, places: positions) }
+    package func others(_ old: OrderedKeys) -> Others { Others(old: old, places: positions) }
 
     /// `incoming` are the `movable` rows that belong to the results now, in order.
-    func patch(_ old: OrderedKeys, movable: [Int64], incoming: [Int64], at places: [Int]) -> ResultsPatch {
+    package func patch(_ old: OrderedKeys, movable: [Int64], incoming: [Int64], at places: [Int]) -> ResultsPatch {
         let (difference, arrivals) = difference(
             incoming.map { ResultsPatch.lowerBound(movable, $0, from: 0) }, places)
         let insertions = zip(difference.insertions, arrivals).map { (position: $0, key: incoming[$1]) }

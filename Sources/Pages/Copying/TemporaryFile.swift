@@ -15,14 +15,14 @@ import Glibc
 import Musl
 #endif
 
-final class TemporaryFile {
+package final class TemporaryFile {
     /// Part of the name, which says what a file is that was left behind.
-    enum Purpose: String, CaseIterable {
+    package enum Purpose: String, CaseIterable {
         case making, copying, compacting, salvaging
     }
 
     /// Who may do what with the file.
-    enum Permissions {
+    package enum Permissions {
         /// As for any new file: 0644 less the umask.
         case new
         /// The mode of the file at a path, and its owner may write; the owner's alone if it is not there any more.
@@ -31,7 +31,7 @@ final class TemporaryFile {
         case replacing(stat)
     }
 
-    let path: String
+    package let path: String
     private let descriptor: Int32
     /// The temporary name is there.
     private var isNamed = true
@@ -42,7 +42,7 @@ final class TemporaryFile {
     private static let numberDigits = 16
     private static let mostAttempts = 16
 
-    init(_ purpose: Purpose, of target: String, _ permissions: Permissions) throws(DatabaseError) {
+    package init(_ purpose: Purpose, of target: String, _ permissions: Permissions) throws(DatabaseError) {
         try TemporaryFile.checkName(of: target)
         TemporaryFile.removeLeftovers(of: target)
         (path, descriptor) = try TemporaryFile.make(purpose, target)
@@ -141,10 +141,10 @@ final class TemporaryFile {
     }
 
     /// Whether there is anything with that name, also a link that leads nowhere.
-    static func isThere(_ path: String) -> Bool { facts(path) != nil }
+    package static func isThere(_ path: String) -> Bool { facts(path) != nil }
 
     /// Of what has the name itself, not of what it may lead to.
-    static func facts(_ path: String) -> stat? {
+    package static func facts(_ path: String) -> stat? {
         var facts = stat()
         return lstat(path, &facts) == 0 ? facts : nil
     }

@@ -47,7 +47,7 @@ package struct FileHeader: Sendable, Equatable {
     private static let reserved = [6 ..< 12, 16 ..< 40, 76 ..< 88, 104 ..< 124]
 
     /// The header of a new, empty file.
-    static func new(rowGroupSize: Int, pageBytes: Int) throws(DatabaseError) -> FileHeader {
+    package static func new(rowGroupSize: Int, pageBytes: Int) throws(DatabaseError) -> FileHeader {
         guard (1 ... mostRowGroupSize).contains(rowGroupSize) else {
             throw DatabaseError(
                 .invalidArgument, "row_group_size is \(rowGroupSize); 1 to \(mostRowGroupSize) are possible")
@@ -102,7 +102,7 @@ package struct FileHeader: Sendable, Equatable {
         }
     }
 
-    func encoded() -> [UInt8] {
+    package func encoded() -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: FileHeader.byteCount)
         bytes.withUnsafeMutableBytes { bytes in
             func store<T: FixedWidthInteger>(_ value: T, _ offset: Int) {
@@ -123,7 +123,7 @@ package struct FileHeader: Sendable, Equatable {
     }
 
     /// The same file after a commit.
-    func advanced(to version: Version) -> FileHeader {
+    package func advanced(to version: Version) -> FileHeader {
         var next = self
         next.version = version
         next.wallTimeNanoseconds = motte_shim_wall_time_ns()

@@ -7,7 +7,7 @@
 import MotteValues
 
 package struct PageBatch: ~Copyable {
-    struct Entry {
+    package struct Entry {
         /// The first eight bytes of the key as a big-endian number: decides nearly every comparison of a sort.
         var prefix: UInt64
         var start: UnsafeRawPointer
@@ -31,13 +31,13 @@ package struct PageBatch: ~Copyable {
             self.isDelete = isDelete
         }
 
-        var key: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: Int(keyCount)) }
-        var value: UnsafeRawBufferPointer {
+        package var key: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: Int(keyCount)) }
+        package var value: UnsafeRawBufferPointer {
             UnsafeRawBufferPointer(start: valueStart, count: valueCount)
         }
     }
 
-    private(set) var entries: [Entry] = []
+    package private(set) var entries: [Entry] = []
     /// Keys so far ascend strictly: nothing to sort, nothing given twice.
     private var isAscending = true
     /// A key or a value that no store takes; reported by the commit, so that adding never throws.
@@ -56,7 +56,7 @@ package struct PageBatch: ~Copyable {
     }
 
     /// Sorted, for a commit.
-    struct Changes {
+    package struct Changes {
         let entries: [Entry]
         let byteCount: Int
         /// Where they lie, so that what was written of it can leave memory.
@@ -64,7 +64,7 @@ package struct PageBatch: ~Copyable {
         let takesAway: Bool
     }
 
-    var changes: Changes {
+    package var changes: Changes {
         Changes(entries: effectiveEntries(), byteCount: byteCount, spills: spills, takesAway: takesAway)
     }
 
@@ -139,7 +139,7 @@ package struct PageBatch: ~Copyable {
     }
 
     /// The entries that count: sorted, and of several for one key only the last.
-    borrowing func effectiveEntries() -> [Entry] {
+    package borrowing func effectiveEntries() -> [Entry] {
         if isAscending { return entries }
         // Entries that do not ascend are two at least.
         var order = [Int32](unsafeUninitializedCapacity: entries.count) { buffer, count in

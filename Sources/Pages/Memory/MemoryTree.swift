@@ -7,7 +7,7 @@ import MotteValues
 
 /// Key and value in one allocation that lives as long as any version shows it, the value right behind its key, as a
 /// batch wants them. Looking at them counts no reference.
-struct MemoryEntry: @unchecked Sendable {  // @unchecked: the bytes never change
+package struct MemoryEntry: @unchecked Sendable {  // @unchecked: the bytes never change
     private final class Owner {
         let start: UnsafeMutableRawPointer
 
@@ -38,14 +38,14 @@ struct MemoryEntry: @unchecked Sendable {  // @unchecked: the bytes never change
     }
 }
 
-struct MemoryTree: Sendable {
-    typealias Block = [MemoryEntry]
+package struct MemoryTree: Sendable {
+    package typealias Block = [MemoryEntry]
     /// Every block has an entry; keys ascend strictly through all blocks.
-    var blocks: [Block] = []
+    package var blocks: [Block] = []
     private(set) var entryCount = 0
     private let largestBlock: Int
 
-    init(largestBlock: Int = 128) { self.largestBlock = largestBlock }
+    package init(largestBlock: Int = 128) { self.largestBlock = largestBlock }
 
     struct Place: Equatable {
         var block: Int
@@ -76,7 +76,7 @@ struct MemoryTree: Sendable {
         blocks = next
     }
 
-    mutating func put(_ key: [UInt8], _ value: [UInt8]) {
+    package mutating func put(_ key: [UInt8], _ value: [UInt8]) {
         var batch = PageBatch()
         batch.put(key, value)
         apply(batch.effectiveEntries())
@@ -136,7 +136,7 @@ struct MemoryTree: Sendable {
         blocks.reduce(0) { sum, block in block.reduce(sum) { $0 + $1.key.count + $1.value.count } }
     }
 
-    func checkInvariants() throws(DatabaseError) {
+    package func checkInvariants() throws(DatabaseError) {
         try Invariant.require(
             blocks.allSatisfy { !$0.isEmpty && $0.count <= largestBlock },
             "memory-1: every block of a map in memory has entries, and no more than it may have")

@@ -50,7 +50,7 @@ package final class SpillFile {
     private enum Origin { case heap, mapping }
     private var segments: [(bytes: UnsafeMutableRawBufferPointer, origin: Origin)] = []
     /// Mapped segments, by address.
-    private(set) var mapped: [Range<UnsafeRawPointer>] = []
+    package private(set) var mapped: [Range<UnsafeRawPointer>] = []
     /// Those of them that were read in since they were let go, in the order in which they were.
     private var readIn: [Range<UnsafeRawPointer>] = []
     private var next: UnsafeMutableRawPointer?
@@ -136,7 +136,7 @@ package final class SpillFile {
     }
 
     /// Whether it lies in the file: what is about to be read comes into memory then, with what is around it.
-    func noteRead(_ place: UnsafeRawPointer) -> Bool {
+    package func noteRead(_ place: UnsafeRawPointer) -> Bool {
         if let last = readIn.last, last.contains(place) { return true }
         let next = firstMapping(above: place)
         guard next > 0, mapped[next - 1].contains(place) else { return false }
@@ -145,7 +145,7 @@ package final class SpillFile {
     }
 
     /// Lets go of what notes were taken of, and what was read with it.
-    func letGoOfRead() {
+    package func letGoOfRead() {
         for bytes in readIn { SpillFile.letGo(bytes) }
         readIn.removeFirst(max(0, readIn.count - SpillFile.fewLastRead))
     }

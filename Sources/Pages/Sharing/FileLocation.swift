@@ -14,7 +14,7 @@ struct FileIdentity: Hashable, Sendable {
     let inode: UInt64
 }
 
-struct FileLocation {
+package struct FileLocation {
     let path: String
     /// nil: there is no file yet.
     let identity: FileIdentity?
@@ -27,7 +27,7 @@ struct FileLocation {
     let sidecarPath: String
     static let sharedEnding = "-shared"
 
-    init(_ given: String, _ options: PageStoreOptions) throws(DatabaseError) {
+    package init(_ given: String, _ options: PageStoreOptions) throws(DatabaseError) {
         guard !given.isEmpty, !given.utf8.contains(0) else {
             throw DatabaseError(.invalidArgument, "the path of a database must not be empty or contain a zero byte")
         }
@@ -122,7 +122,7 @@ struct FileLocation {
     }
 
     /// Whether a file that was not there is there now.
-    static func isThere(_ given: String) throws(DatabaseError) -> Bool {
+    package static func isThere(_ given: String) throws(DatabaseError) -> Bool {
         var entry = stat(), target = stat()
         // In this order: what the link leads to may come to be as well.
         let isEntry = lstat(given, &entry) == 0

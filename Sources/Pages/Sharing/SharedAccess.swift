@@ -6,13 +6,13 @@ import Glibc
 import Musl
 #endif
 
-struct SharedAccess {
+package struct SharedAccess {
     let mode: mode_t
     /// Of the database; nil while there is none.
     private let owner: (user: uid_t, group: gid_t)?
 
     /// Until there is a database.
-    static let ofOwner = SharedAccess()
+    package static let ofOwner = SharedAccess()
 
     private init() {
         mode = 0o600

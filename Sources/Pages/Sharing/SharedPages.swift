@@ -14,7 +14,7 @@ import Musl
 #endif
 
 // @unchecked: what is here is constant or behind a lock; the rest is the implementations' to guard.
-class SharedPages: @unchecked Sendable {
+package class SharedPages: @unchecked Sendable {
     final let path: String
     final let signal: CommitSignal
     final let observers: ObserverPositions

@@ -11,7 +11,8 @@ import Glibc
 import Musl
 #endif
 
-final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touched atomically, the rest is constant
+// @unchecked: shared words are touched atomically, the rest is constant.
+package final class Sidecar: @unchecked Sendable {
     let path: String
     /// Which file it is, by whatever name.
     let identity: FileIdentity
@@ -20,7 +21,7 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
     private var slot = 0
 
     /// Called holding the open-files lock.
-    init(attaching path: String, _ sharing: SharedAccess, timeoutMilliseconds: Int64) throws(DatabaseError) {
+    package init(attaching path: String, _ sharing: SharedAccess, timeoutMilliseconds: Int64) throws(DatabaseError) {
         self.path = path
         (descriptor, base, identity) = try Sidecar.attach(path, sharing, Deadline(milliseconds: timeoutMilliseconds))
         do throws(DatabaseError) {
@@ -33,7 +34,7 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
     }
 
     /// Called holding the open-files lock, in the process that attached.
-    func detach() {
+    package func detach() {
         motte_shim_store64(word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotOldest), 0)
         motte_shim_store64(word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotProcess), 0)
         motte_shim_unmap(base, SidecarLayout.byteCount)
@@ -103,10 +104,10 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
 
     // MARK: Pins and durability.
 
-    var ownSlot: Int { slot }
+    package var ownSlot: Int { slot }
 
     /// Slots that other processes claimed; some of those may have died since.
-    func otherSlots() -> [Int] { (0 ..< SidecarLayout.slotCount).filter { $0 != slot && isTaken($0) } }
+    package func otherSlots() -> [Int] { (0 ..< SidecarLayout.slotCount).filter { $0 != slot && isTaken($0) } }
 
     /// Another one once another process has attached.
     var claimCount: UInt32 { motte_shim_load32(word32(SidecarLayout.claimsOffset)) }
@@ -120,7 +121,7 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
         return false
     }
 
-    func process(_ slot: Int) -> Int32 { Int32(truncatingIfNeeded: claim(slot)) }
+    package func process(_ slot: Int) -> Int32 { Int32(truncatingIfNeeded: claim(slot)) }
 
     func pinRow(_ slot: Int) -> UnsafeMutablePointer<UInt64> { word64(SidecarLayout.pinRowOffset(slot)) }
 
@@ -420,13 +421,13 @@ final class Sidecar: @unchecked Sendable {  // @unchecked: shared words are touc
 
     /// The process of a slot, and in the upper half the number of its claim: ids of processes come again, and two
     /// containers on one file may have processes of the same id.
-    func claim(_ slot: Int) -> UInt64 {
+    package func claim(_ slot: Int) -> UInt64 {
         motte_shim_load64(word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotProcess))
     }
 
     /// Frees the slot of a process that is gone: nobody held its byte after `claim` was read. Another process may have
     /// taken the slot since.
-    func clear(_ slot: Int, ifStill claim: UInt64) {
+    package func clear(_ slot: Int, ifStill claim: UInt64) {
         guard claim != 0 else { return }
         let word = word64(SidecarLayout.slotOffset(slot) + SidecarLayout.slotProcess)
         _ = motte_shim_compare_exchange64(word, claim, 0)

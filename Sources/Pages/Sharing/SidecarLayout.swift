@@ -23,22 +23,22 @@
 /// Whoever has the file open also holds one byte of the file itself for reading, far behind its end: which one is
 /// identified by device and inode of the sidecar. Somebody with another sidecar, because the first was deleted or the
 /// file has two names, holds another byte and is found by that; see `FilePresence`.
-enum SidecarLayout {
-    static let magic: UInt64 = 0x5248_5345_5454_4F4D  // "MOTTESHR", little-endian
-    static let number: UInt32 = 5
-    static let byteCount = pinsOffset + slotCount * pinRowBytes
+package enum SidecarLayout {
+    package static let magic: UInt64 = 0x5248_5345_5454_4F4D  // "MOTTESHR", little-endian
+    package static let number: UInt32 = 5
+    package static let byteCount = pinsOffset + slotCount * pinRowBytes
     static let slotCount = 126
 
-    static let magicOffset = 0
-    static let numberOffset = 8
+    package static let magicOffset = 0
+    package static let numberOffset = 8
     static let byteCountOffset = 12
     static let uuidOffset = 16
     static let versionWordOffset = 32
     static let releasesOffset = 36
-    static let versionOffset = 40
+    package static let versionOffset = 40
     static let waitersOffset = 48
     static let durableOffset = 56
-    static let openedOffset = 64
+    package static let openedOffset = 64
     static let deviceOffset = 72
     static let inodeOffset = 80
     static let claimsOffset = 96
@@ -46,17 +46,17 @@ enum SidecarLayout {
     static let pinsOffset = 8192
     static let pinRowBytes = 512
 
-    static func slotOffset(_ slot: Int) -> Int { 128 + 64 * slot }
-    static func pinRowOffset(_ slot: Int) -> Int { pinsOffset + pinRowBytes * slot }
-    static let slotProcess = 0
+    package static func slotOffset(_ slot: Int) -> Int { 128 + 64 * slot }
+    package static func pinRowOffset(_ slot: Int) -> Int { pinsOffset + pinRowBytes * slot }
+    package static let slotProcess = 0
     static let slotStart = 8
     static let slotNonce = 16
     static let slotOldest = 24
 
     static let writeLockByte: Int64 = 0
     static let turnstileByte: Int64 = 1
-    static let attachByte: Int64 = 2
+    package static let attachByte: Int64 = 2
     static let claimByte: Int64 = 3
     static let openingByte: Int64 = 4
-    static func slotByte(_ slot: Int) -> Int64 { 256 + Int64(slot) }
+    package static func slotByte(_ slot: Int) -> Int64 { 256 + Int64(slot) }
 }

@@ -23,7 +23,7 @@ extension TreeCommit {
         #endif
     }
 
-    func checkInvariants() throws(DatabaseError) {
+    package func checkInvariants() throws(DatabaseError) {
         try checkSpace(try checkTree())
     }
 

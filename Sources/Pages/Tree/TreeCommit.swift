@@ -14,7 +14,7 @@
 import CMotteShim
 import MotteValues
 
-struct TreeCommit {
+package struct TreeCommit {
     /// More pages than this are flushed before the root slot is written.
     static let mostPagesInOneFlush: PageCount = 256
 
@@ -23,23 +23,30 @@ struct TreeCommit {
     private static let fewestToForget: PageCount = 256
 
     /// What becomes of the WAL.
-    struct WALRequest {
+    package struct WALRequest {
         /// The commit also writes records of the WAL into the tree, which were acknowledged: it may use the reserve.
-        var mayTakeReserve = false
+        var mayTakeReserve: Bool
         /// Its records are in the entries of this commit, or it is not to be gone on with.
         var isDone: Bool
         /// Pages of a new one; 0: none.
         var pageCount: PageCount
         var salt: UInt64
+
+        package init(mayTakeReserve: Bool = false, isDone: Bool, pageCount: PageCount, salt: UInt64) {
+            self.mayTakeReserve = mayTakeReserve
+            self.isDone = isDone
+            self.pageCount = pageCount
+            self.salt = salt
+        }
     }
 
     let pages: TreePages
-    let image: PageImage
-    let version: Version
-    var writer: TreeWriter
+    package let image: PageImage
+    package let version: Version
+    package var writer: TreeWriter
 
     /// The state and the slot of the next version.
-    var next: TreeState
+    package var next: TreeState
     /// Pages of a WAL that this commit makes.
     private(set) var newWAL: PageRun?
     private let compaction: OnlineCompaction?
@@ -50,7 +57,7 @@ struct TreeCommit {
     private var position: [UInt8]?
 
     /// Takes the state's map, so that it is nobody else's.
-    init(
+    package init(
         _ pages: TreePages, _ state: inout TreeState, _ version: Version, byteCount: Int, _ wal: WALRequest,
         _ compaction: OnlineCompaction? = nil, limit: PageCount? = nil
     ) {
@@ -91,7 +98,7 @@ struct TreeCommit {
         if wal.isDone, let old = state.root.wal { writer.free(old.run, birth: old.birth) }
     }
 
-    mutating func build(_ changes: PageBatch.Changes, _ header: FileHeader) throws(DatabaseError) {
+    package mutating func build(_ changes: PageBatch.Changes, _ header: FileHeader) throws(DatabaseError) {
         writer.early.expect(changes.spills)
         // The header record belongs to every commit, and before all other keys.
         var batch = PageBatch()
@@ -182,7 +189,7 @@ struct TreeCommit {
     }
 
     /// What was built is not to be written by the next commit, over pages that are that one's then.
-    mutating func abandon() {
+    package mutating func abandon() {
         writer.allocator.abandon()
         image.built.removeAll()
     }

@@ -18,33 +18,33 @@
 import CMotteShim
 import MotteValues
 
-struct TreeNode {
-    let base: UnsafeRawPointer
+package struct TreeNode {
+    package let base: UnsafeRawPointer
 
-    static let headerBytes = 32
-    static let magic: UInt32 = 0x444E_544D  // "MTND", little-endian
+    package static let headerBytes = 32
+    package static let magic: UInt32 = 0x444E_544D  // "MTND", little-endian
     static let referenceMark: UInt16 = 0xFFFF
-    static let entryHeader = 4
+    package static let entryHeader = 4
     static let slotBytes = 2
     /// Of a key of one byte and no value, with its offset.
     static let leastEntryBytes = slotBytes + entryHeader + 1
 
-    @inline(__always) init(_ base: UnsafeRawPointer) { self.base = base }
+    @inline(__always) package init(_ base: UnsafeRawPointer) { self.base = base }
 
-    @inline(__always) var count: Int { Int(base.load(fromByteOffset: 14, as: UInt16.self)) }
-    var level: Int { Int(base.load(fromByteOffset: 12, as: UInt16.self)) }
-    var checksum: UInt64 { base.load(as: UInt64.self) }
+    @inline(__always) package var count: Int { Int(base.load(fromByteOffset: 14, as: UInt16.self)) }
+    package var level: Int { Int(base.load(fromByteOffset: 12, as: UInt16.self)) }
+    package var checksum: UInt64 { base.load(as: UInt64.self) }
     /// As the node says itself.
-    var page: UInt64 { base.load(fromByteOffset: 16, as: UInt64.self) }
-    var birth: Version { Version(base.load(fromByteOffset: 24, as: UInt64.self)) }
+    package var page: UInt64 { base.load(fromByteOffset: 16, as: UInt64.self) }
+    package var birth: Version { Version(base.load(fromByteOffset: 24, as: UInt64.self)) }
 
     @inline(__always)
-    func entry(_ index: Int) -> UnsafeRawPointer {
+    package func entry(_ index: Int) -> UnsafeRawPointer {
         base + Int(base.load(fromByteOffset: TreeNode.headerBytes + 2 * index, as: UInt16.self))
     }
 
     @inline(__always)
-    func key(_ index: Int) -> UnsafeRawBufferPointer {
+    package func key(_ index: Int) -> UnsafeRawBufferPointer {
         let entry = entry(index)
         return UnsafeRawBufferPointer(
             start: entry + TreeNode.entryHeader, count: Int(entry.loadUnaligned(as: UInt16.self)))
@@ -52,19 +52,19 @@ struct TreeNode {
 
     /// The child's reference, or that of a leaf's extent.
     @inline(__always)
-    func reference(_ index: Int) -> PageRef {
+    package func reference(_ index: Int) -> PageRef {
         let entry = entry(index)
         return PageRef(at: entry + TreeNode.entryHeader + Int(entry.loadUnaligned(as: UInt16.self)))
     }
 
     /// Whether a leaf's value is on pages of its own.
-    func hasReference(_ index: Int) -> Bool {
+    package func hasReference(_ index: Int) -> Bool {
         entry(index).loadUnaligned(fromByteOffset: 2, as: UInt16.self) == TreeNode.referenceMark
     }
 
     /// Index of the first entry whose key is at or after `key`.
     @inline(__always)
-    func lowerBound(_ key: UnsafeRawBufferPointer) -> Int {
+    package func lowerBound(_ key: UnsafeRawBufferPointer) -> Int {
         var low = 0
         var high = count
         while low < high {
@@ -76,7 +76,7 @@ struct TreeNode {
 
     /// Index of the child that has `key` if any has.
     @inline(__always)
-    func child(for key: UnsafeRawBufferPointer) -> Int {
+    package func child(for key: UnsafeRawBufferPointer) -> Int {
         var low = 1
         var high = count
         while low < high {
@@ -93,7 +93,7 @@ struct TreeNode {
     }
 
     /// Whether the page is the node that `reference` means. `pageLimit`: page numbers from here on are impossible.
-    static func isSound(
+    package static func isSound(
         _ base: UnsafeRawPointer, _ reference: PageRef, level: Int, layout: PageLayout, pageLimit: PageCount
     ) -> Bool {
         let node = TreeNode(base)
@@ -104,7 +104,7 @@ struct TreeNode {
     }
 
     /// T1 to T4.
-    static func isWellFormed(_ base: UnsafeRawPointer, _ layout: PageLayout, pageLimit: PageCount) -> Bool {
+    package static func isWellFormed(_ base: UnsafeRawPointer, _ layout: PageLayout, pageLimit: PageCount) -> Bool {
         let node = TreeNode(base)
         let pageBytes = layout.nodeBytes
         let lowest = headerBytes + slotBytes * node.count

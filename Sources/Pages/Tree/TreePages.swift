@@ -7,9 +7,9 @@ import CMotteShim
 import MotteValues
 
 // @unchecked: the writer's part is only touched holding the write lock.
-final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
+package final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     let disk: any Disk
-    let image: PageImage
+    package let image: PageImage
     let pins: PagePins
     let identity: FileIdentity?
     /// The first bytes of the file, which never change.
@@ -20,12 +20,12 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     private let presence: FilePresence?
     private let isWritable: Bool
     let compactsAutomatically: Bool
-    let shown: Locked<Shown>
+    package let shown: Locked<Shown>
     /// By this process, for statistics.
     let written = Locked((bytes: 0, calls: 0, flushes: 0))
 
     // The writer's part.
-    var state: TreeState?
+    package var state: TreeState?
     var automaticCompaction = AutomaticCompaction()
     /// The version in each slot, as last seen or written.
     var slotVersions: [Version]
@@ -44,9 +44,9 @@ final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     var seenEnd = 0
 
     /// What all threads of this process see of the file.
-    struct Shown {
+    package struct Shown {
         /// The newest version that may be shown.
-        var known: TreeVersion
+        package var known: TreeVersion
         /// The version that was pinned last, which may be an older one.
         weak var current: PinnedVersion?
         var hasWarned = false

@@ -2,9 +2,9 @@
 /// log, and which pages the map itself is on.
 import MotteValues
 
-struct TreeState {
-    var root: RootSlot
-    var map: SpaceMap
+package struct TreeState {
+    package internal(set) var root: RootSlot
+    package var map: SpaceMap
     /// How many pages the commit took that led here, as far as that says something about the next one.
     var likelyPageCount: PageCount = 0
     /// What the next commit could make free or give back.
@@ -12,7 +12,7 @@ struct TreeState {
     /// Pages of the space log, oldest first.
     var logPages: [PageRef]
 
-    init(reading root: RootSlot, _ image: PageImage) throws(DatabaseError) {
+    package init(reading root: RootSlot, _ image: PageImage) throws(DatabaseError) {
         self.root = root
         let hold = PageHold(image)
         defer { withExtendedLifetime(hold) {} }

@@ -2,9 +2,9 @@
 /// be trusted after nobody had the file open.
 import MotteValues
 
-struct TreeVersion {
-    var root: RootSlot
-    var wal: WALState
+package struct TreeVersion {
+    package internal(set) var root: RootSlot
+    package var wal: WALState
 
     var version: Version { wal.version }
 

@@ -4,7 +4,7 @@ import MotteValues
 
 extension TreeWriter {
     /// Puts bytes on pages of their own.
-    mutating func writeExtent(
+    package mutating func writeExtent(
         _ value: UnsafeRawBufferPointer, stays: Bool = false
     ) throws(DatabaseError) -> PageRef {
         let count = layout.pageCount(value.count)
@@ -38,7 +38,7 @@ extension TreeWriter {
     }
 
     /// What is built and not in the file yet.
-    var unwrittenRuns: [PageRun] { early.unwritten(of: allocator.sortedRuns) }
+    package var unwrittenRuns: [PageRun] { early.unwritten(of: allocator.sortedRuns) }
 
     func fillExtent(_ page: PageNumber, _ value: UnsafeRawBufferPointer) throws(DatabaseError) -> PageRef {
         let target = try image.space(PageRun(start: page, count: layout.pageCount(value.count)))

@@ -8,7 +8,7 @@
 import CMotteShim
 import MotteValues
 
-struct TreeWriter {
+package struct TreeWriter {
     /// One level's entries on their way.
     private struct Row {
         var items: [TreeItem] = []
@@ -27,8 +27,8 @@ struct TreeWriter {
         var isFresh: Bool { items.isEmpty && oldCount == 0 && addedCount == 0 }
     }
 
-    struct Freed {
-        var run: PageRun
+    package struct Freed {
+        package internal(set) var run: PageRun
         var birth: Version
     }
 
@@ -41,11 +41,11 @@ struct TreeWriter {
     private let capacity: Int
     private let largestInline: Int
     private var rows: [Row] = [Row()]
-    var allocator: PageAllocator
-    var freed: [Freed] = []
+    package var allocator: PageAllocator
+    package internal(set) var freed: [Freed] = []
     private(set) var entryDelta = 0
     var branchDelta: PageCount = 0
-    var leafDelta: PageCount = 0
+    package internal(set) var leafDelta: PageCount = 0
     var extentDelta: PageCount = 0
     var early: EarlyExtents
     /// What an evacuation has done.
@@ -64,7 +64,7 @@ struct TreeWriter {
     /// In versions.
     private static let longStay: UInt64 = 32
 
-    init(_ image: PageImage, _ allocator: PageAllocator, version: Version) {
+    package init(_ image: PageImage, _ allocator: PageAllocator, version: Version) {
         self.image = image
         hold = PageHold(image)
         early = EarlyExtents(image)
@@ -78,7 +78,7 @@ struct TreeWriter {
 
     /// The root and its level after the changes. Entries ascend strictly. A writer may apply several runs, each to the
     /// root that the one before made.
-    mutating func apply(
+    package mutating func apply(
         _ changes: UnsafeBufferPointer<PageBatch.Entry>, to root: PageRef, level: Int
     ) throws(DatabaseError) -> (root: PageRef, level: Int) {
         // The row that the last run ended in has its root, which this one takes apart: left there, it would become a

@@ -10,7 +10,7 @@
 import MotteStorage
 import MotteValues
 
-struct ExternalSort {
+package struct ExternalSort {
     private let order: SortOrder
     private let context: RunContext
     /// nil where the places are the keys of objects.
@@ -29,7 +29,7 @@ struct ExternalSort {
     private let mostRuns: Int
     private static let fewestMerged = 64
 
-    init(_ order: SortOrder, _ context: RunContext, _ array: [Int64]?, memoryBytes: Int, mostRuns: Int? = nil) {
+    package init(_ order: SortOrder, _ context: RunContext, _ array: [Int64]?, memoryBytes: Int, mostRuns: Int? = nil) {
         let fitting = min(memoryBytes, ExternalSort.mostMemory) / RunMerge.bytesPerRun
         self.mostRuns = mostRuns ?? max(fitting, ExternalSort.fewestMerged)
         self.order = order
@@ -40,7 +40,7 @@ struct ExternalSort {
     }
 
     /// The first of an array, at most `limit`.
-    mutating func sorted(_ limit: Int, on source: RowSource) throws(DatabaseError) -> [Int64] {
+    package mutating func sorted(_ limit: Int, on source: RowSource) throws(DatabaseError) -> [Int64] {
         for position in 0 ..< (array?.count ?? 0) {
             if position % RunContext.keysPerRelease == 0 { try context.releaseMemory() }
             try add(Int64(position), on: source)

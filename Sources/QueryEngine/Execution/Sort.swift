@@ -8,7 +8,7 @@ import MotteSchemaModel
 import MotteStorage
 import MotteValues
 
-final class SortOrder {
+package final class SortOrder {
     let levels: [SortLevel]
     private let context: RunContext
 
@@ -17,7 +17,7 @@ final class SortOrder {
     /// What sorting takes for an object beside its key: entries, as many spare ones, second pieces.
     private static let bytesPerKey = 48
 
-    init(_ context: RunContext, _ table: TableKey, _ keys: [BoundQuery.SortKey]) throws(DatabaseError) {
+    package init(_ context: RunContext, _ table: TableKey, _ keys: [BoundQuery.SortKey]) throws(DatabaseError) {
         var levels: [SortLevel] = []
         for key in keys {
             levels.append(SortLevel(try PathReader(context, table, key.path), isAscending: key.isAscending))
@@ -35,7 +35,7 @@ final class SortOrder {
     }
 
     /// With `inMemory`, also where that is short: for few, or for those of few row groups.
-    func sorted(_ keys: [Int64], limit: Int?, inMemory: Bool = false) throws(DatabaseError) -> [Int64] {
+    package func sorted(_ keys: [Int64], limit: Int?, inMemory: Bool = false) throws(DatabaseError) -> [Int64] {
         guard let first = levels.first, keys.count > 1 else { return limit.map { Array(keys.prefix($0)) } ?? keys }
         guard keys.count < Int(UInt32.max) else {
             throw DatabaseError(.unsupported, "more than four billion objects cannot be sorted at once")

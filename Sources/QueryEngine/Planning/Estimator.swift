@@ -8,12 +8,12 @@ import MotteSchemaModel
 import MotteStorage
 import MotteValues
 
-struct Estimator {
+package struct Estimator {
     private let source: RowSource
     /// Without what takes long to estimate: arithmetic, row by row.
     private let isQuick: Bool
 
-    init(_ source: RowSource, isQuick: Bool = false) {
+    package init(_ source: RowSource, isQuick: Bool = false) {
         self.source = source
         self.isQuick = isQuick
     }
@@ -43,7 +43,9 @@ struct Estimator {
         }
     }
 
-    func fraction(_ predicate: BoundPredicate, of table: TableKey) -> Double { share(predicate, table).fraction }
+    package func fraction(_ predicate: BoundPredicate, of table: TableKey) -> Double {
+        share(predicate, table).fraction
+    }
 
     /// Of the parts of an `and`, one after another, what passes each together with those before it.
     func fractions(_ parts: [BoundPredicate], of table: TableKey) -> [Double] {

@@ -86,7 +86,7 @@ package struct TimeSpans: Sendable {
 
     /// When the span that a second since 1970 is in begins, in UTC, and seconds around it that are in the same one.
     @inline(__always)
-    func span(_ second: Int64) -> (start: Int64, from: Int64, end: Int64) {
+    package func span(_ second: Int64) -> (start: Int64, from: Int64, end: Int64) {
         // So far from 1970 there is no calendar, and hardly an Int64.
         guard let zone, second > -Self.farthest, second < Self.farthest else {
             let span = bucket.span(second)

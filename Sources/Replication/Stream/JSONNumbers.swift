@@ -1,9 +1,9 @@
 /// Numbers, texts and truths in a JSON answer of a server, by the names they have wherever they stand in it. The server
 /// writes blanks behind some colons and nowhere else, and the names looked for are not in what users have named.
-struct JSONNumbers {
+package struct JSONNumbers {
     private let bytes: [UInt8]
 
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
+    package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// Behind `"name":` and blanks.
     private func value(_ name: String) -> ArraySlice<UInt8>? {
@@ -17,14 +17,14 @@ struct JSONNumbers {
         return nil
     }
 
-    func number(_ name: String) -> UInt64? {
+    package func number(_ name: String) -> UInt64? {
         guard let digits = value(name)?.prefix(while: { (0x30 ... 0x39).contains($0) }), !digits.isEmpty else {
             return nil
         }
         return UInt64(String(decoding: digits, as: UTF8.self))
     }
 
-    func text(_ name: String) -> String? {
+    package func text(_ name: String) -> String? {
         guard let value = value(name), value.first == UInt8(ascii: "\"") else { return nil }
         return String(decoding: value.dropFirst().prefix { $0 != UInt8(ascii: "\"") }, as: UTF8.self)
     }
@@ -35,5 +35,5 @@ struct JSONNumbers {
         return String(decoding: value.dropFirst(2).prefix { $0 != UInt8(ascii: "\"") }, as: UTF8.self)
     }
 
-    func isTrue(_ name: String) -> Bool { value(name)?.starts(with: Array("true".utf8)) ?? false }
+    package func isTrue(_ name: String) -> Bool { value(name)?.starts(with: Array("true".utf8)) ?? false }
 }

@@ -10,9 +10,9 @@ import CMotteShim
 import MotteStorage
 import MotteValues
 
-struct LogPart: Equatable {
+package struct LogPart: Equatable {
     var origin: ChangeOrigin
-    var from: Version
+    package internal(set) var from: Version
     var to: Version
     /// Number of the message by which the leader began to lead.
     var term: UInt64
@@ -48,7 +48,7 @@ struct LogPart: Equatable {
     }
 
     /// `place` names the message in errors.
-    init(_ message: [UInt8], _ place: String) throws(DatabaseError) {
+    package init(_ message: [UInt8], _ place: String) throws(DatabaseError) {
         guard message.count >= Self.headerSize, message.le(0, as: UInt32.self) == Self.mark,
             message.le(4, as: UInt32.self) == Self.checksum(message)
         else { throw LogText.damaged(place) }

@@ -14,13 +14,13 @@ import Musl
 #endif
 import CMotteShim
 
-final class SnapshotFolder {
-    let path: String
+package final class SnapshotFolder {
+    package let path: String
     private let descriptor: Int32
     private static let prefix = "motte-snapshot-"
     private static let attempts = 8
 
-    init(in folder: String) throws(DatabaseError) {
+    package init(in folder: String) throws(DatabaseError) {
         for _ in 0 ..< Self.attempts {
             var number: UInt64 = 0
             withUnsafeMutableBytes(of: &number) { _ = motte_shim_random($0.baseAddress, $0.count) }
@@ -42,7 +42,7 @@ final class SnapshotFolder {
         motte_shim_close_own(descriptor)
     }
 
-    func file(_ name: String) -> String { path + "/" + name }
+    package func file(_ name: String) -> String { path + "/" + name }
 
     /// nil where somebody else has it, it is of another user, or it is gone.
     private static func locked(_ path: String) -> Int32? {

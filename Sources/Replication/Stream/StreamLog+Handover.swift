@@ -6,8 +6,8 @@ import MotteStorage
 import MotteValues
 
 /// Where a handover is, and from which version of the new leader on.
-struct HandoverPlace: Equatable {
-    var firstChunk: UInt64
+package struct HandoverPlace: Equatable {
+    package internal(set) var firstChunk: UInt64
     var chunkCount: UInt64
     var version: Version
     var checksum: UInt32

@@ -12,13 +12,13 @@ import Glibc
 import Musl
 #endif
 
-struct StreamSnapshot {
-    var info: SnapshotInfo
+package struct StreamSnapshot {
+    package internal(set) var info: SnapshotInfo
     var origin: ChangeOrigin
     /// Of the stream of chunks: numbers of another one in its place are others.
     var chunksIdentity: String
     /// Number of the first chunk, and how many there are.
-    var firstChunk: UInt64
+    package internal(set) var firstChunk: UInt64
     var chunkCount: UInt64
     var crc: UInt32
     /// Number of the leader's message.
@@ -57,7 +57,7 @@ struct StreamSnapshot {
 
 extension StreamLog {
     /// Those that are there as a whole.
-    func streamSnapshots(of origin: ChangeOrigin? = nil) throws(DatabaseError) -> [StreamSnapshot] {
+    package func streamSnapshots(of origin: ChangeOrigin? = nil) throws(DatabaseError) -> [StreamSnapshot] {
         var found: [StreamSnapshot] = []
         guard let chunks = try server.range(of: .chunks) else { return [] }
         var number: UInt64 = 1

@@ -24,7 +24,7 @@ import MotteValues
 package final class StreamLog: ReplicationLog {
     package var place: String { server.place }
     package let key = BatchKey()
-    let server: LogServer
+    package let server: LogServer
     /// For how long one message is sent again before its outcome is given up as unknown.
     private let patienceMilliseconds: Int64
     private static let retryMilliseconds: Int64 = 20
@@ -51,7 +51,7 @@ package final class StreamLog: ReplicationLog {
     var trimming: [(stream: LogStream, numbers: Range<UInt64>)] = []
     static let removedAtOnce = 64
     private var neededSeen: LogPosition?
-    var temporaryFolder = ScratchFile.namedFolder ?? "/tmp"
+    package var temporaryFolder = ScratchFile.namedFolder ?? "/tmp"
     /// Of the snapshot that is being made.
     var snapshotFolder: SnapshotFolder?
 
@@ -64,7 +64,7 @@ package final class StreamLog: ReplicationLog {
 
     // MARK: Leaders
 
-    struct FoundLeader {
+    package struct FoundLeader {
         var record: LeaderRecord
         /// Of its message.
         var number: UInt64
@@ -73,13 +73,13 @@ package final class StreamLog: ReplicationLog {
         /// Where whoever led before ended, which the leader had before it began.
         var before: LogPosition?
         /// What it calls the objects of whoever led before.
-        var handover: HandoverPlace?
+        package internal(set) var handover: HandoverPlace?
         /// What was in the log, as far as was looked.
         var range: LogRange
     }
 
     /// L5. nil where the log is empty, or not there.
-    func foundLeader() throws(DatabaseError) -> FoundLeader? {
+    package func foundLeader() throws(DatabaseError) -> FoundLeader? {
         guard let range = try server.range(of: .log), range.first <= range.last else { return nil }
         guard let message = try server.last(.leader), message.identity == range.identity else {
             throw DatabaseError(.corrupted, "'\(self.place)' has messages and no leader", path: self.place)

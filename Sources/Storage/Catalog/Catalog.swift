@@ -105,7 +105,9 @@ package final class Catalog: Sendable {
     /// What the planner knows of the classes while this is their schema.
     let samples = TableSamples()
 
-    init(schemaVersion: UInt64, changedIn: UInt64, nextTableKey: UInt32, nextIndexKey: UInt32, tables: [StoredTable]) {
+    package init(
+        schemaVersion: UInt64, changedIn: UInt64, nextTableKey: UInt32, nextIndexKey: UInt32, tables: [StoredTable]
+    ) {
         self.schemaVersion = schemaVersion
         self.changedIn = changedIn
         self.nextTableKey = nextTableKey
@@ -136,7 +138,7 @@ package final class Catalog: Sendable {
         }
     }
 
-    static let empty = Catalog(schemaVersion: 0, changedIn: 0, nextTableKey: 1, nextIndexKey: 1, tables: [])
+    package static let empty = Catalog(schemaVersion: 0, changedIn: 0, nextTableKey: 1, nextIndexKey: 1, tables: [])
 
     package func table(_ key: TableKey) -> StoredTable? {
         // Keys ascend in the array, and mostly without gaps.
@@ -193,7 +195,7 @@ extension Catalog {
     /// Keys of tables and indexes of a sound file stay far below; the next one always fits.
     static let keyLimit: UInt32 = 1 << 30
 
-    func encoded() -> [UInt8] {
+    package func encoded() -> [UInt8] {
         var body = ByteWriter()
         body.write(schemaVersion)
         body.write(changedIn)
@@ -241,7 +243,7 @@ extension Catalog {
         for index in table.indexes { index.write(to: &body) }
     }
 
-    static func decode(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) -> Catalog {
+    package static func decode(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) -> Catalog {
         var reader = ByteReader(bytes, of: "the stored schema")
         let format: UInt32 = try reader.read()
         guard format == Self.format else {

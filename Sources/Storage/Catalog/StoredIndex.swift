@@ -21,7 +21,7 @@ package struct StoredIndex: Sendable {
         parameters.withUnsafeBytes { body.write(raw: $0) }
     }
 
-    init(key: IndexKey, kind: String, columns: [ColumnKey], parameters: [UInt8]) {
+    package init(key: IndexKey, kind: String, columns: [ColumnKey], parameters: [UInt8]) {
         self.key = key
         self.kind = kind
         self.columns = columns

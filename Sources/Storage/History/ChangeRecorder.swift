@@ -145,14 +145,14 @@ package final class ChangeRecorder {
         return found
     }
 
-    func checkInvariants() throws(DatabaseError) {
+    package func checkInvariants() throws(DatabaseError) {
         try Invariant.require(
             Set(tables.map(\.key)).count == tables.count, "record-1: a change record has each class once")
         for table in tables { try table.checkInvariants() }
     }
 
     /// The record and its bytes. `previous` is the checksum of the record before it, 0 if there is none.
-    func record(
+    package func record(
         version: Version, previous: UInt32, wallTimeNanoseconds: Int64, origin: ChangeOrigin
     ) -> (record: ChangeRecord, bytes: [UInt8]) {
         let changes = tables.count > 1 ? tables.sorted { $0.key < $1.key } : tables

@@ -27,13 +27,15 @@ package final class RecentChanges: Sendable {
     /// How many things a summary names that is kept.
     private static let mostKept = 40_000
 
+    package init() {}
+
     /// Somebody in this process observes, or no longer does: while somebody does, the newest record is kept whatever
     /// its size.
     package func follow() { followerCount.wrappingAdd(1, ordering: .relaxed) }
     package func unfollow() { followerCount.wrappingSubtract(1, ordering: .relaxed) }
 
     /// After a commit.
-    func note(_ record: ChangeRecord) {
+    package func note(_ record: ChangeRecord) {
         let isFollowed = followerCount.load(ordering: .relaxed) > 0
         // What is let go is freed outside the lock.
         let dropped = kept.withLock { kept -> [ChangeRecord] in
@@ -55,7 +57,7 @@ package final class RecentChanges: Sendable {
     }
 
     /// What changed after `from` through `to`, whose record has that checksum; nil where it is not known.
-    func summary(from: Version, to: Version, checksum: UInt32) -> ChangeSummary? {
+    package func summary(from: Version, to: Version, checksum: UInt32) -> ChangeSummary? {
         guard from < to else { return nil }
         let (known, records) = kept.withLock { kept -> (ChangeSummary?, [ChangeRecord]) in
             if let known = kept.summary, known.checksum == checksum, known.summary.from == from,

@@ -1,10 +1,10 @@
 /// The changes of one table that a `ChangeRecorder` has collected, and how they become those of the record.
 import MotteValues
 
-final class RecordedTable {
+package final class RecordedTable {
     // Exclusivity: one thread, like the recorder; each change of a value looks at these.
     let key: TableKey
-    @exclusivity(unchecked) var inserted = KeyRuns()
+    @exclusivity(unchecked) package var inserted = KeyRuns()
     @exclusivity(unchecked) var deleted: [Int64] = []
     @exclusivity(unchecked) var deletedRuns = KeyRuns()
     /// The savepoint that has an image of this.
@@ -15,7 +15,7 @@ final class RecordedTable {
     private var mapColumns: [RecordedMaps] = []
     private var nestedColumns: [RecordedNested] = []
 
-    init(_ key: TableKey) { self.key = key }
+    package init(_ key: TableKey) { self.key = key }
 
     /// Which rows came and went, for going back to a savepoint.
     struct Image {
@@ -40,7 +40,7 @@ final class RecordedTable {
         return key.rawValue < first.lowerBound
     }
 
-    func column(_ key: ColumnKey) -> RecordedColumn {
+    package func column(_ key: ColumnKey) -> RecordedColumn {
         if let latestColumn, latestColumn.key == key { return latestColumn }
         let found = columns.first { $0.key == key } ?? addColumn(key)
         latestColumn = found
@@ -74,7 +74,7 @@ final class RecordedTable {
         return made
     }
 
-    func checkInvariants() throws(DatabaseError) {
+    package func checkInvariants() throws(DatabaseError) {
         for (runs, what) in [(inserted, "inserted"), (deletedRuns, "deleted")] {
             try Invariant.require(
                 zip(runs.runs, runs.runs.dropFirst()).allSatisfy { $0.upperBound < $1.lowerBound }
@@ -105,7 +105,7 @@ final class RecordedTable {
 }
 
 /// Modifications of one column, in the order they were made.
-final class RecordedColumn {
+package final class RecordedColumn {
     let key: ColumnKey
     @exclusivity(unchecked) private var keys: [Int64] = []
     /// Where the images of each modification begin, and where its second one does.
@@ -117,7 +117,7 @@ final class RecordedColumn {
 
     init(_ key: ColumnKey) { self.key = key }
 
-    func append(_ object: Int64, _ oldValue: ValueView, _ newValue: ValueView, _ policy: ChangeLogPolicy) {
+    package func append(_ object: Int64, _ oldValue: ValueView, _ newValue: ValueView, _ policy: ChangeLogPolicy) {
         if !policy.keepsImages { hasImages = false }
         if let last = keys.last, last == object {
             guard hasImages, let start = after.last else { return }

@@ -75,7 +75,7 @@ extension ReplicaPages {
 
 extension Snapshot {
     /// Objects alone are salvaged: who they are elsewhere is not.
-    var replicationLosses: [String] {
+    package var replicationLosses: [String] {
         let again = "a file that is made of these objects begins again with a batch of everything"
         do throws(DatabaseError) {
             return try replicaPositions().map { position in

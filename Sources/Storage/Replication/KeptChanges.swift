@@ -23,7 +23,7 @@ package struct KeptChanges: Equatable, Sendable {
     /// By name.
     package private(set) var consumers: [Consumer] = []
 
-    static let kind: UInt8 = 0x4B
+    package static let kind: UInt8 = 0x4B
     private static let none = UInt64.max
     /// The page is written whole, with each position that moves.
     package static let mostConsumers = 64
@@ -70,7 +70,7 @@ package struct KeptChanges: Equatable, Sendable {
 
     // MARK: Bytes
 
-    var page: [UInt8] {
+    package var page: [UInt8] {
         var body: [UInt8] = []
         body.append(u64: oldest?.rawValue ?? Self.none)
         if !consumers.isEmpty {
@@ -86,7 +86,7 @@ package struct KeptChanges: Equatable, Sendable {
         return ReplicaPages.sealed(Self.kind, body, key: ReplicaPages.kept)
     }
 
-    init(decoding page: UnsafeRawBufferPointer) throws(DatabaseError) {
+    package init(decoding page: UnsafeRawBufferPointer) throws(DatabaseError) {
         let body = try ReplicaPages.opened(Self.kind, page, key: ReplicaPages.kept)
         var reader = LogReader(body)
         let oldest = try Self.version(&reader)
@@ -160,6 +160,8 @@ package struct ChangeBacklog: Equatable, Sendable {
     package var wallTimeNanoseconds: Int64 = 0
     /// Whether the log has them.
     package var isKept = true
+
+    package init() {}
 }
 
 extension HistoryLog {

@@ -8,21 +8,27 @@
 import MottePages
 import MotteValues
 
-struct ObjectNameBlock {
-    struct Run: Equatable {
+package struct ObjectNameBlock {
+    package struct Run: Equatable {
         /// Key in the origin.
         var first: Int64
         var count: Int64
         /// Key here.
         var local: Int64
         var end: Int64 { first + count }
+
+        package init(first: Int64, count: Int64, local: Int64) {
+            self.first = first
+            self.count = count
+            self.local = local
+        }
     }
 
     static let shift: Int64 = 13
     static let kind: UInt8 = 0x4E
     private(set) var runs: [Run] = []
 
-    init() {}
+    package init() {}
 
     init(decoding page: UnsafeRawBufferPointer, block: UInt64, key: [UInt8]) throws(DatabaseError) {
         let body = try ReplicaPages.opened(Self.kind, page, key: key)
@@ -46,7 +52,7 @@ struct ObjectNameBlock {
         guard reader.remaining == 0 else { throw .corrupted("a page of replication is too long") }
     }
 
-    func page(block: UInt64, key: [UInt8]) -> [UInt8] {
+    package func page(block: UInt64, key: [UInt8]) -> [UInt8] {
         var body: [UInt8] = []
         body.append(varint: runs.count)
         var end = Int64(clamping: block) << Self.shift
@@ -102,7 +108,7 @@ struct ObjectNameBlock {
     }
 
     /// False where one of the keys has a name already.
-    mutating func add(_ run: Run) -> Bool {
+    package mutating func add(_ run: Run) -> Bool {
         let index = index(run.first)
         guard index == runs.count || run.end <= runs[index].first else { return false }
         if index > 0, runs[index - 1].end == run.first, runs[index - 1].local + runs[index - 1].count == run.local {

@@ -13,18 +13,18 @@ import CMotteShim
 import MottePages
 import MotteValues
 
-enum ReplicaPages {
-    static let space = KeySpace.replication
+package enum ReplicaPages {
+    package static let space = KeySpace.replication
     private static let position: UInt8 = 1
     private static let catalog: UInt8 = 2
     /// What the keys of all positions begin with.
     static let positions: [UInt8] = [space, 0, 0, 0, 0]
     static let taken: [UInt8] = [space, 0xFF, 0xFF, 0xFF, 0xFD]
     static let following: [UInt8] = [space, 0xFF, 0xFF, 0xFF, 0xFE]
-    static let kept = KeySpace.keptChanges
+    package static let kept = KeySpace.keptChanges
 
-    static func position(_ origin: ChangeOrigin) -> [UInt8] { positions + bytes(origin) + [position] }
-    static func catalog(_ origin: ChangeOrigin) -> [UInt8] { positions + bytes(origin) + [catalog] }
+    package static func position(_ origin: ChangeOrigin) -> [UInt8] { positions + bytes(origin) + [position] }
+    package static func catalog(_ origin: ChangeOrigin) -> [UInt8] { positions + bytes(origin) + [catalog] }
 
     static func names(_ table: TableKey, _ origin: ChangeOrigin) -> [UInt8] {
         var key: [UInt8] = [space]
@@ -32,7 +32,7 @@ enum ReplicaPages {
         return key + bytes(origin)
     }
 
-    static func names(_ table: TableKey, _ origin: ChangeOrigin, _ block: UInt64) -> [UInt8] {
+    package static func names(_ table: TableKey, _ origin: ChangeOrigin, _ block: UInt64) -> [UInt8] {
         var key = names(table, origin)
         withUnsafeBytes(of: block.bigEndian) { key.append(contentsOf: $0) }
         return key
@@ -52,7 +52,7 @@ enum ReplicaPages {
     }
 
     /// u8 kind, u8 format 1, u16 zero, u32 CRC of the page with this field as zero and of its key; then the body.
-    static func sealed(_ kind: UInt8, _ body: [UInt8], key: [UInt8]) -> [UInt8] {
+    package static func sealed(_ kind: UInt8, _ body: [UInt8], key: [UInt8]) -> [UInt8] {
         var page: [UInt8] = [kind, 1, 0, 0, 0, 0, 0, 0]
         page.append(contentsOf: body)
         let crc = page.withUnsafeBytes { page in key.withUnsafeBytes { checksum(page, $0) } }

@@ -15,7 +15,7 @@
 import MotteColumns
 import MotteValues
 
-final class UndoLog {
+package final class UndoLog {
     enum Entry {
         case table(TableWriter, TableWriter.Image)
         case installed(TableWriter, Int, before: DirtyRowGroup?)
@@ -71,12 +71,12 @@ final class UndoLog {
     @exclusivity(unchecked) private(set) var serial: UInt64 = 0
     @exclusivity(unchecked) private var entries: [Entry] = []
     private var levels: [Level] = []
-    var entryCount: Int { entries.count }
+    package var entryCount: Int { entries.count }
     /// Why the write can only be cancelled: it could not be brought back to a savepoint.
-    private(set) var failure: DatabaseError?
+    package private(set) var failure: DatabaseError?
     /// The first call that failed after it had changed something, and how many entries there were then.
     private var incomplete: (error: DatabaseError, entryCount: Int)?
-    var incompleteness: DatabaseError? { incomplete?.error }
+    package var incompleteness: DatabaseError? { incomplete?.error }
 
     @inline(__always)
     func append(_ entry: @autoclosure () -> Entry) {

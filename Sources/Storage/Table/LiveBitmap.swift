@@ -10,11 +10,11 @@
 import CMotteShim
 import MotteValues
 
-struct LiveBitmap {
+package struct LiveBitmap {
     var rowCount: Int
     var words: [UInt64]
 
-    init(allLive rowCount: Int) {
+    package init(allLive rowCount: Int) {
         self.rowCount = rowCount
         words = []
         extend(to: rowCount, from: 0)
@@ -33,7 +33,7 @@ struct LiveBitmap {
 
     func isLive(_ slot: Int) -> Bool { words[slot >> 6] & (1 << UInt64(slot & 63)) != 0 }
 
-    mutating func kill(_ slot: Int) { words[slot >> 6] &= ~(1 << UInt64(slot & 63)) }
+    package mutating func kill(_ slot: Int) { words[slot >> 6] &= ~(1 << UInt64(slot & 63)) }
 
     /// Rows appended to the row group are live.
     mutating func extend(to count: Int) {
@@ -46,7 +46,7 @@ struct LiveBitmap {
         for slot in first ..< max(first, count) { words[slot >> 6] |= 1 << UInt64(slot & 63) }
     }
 
-    func encoded(key: [UInt8]) -> [UInt8] {
+    package func encoded(key: [UInt8]) -> [UInt8] {
         let live = liveCount
         var writer = ByteWriter()
         writer.write(UInt32(rowCount))

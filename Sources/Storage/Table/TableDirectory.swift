@@ -14,7 +14,7 @@ import MotteColumns
 import MottePages
 import MotteValues
 
-final class TableDirectory {
+package final class TableDirectory {
     let layout: TableLayout
     // Exclusivity: one thread at a time, like the snapshot; each access to a value looks at these.
     @exclusivity(unchecked) private(set) var rowGroupSize: Int
@@ -77,7 +77,7 @@ final class TableDirectory {
         longTexts = Array(repeating: [:], count: layout.columns.count)
     }
 
-    static func readState(
+    package static func readState(
         _ table: TableKey, _ pages: PageSnapshot, _ rowGroupSizeOfFile: Int
     ) throws(DatabaseError) -> TableState {
         let found = try PageKeys.tableState(table).withBytes { key throws(DatabaseError) in try pages.get(key) }
@@ -323,7 +323,7 @@ final class TableDirectory {
     }
 
     /// One of its own, for a write.
-    func makeLongListReader(_ slot: Int, _ owner: ObjectKey) -> LongListReader {
+    package func makeLongListReader(_ slot: Int, _ owner: ObjectKey) -> LongListReader {
         LongListReader(layout.key, layout.columns[slot], owner, pages, counters, long: longSource(slot))
     }
 

@@ -15,7 +15,7 @@ package final class TableLayout: Sendable {
     let shapes: [ColumnShape]
     private let slotsByKey: [Int]
 
-    init(_ stored: StoredTable, catalog: Catalog) {
+    package init(_ stored: StoredTable, catalog: Catalog) {
         self.stored = stored
         type =
             catalog.schema[stored.key]

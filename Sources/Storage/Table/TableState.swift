@@ -16,20 +16,20 @@ import CMotteShim
 import MottePages
 import MotteValues
 
-struct TableState {
-    var liveCount: Int64 = 0
+package struct TableState {
+    package var liveCount: Int64 = 0
     var nextKey: Int64 = 0
     var openGroupFirstKey: Int64 = 0
-    var modifiedIn: UInt64 = 0
+    package var modifiedIn: UInt64 = 0
     /// 0: those of the file. Chosen once, when the first row group has its 480th row (`TableWriter`).
     var ownRowGroupSize = 0
 
-    static let encodedSize = 40
+    package static let encodedSize = 40
     /// Keys keep their top 16 bits zero.
-    static let keyLimit: Int64 = 1 << 48
+    package static let keyLimit: Int64 = 1 << 48
 
     /// Writes `encodedSize` bytes.
-    func write(to base: UnsafeMutableRawPointer, for table: TableKey) {
+    package func write(to base: UnsafeMutableRawPointer, for table: TableKey) {
         assert(liveCount >= 0 && liveCount <= nextKey, "table-1")
         assert(openGroupFirstKey >= 0 && openGroupFirstKey <= nextKey, "table-2")
         base.storeBytes(of: liveCount.littleEndian, as: Int64.self)
@@ -70,7 +70,7 @@ struct TableState {
     private static let mostSilentRows: Int64 = 1 << 26
 
     /// The highest next key that a table of a file with so many entries can have (table-3).
-    static func mostKeys(rowGroupSize: Int, entries: Int) -> Int64 {
+    package static func mostKeys(rowGroupSize: Int, entries: Int) -> Int64 {
         let rows = Int64(rowGroupSize)
         // Each other row group has a chunk or a live bitmap.
         let (witnessed, overflows) = Int64(entries).multipliedReportingOverflow(by: rows)

@@ -25,7 +25,7 @@ package final class TableView {
     package let layout: TableLayout
     package let key: TableKey
     let directory: TableDirectory
-    let writer: TableWriter?
+    package let writer: TableWriter?
     /// Indexes are found through the source, which knows of changes not yet committed.
     unowned let source: RowSource
 
@@ -155,7 +155,7 @@ package final class TableView {
         return RowLocation(rowGroup: rowGroup, slot: slot)
     }
 
-    func requireLocation(_ key: ObjectKey) throws(DatabaseError) -> RowLocation {
+    package func requireLocation(_ key: ObjectKey) throws(DatabaseError) -> RowLocation {
         guard let place = try locate(key) else {
             throw DatabaseError(
                 .objectDeleted, "this \(layout.stored.name) has been deleted; see whether it is valid before",

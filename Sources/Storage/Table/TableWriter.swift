@@ -8,7 +8,7 @@ import MotteColumns
 import MottePages
 import MotteValues
 
-final class TableWriter {
+package final class TableWriter {
     // Exclusivity: one thread at a time, like the write it belongs to; each row of many looks at these.
     let directory: TableDirectory
     @exclusivity(unchecked) var state: TableState
@@ -104,7 +104,7 @@ final class TableWriter {
     }
 
     @inline(__always)
-    func overlay(_ rowGroup: Int) -> DirtyRowGroup? { dirty[rowGroup] }
+    package func overlay(_ rowGroup: Int) -> DirtyRowGroup? { dirty[rowGroup] }
 
     // MARK: Touching
 
@@ -117,7 +117,7 @@ final class TableWriter {
         return rowGroups
     }
 
-    func dirtyRowGroup(_ rowGroup: Int) throws(DatabaseError) -> DirtyRowGroup {
+    package func dirtyRowGroup(_ rowGroup: Int) throws(DatabaseError) -> DirtyRowGroup {
         if let overlay = overlay(rowGroup) { return overlay }
         if let openGroup = takeKeptOpenGroup(rowGroup) {
             install(openGroup, at: rowGroup)

@@ -9,7 +9,7 @@ extension WriteTransaction {
     /// Of what a write keeps in memory, to what its commit makes.
     private static let batchShare = 4
 
-    func makeBatch(for version: Version) throws(DatabaseError) -> PageBatch {
+    package func makeBatch(for version: Version) throws(DatabaseError) -> PageBatch {
         var plan = database.pages.spillPlan
         // What the write has kept in memory stays there until the commit is over.
         if spill.fileBytes > 0 { plan.memoryBytes /= WriteTransaction.batchShare }
@@ -134,7 +134,7 @@ extension WriteTransaction {
 
 extension Catalog {
     /// The same schema, marked as changed in `version`.
-    func stamped(changedIn version: UInt64) -> Catalog {
+    package func stamped(changedIn version: UInt64) -> Catalog {
         Catalog(
             schemaVersion: schemaVersion, changedIn: version, nextTableKey: nextTableKey, nextIndexKey: nextIndexKey,
             tables: tables)

@@ -87,7 +87,7 @@ extension WriteTransaction {
 
     /// Puts a value that fits in place of another. `isWhole`: not merely something nested in it has changed. Whoever
     /// has changed nothing yet makes room for it before; what loses a link amid a deletion goes where there is memory.
-    func replaceValue(
+    package func replaceValue(
         _ view: TableView, _ slot: Int, _ place: RowLocation, _ key: ObjectKey, old: ValueView, new: ValueView,
         isWhole: Bool = true
     ) throws(DatabaseError) {

@@ -13,14 +13,14 @@ package final class WriteTransaction: RowSource {
     let database: Database
     /// nil once it has ended.
     @exclusivity(unchecked) private var right: Right?
-    @exclusivity(unchecked) private(set) var recorder: ChangeRecorder
+    @exclusivity(unchecked) package private(set) var recorder: ChangeRecorder
     /// What its savepoints would undo.
-    let undo = UndoLog()
+    package let undo = UndoLog()
     let lent = LentRows()
     /// Full row groups of a bulk load, encoded, until the commit.
-    @exclusivity(unchecked) private(set) var spill: SpillFile
-    @exclusivity(unchecked) private(set) var longValues: PendingLongValues
-    @exclusivity(unchecked) var opened: OpenBuilders
+    @exclusivity(unchecked) package private(set) var spill: SpillFile
+    @exclusivity(unchecked) package private(set) var longValues: PendingLongValues
+    @exclusivity(unchecked) package internal(set) var opened: OpenBuilders
     @exclusivity(unchecked) private(set) var writers = TableSlots<TableWriter>()
     @exclusivity(unchecked) private(set) var deltas: [IndexKey: IndexDelta] = [:]
     @exclusivity(unchecked) private var lastDelta: (key: IndexKey, delta: IndexDelta)?
@@ -31,9 +31,9 @@ package final class WriteTransaction: RowSource {
     /// Set while this write migrates the file to another schema.
     var migration: SchemaMigration.State?
     /// How long lists are cut; tests cut them small.
-    var listShape = LongListShape.standard
+    package var listShape = LongListShape.standard
     /// From so many deleted at once on it pays to look for collections that hold several of them; tests lower it.
-    var manyObjects = 16
+    package var manyObjects = 16
     /// While an embedded object is made through its parent; at other times none can be.
     var isCreatingEmbedded = false
     /// Set by an import that makes embedded objects before their owners: they may be inserted like others, and a link
@@ -48,7 +48,7 @@ package final class WriteTransaction: RowSource {
     /// See `postponingIndexChecks`.
     var postponesIndexChecks = false
     /// Pages of replication that are written with the commit, by their keys.
-    var replicaPages: [[UInt8]: [UInt8]] = [:]
+    package var replicaPages: [[UInt8]: [UInt8]] = [:]
     /// Of whoever writes; nil for what comes from another file.
     package var rules: WriteRules?
     /// Asked before the commit.
@@ -102,7 +102,7 @@ package final class WriteTransaction: RowSource {
     }
 
     @inline(__always)
-    func noteChange() {
+    package func noteChange() {
         changeCount &+= 1
         lookAfter()
     }
@@ -149,7 +149,7 @@ package final class WriteTransaction: RowSource {
         TableView(directory: try writer(key).directory, writer: try writer(key), source: self)
     }
 
-    func writer(_ key: TableKey) throws(DatabaseError) -> TableWriter {
+    package func writer(_ key: TableKey) throws(DatabaseError) -> TableWriter {
         if let writer = writers[key] { return writer }
         let directory: TableDirectory
         var kept: KeptBuilders.OpenGroup?
@@ -174,7 +174,7 @@ package final class WriteTransaction: RowSource {
         newCatalog != nil && (base.catalog.table(key) == nil || schemaTouched.contains(key))
     }
 
-    override func indexView(_ key: IndexKey) throws(DatabaseError) -> IndexView { indexView(key, over: base) }
+    package override func indexView(_ key: IndexKey) throws(DatabaseError) -> IndexView { indexView(key, over: base) }
 
     func indexView(_ key: IndexKey, over stored: Snapshot) -> IndexView {
         let delta = deltas[key]
@@ -237,7 +237,7 @@ package final class WriteTransaction: RowSource {
     }
 
     /// A schema with less in it than the rows of this write know; when nothing reads them any more.
-    func amend(_ catalog: Catalog) {
+    package func amend(_ catalog: Catalog) {
         newCatalog = catalog
         replaceCatalog(catalog)
     }

@@ -2,8 +2,8 @@
 /// `CET-1CEST,M3.5.0,M10.5.0/3`, with the forms that RFC 8536 allows.
 package struct ZoneRule: Sendable {
     /// Of standard time and of summer time, in seconds east of UTC.
-    let standard: Int64
-    let summer: Int64
+    package let standard: Int64
+    package let summer: Int64
     /// When summer time begins and ends; nil: never.
     private let change: (begin: Day, end: Day)?
 
@@ -44,13 +44,13 @@ package struct ZoneRule: Sendable {
     }
 
     /// In UTC.
-    func changes(of year: Int64) -> (begin: Int64, end: Int64)? {
+    package func changes(of year: Int64) -> (begin: Int64, end: Int64)? {
         change.map { ($0.begin.second(of: year) - standard, $0.end.second(of: year) - summer) }
     }
 
     // MARK: Text
 
-    init?(_ text: some Sequence<UInt8>) {
+    package init?(_ text: some Sequence<UInt8>) {
         var reader = Reader(bytes: Array(text))
         guard reader.name(), let west = reader.time(mostHours: 24) else { return nil }
         standard = -west

@@ -102,7 +102,7 @@ package final class ZoneTable: Sendable {
     }
 
     /// nil where it is none.
-    static func parse(_ bytes: UnsafeRawBufferPointer) -> ZoneTable? {
+    package static func parse(_ bytes: UnsafeRawBufferPointer) -> ZoneTable? {
         guard let old = Header(bytes, at: 0) else { return nil }
         // From the second version on, times of 64 bits follow those of 32.
         guard old.version >= 2 else { return table(bytes, old, rule: nil) }

@@ -11,7 +11,7 @@
 import CMotteShim
 import MotteValues
 
-struct FileHead {
+package struct FileHead {
     /// What an encrypted file says about its key.
     struct Sealing {
         var salt: [UInt8]
@@ -28,8 +28,8 @@ struct FileHead {
     var uuid: FileHeader.UUID
     var sealing: Sealing?
 
-    static let magic: [UInt8] = Array("MOTTEDB\0".utf8)
-    static let byteCount = 136
+    package static let magic: [UInt8] = Array("MOTTEDB\0".utf8)
+    package static let byteCount = 136
     static let saltOffset = 64
     private static let checkOffset = 96
     private static let checksumOffset = 128
@@ -78,7 +78,7 @@ struct FileHead {
         motte_shim_xxh3(bytes.baseAddress, checksumOffset)
     }
 
-    init(decoding bytes: UnsafeRawBufferPointer, path: String) throws(DatabaseError) {
+    package init(decoding bytes: UnsafeRawBufferPointer, path: String) throws(DatabaseError) {
         guard FileHead.hasMagic(bytes) else { throw ForeignFile.error(bytes, path) }
         guard bytes.count >= FileHead.byteCount else { throw .corrupted("it ends within its first page") }
         func half(_ offset: Int) -> UInt32 {

@@ -19,20 +19,28 @@ import Glibc
 import Musl
 #endif
 
-final class PageCipher: @unchecked Sendable {  // @unchecked: the handles of libcrypto are only used holding their locks
+// @unchecked: the handles of libcrypto are only used holding their locks.
+package final class PageCipher: @unchecked Sendable {
     /// What the associated data begin with.
-    enum Kind: UInt64 {
+    package enum Kind: UInt64 {
         case slot = 1
         case node
         case value
         case record
     }
 
-    struct Unit {
+    package struct Unit {
         var kind: Kind
         var page: PageNumber
-        var birth = Version.zero
-        var byteCount = 0
+        var birth: Version
+        var byteCount: Int
+
+        package init(kind: Kind, page: PageNumber, birth: Version = .zero, byteCount: Int = 0) {
+            self.kind = kind
+            self.page = page
+            self.birth = birth
+            self.byteCount = byteCount
+        }
 
         static func of(_ reference: PageRef) -> Unit {
             guard reference.byteCount > 0 else { return Unit(kind: .node, page: reference.page) }
@@ -50,10 +58,10 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: the handles of lib
 
     static let saltBytes = 32
     static let checkBytes = 32
-    static let randomBytes = 16
+    package static let randomBytes = 16
     static let tagBytes = 16
     /// What a unit ends with: the random part of its nonce, and the tag.
-    static let trailerBytes = randomBytes + tagBytes
+    package static let trailerBytes = randomBytes + tagBytes
     /// A root slot has the salt before it, in case the head is lost.
     static let slotTrailerBytes = saltBytes + trailerBytes
     private static let purpose = Array("motte page encryption".utf8)
@@ -65,7 +73,7 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: the handles of lib
     private let forReading: Locked<OpaquePointer>
     private let forWriting: Locked<OpaquePointer>
 
-    init(_ key: [UInt8], salt: [UInt8]) throws(DatabaseError) {
+    package init(_ key: [UInt8], salt: [UInt8]) throws(DatabaseError) {
         try Libcrypto.checkKey(key)
         try Libcrypto.load()
         self.salt = salt
@@ -147,7 +155,7 @@ final class PageCipher: @unchecked Sendable {  // @unchecked: the handles of lib
 
     /// Encrypts `count` bytes, of which the last `trailerBytes` are room for the trailer. `clear`: authenticated, not
     /// encrypted. `source` may be `target`.
-    func seal(
+    package func seal(
         _ unit: Unit, _ source: UnsafeRawPointer, count: Int, to target: UnsafeMutableRawPointer,
         random: ArraySlice<UInt8>, clear: UnsafeRawBufferPointer = PageCipher.nothing
     ) throws(DatabaseError) {

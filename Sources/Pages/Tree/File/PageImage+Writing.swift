@@ -7,7 +7,7 @@ extension PageImage {
     private static let unitsPerDraw = 16
 
     /// Pages of a commit; runs ascend.
-    func write(_ runs: [PageRun]) throws(DatabaseError) {
+    package func write(_ runs: [PageRun]) throws(DatabaseError) {
         if let cipher {
             defer { built.removeAll() }
             try writeSealed(built.sorted { $0.page < $1.page }, cipher)

@@ -12,16 +12,16 @@
 import CMotteShim
 import MotteValues
 
-final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; pages follow the rule above
+package final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; pages follow the rule above
     let pageBytes: Int
-    let layout: PageLayout
+    package let layout: PageLayout
     /// nil: a plain file.
     let cipher: PageCipher?
     /// Pages the file can grow to.
-    let pageLimit: PageCount
+    package let pageLimit: PageCount
     let regions: PageRegions
     private let pageShift: Int
-    let disk: any Disk
+    package let disk: any Disk
     /// What a writer has built and not yet written, where it has to be sealed one by one.
     var built: [PageRef] = []
     private let clockWord: UnsafeMutablePointer<UInt64>
@@ -45,7 +45,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
 
     /// `memoryBytes` is what pages may take; `limit` bytes are the most the file may grow to, nil: what the format
     /// allows.
-    init(
+    package init(
         _ disk: any Disk, pageBytes: Int, _ cipher: PageCipher? = nil, memoryBytes: Int = .max, limit: Int? = nil
     ) throws(DatabaseError) {
         self.disk = disk
@@ -74,10 +74,10 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     }
 
     /// Where a page is in the file.
-    @inline(__always) func offset(of page: PageNumber) -> Int { page.rawValue << pageShift }
-    @inline(__always) func byteCount(of pages: PageCount) -> Int { pages.rawValue << pageShift }
+    @inline(__always) package func offset(of page: PageNumber) -> Int { page.rawValue << pageShift }
+    @inline(__always) package func byteCount(of pages: PageCount) -> Int { pages.rawValue << pageShift }
     /// Whole pages of a file with so many bytes.
-    func pageCount(in byteCount: Int) -> PageCount { PageCount(in: byteCount, pageBytes: pageBytes) }
+    package func pageCount(in byteCount: Int) -> PageCount { PageCount(in: byteCount, pageBytes: pageBytes) }
 
     // MARK: Holds.
 
@@ -88,7 +88,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     func remove(_ hold: PageHold) { reading.withLock { $0.frames.remove(hold) } }
 
     /// Bytes of pages in memory, and the most there were.
-    var memory: (now: Int, most: Int, budget: Int, holds: Int) {
+    package var memory: (now: Int, most: Int, budget: Int, holds: Int) {
         reading.withLock { reading in
             let frames = reading.frames
             return (
@@ -117,13 +117,13 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     }
 
     @inline(__always)
-    func node(_ reference: PageRef, level: Int) throws(DatabaseError) -> TreeNode {
+    package func node(_ reference: PageRef, level: Int) throws(DatabaseError) -> TreeNode {
         if let place = place(reference, level: level) { return TreeNode(place) }
         return TreeNode(try load(reference, level: level))
     }
 
     @inline(__always)
-    func extent(_ reference: PageRef) throws(DatabaseError) -> UnsafeRawBufferPointer {
+    package func extent(_ reference: PageRef) throws(DatabaseError) -> UnsafeRawBufferPointer {
         if let place = place(reference, level: 0) {
             return UnsafeRawBufferPointer(start: place, count: reference.byteCount)
         }
@@ -131,7 +131,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     }
 
     /// Whether memory has what `reference` means; the disk is not asked.
-    func isThere(_ reference: PageRef, level: Int) -> Bool {
+    package func isThere(_ reference: PageRef, level: Int) -> Bool {
         PageState.identity(of: regions.state(reference.page)) == reference.identity(level: level)
     }
 
@@ -321,7 +321,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     // MARK: Building.
 
     /// Nobody reads these pages until their version is published; reading ahead keeps off them.
-    func beginBuilding(_ run: PageRun) throws(DatabaseError) {
+    package func beginBuilding(_ run: PageRun) throws(DatabaseError) {
         assert(run.end <= pageLimit.end, "pages that the image has no place for")
         let isMade = reading.withLock { reading in
             forget(run, &reading)
@@ -360,7 +360,9 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     }
 
     /// Bytes of a unit that was built and is not given back before it is written.
-    func builtBytes(_ run: PageRun) -> UnsafeMutableRawPointer? { reading.withLock { _ in regions.address(run) } }
+    package func builtBytes(_ run: PageRun) -> UnsafeMutableRawPointer? {
+        reading.withLock { _ in regions.address(run) }
+    }
 
     /// The longest beginning of a run of built pages that lies in one piece.
     func builtPiece(_ run: PageRun) -> (start: UnsafeMutableRawPointer, run: PageRun)? {
@@ -368,7 +370,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     }
 
     /// The run is free: nobody will read it as what it was.
-    func giveBackMemory(of run: PageRun) {
+    package func giveBackMemory(of run: PageRun) {
         reading.withLock { reading in
             forget(run, &reading)
             regions.giveBack(run)
@@ -376,7 +378,7 @@ final class PageImage: @unchecked Sendable {  // @unchecked: states are atomic; 
     }
 
     /// What was built there came to nothing.
-    func forget(_ run: PageRun) { reading.withLock { reading in forget(run, &reading) } }
+    package func forget(_ run: PageRun) { reading.withLock { reading in forget(run, &reading) } }
 
     private func forget(_ run: PageRun, _ reading: inout Reading) {
         assert(run.end <= pageLimit.end, "pages that the image has no place for")

@@ -3,16 +3,18 @@
 import MotteValues
 
 /// Which page of a file; the first one is 0.
-struct PageNumber: Hashable, Comparable, Sendable, ExpressibleByIntegerLiteral, CustomStringConvertible {
-    var rawValue: Int
+package struct PageNumber: Hashable, Comparable, Sendable, ExpressibleByIntegerLiteral, CustomStringConvertible {
+    package internal(set) var rawValue: Int
 
-    @inline(__always) init(_ rawValue: Int) { self.rawValue = rawValue }
-    @inline(__always) init(integerLiteral value: Int) { rawValue = value }
+    @inline(__always) package init(_ rawValue: Int) { self.rawValue = rawValue }
+    @inline(__always) package init(integerLiteral value: Int) { rawValue = value }
 
-    var description: String { "\(rawValue)" }
+    package var description: String { "\(rawValue)" }
 
-    @inline(__always) static func < (left: PageNumber, right: PageNumber) -> Bool { left.rawValue < right.rawValue }
-    @inline(__always) static func + (page: PageNumber, count: PageCount) -> PageNumber {
+    @inline(__always) package static func < (left: PageNumber, right: PageNumber) -> Bool {
+        left.rawValue < right.rawValue
+    }
+    @inline(__always) package static func + (page: PageNumber, count: PageCount) -> PageNumber {
         PageNumber(page.rawValue + count.rawValue)
     }
     @inline(__always) static func += (page: inout PageNumber, count: PageCount) { page.rawValue += count.rawValue }
@@ -25,58 +27,70 @@ struct PageNumber: Hashable, Comparable, Sendable, ExpressibleByIntegerLiteral, 
     }
 
     /// How many pages come before it.
-    @inline(__always) var pagesBefore: PageCount { PageCount(rawValue) }
+    @inline(__always) package var pagesBefore: PageCount { PageCount(rawValue) }
 
     /// Where it is in the file.
-    @inline(__always) func offset(pageBytes: Int) -> Int { rawValue * pageBytes }
+    @inline(__always) package func offset(pageBytes: Int) -> Int { rawValue * pageBytes }
 }
 
 /// How many pages.
-struct PageCount: Hashable, Comparable, Sendable, AdditiveArithmetic, ExpressibleByIntegerLiteral,
+package struct PageCount: Hashable, Comparable, Sendable, AdditiveArithmetic, ExpressibleByIntegerLiteral,
     CustomStringConvertible
 {
-    var rawValue: Int
+    package internal(set) var rawValue: Int
 
-    @inline(__always) init(_ rawValue: Int) { self.rawValue = rawValue }
-    @inline(__always) init(integerLiteral value: Int) { rawValue = value }
+    @inline(__always) package init(_ rawValue: Int) { self.rawValue = rawValue }
+    @inline(__always) package init(integerLiteral value: Int) { rawValue = value }
     /// Whole pages only.
     @inline(__always) init(in byteCount: Int, pageBytes: Int) { rawValue = byteCount / pageBytes }
 
-    var description: String { "\(rawValue)" }
-    static var zero: PageCount { 0 }
+    package var description: String { "\(rawValue)" }
+    package static var zero: PageCount { 0 }
 
-    @inline(__always) static func < (left: PageCount, right: PageCount) -> Bool { left.rawValue < right.rawValue }
-    @inline(__always) static func + (left: PageCount, right: PageCount) -> PageCount {
+    @inline(__always) package static func < (left: PageCount, right: PageCount) -> Bool {
+        left.rawValue < right.rawValue
+    }
+    @inline(__always) package static func + (left: PageCount, right: PageCount) -> PageCount {
         PageCount(left.rawValue + right.rawValue)
     }
-    @inline(__always) static func - (left: PageCount, right: PageCount) -> PageCount {
+    @inline(__always) package static func - (left: PageCount, right: PageCount) -> PageCount {
         PageCount(left.rawValue - right.rawValue)
     }
-    @inline(__always) static func += (left: inout PageCount, right: PageCount) { left.rawValue += right.rawValue }
-    @inline(__always) static func -= (left: inout PageCount, right: PageCount) { left.rawValue -= right.rawValue }
+    @inline(__always) package static func += (left: inout PageCount, right: PageCount) {
+        left.rawValue += right.rawValue
+    }
+    @inline(__always) package static func -= (left: inout PageCount, right: PageCount) {
+        left.rawValue -= right.rawValue
+    }
     @inline(__always) static func * (count: PageCount, factor: Int) -> PageCount { PageCount(count.rawValue * factor) }
     @inline(__always) static func / (count: PageCount, part: Int) -> PageCount { PageCount(count.rawValue / part) }
 
     @inline(__always) func byteCount(pageBytes: Int) -> Int { rawValue * pageBytes }
     /// The page behind so many at the beginning of a file.
-    @inline(__always) var end: PageNumber { PageNumber(rawValue) }
+    @inline(__always) package var end: PageNumber { PageNumber(rawValue) }
 }
 
 /// Pages in a row.
-struct PageRun: Equatable {
-    var start: PageNumber
-    var count: PageCount
-    var end: PageNumber { start + count }
+package struct PageRun: Equatable {
+    package var start: PageNumber
+    package var count: PageCount
+    package var end: PageNumber { start + count }
+
+    @inline(__always)
+    package init(start: PageNumber, count: PageCount) {
+        self.start = start
+        self.count = count
+    }
 
     /// Each of them.
-    var pages: Pages { Pages(page: start, end: end) }
+    package var pages: Pages { Pages(page: start, end: end) }
 
-    struct Pages: Sequence, IteratorProtocol {
+    package struct Pages: Sequence, IteratorProtocol {
         fileprivate var page: PageNumber
         fileprivate let end: PageNumber
 
         @inline(__always)
-        mutating func next() -> PageNumber? {
+        package mutating func next() -> PageNumber? {
             guard page < end else { return nil }
             defer { page += 1 }
             return page
@@ -100,7 +114,7 @@ struct PageMap<Value> {
 }
 
 extension Version {
-    static var zero: Version { Version(0) }
+    package static var zero: Version { Version(0) }
     static var max: Version { Version(.max) }
-    var next: Version { Version(rawValue + 1) }
+    package var next: Version { Version(rawValue + 1) }
 }

@@ -5,24 +5,24 @@
 ///     24 bytes: u64 checksum, u48 first page, u48 version of birth, u32 byte count (0: a node, one page)
 import MotteValues
 
-struct PageRef: Equatable {
-    var page: PageNumber
+package struct PageRef: Equatable {
+    package var page: PageNumber
     /// The version's number: a reference is read for each node on the way to a key, and making a `Version` is a call.
     private var birthNumber: UInt64
-    var checksum: UInt64
+    package var checksum: UInt64
     /// Bytes of an extent; 0 for a node.
-    var byteCount: Int
+    package var byteCount: Int
 
-    var birth: Version {
+    package var birth: Version {
         get { Version(birthNumber) }
         set { birthNumber = newValue.rawValue }
     }
 
-    static var none: PageRef { PageRef() }
-    static let encodedCount = 24
+    package static var none: PageRef { PageRef() }
+    package static let encodedCount = 24
 
     /// Its pages.
-    func run(_ layout: PageLayout) -> PageRun { PageRun(start: page, count: pageCount(layout)) }
+    package func run(_ layout: PageLayout) -> PageRun { PageRun(start: page, count: pageCount(layout)) }
 
     var isNone: Bool { page == 0 }
 
@@ -33,7 +33,7 @@ struct PageRef: Equatable {
         byteCount = 0
     }
 
-    init(page: PageNumber, birth: Version, checksum: UInt64, byteCount: Int) {
+    package init(page: PageNumber, birth: Version, checksum: UInt64, byteCount: Int) {
         self.page = page
         birthNumber = birth.rawValue
         self.checksum = checksum
@@ -49,7 +49,7 @@ struct PageRef: Equatable {
         byteCount = Int(UInt32(littleEndian: start.loadUnaligned(fromByteOffset: 20, as: UInt32.self)))
     }
 
-    func store(at start: UnsafeMutableRawPointer) {
+    package func store(at start: UnsafeMutableRawPointer) {
         start.storeBytes(of: checksum.littleEndian, as: UInt64.self)
         start.storeBytes(
             of: (UInt64(page.rawValue) | birthNumber << 48).littleEndian, toByteOffset: 8, as: UInt64.self)
@@ -58,7 +58,7 @@ struct PageRef: Equatable {
         start.storeBytes(of: UInt32(byteCount).littleEndian, toByteOffset: 20, as: UInt32.self)
     }
 
-    func pageCount(_ layout: PageLayout) -> PageCount { byteCount == 0 ? 1 : layout.pageCount(byteCount) }
+    package func pageCount(_ layout: PageLayout) -> PageCount { byteCount == 0 ? 1 : layout.pageCount(byteCount) }
 
     /// What the memory image remembers about a page it has checked: this reference and no other. The kind is exact, so
     /// that bytes checked as a value are never taken for a node.
@@ -73,20 +73,20 @@ struct PageRef: Equatable {
 }
 
 /// Where things are in every file, whatever its page size. Page 0 is the header, the next ones the root slots.
-enum TreeFormat {
-    static let slotCount = 3
+package enum TreeFormat {
+    package static let slotCount = 3
     static var firstSlotPage: PageNumber { 1 }
     static func slotPage(_ slot: Int) -> PageNumber { firstSlotPage + PageCount(slot) }
     /// Behind the root slots.
-    static var firstPage: PageNumber { slotPage(slotCount) }
+    package static var firstPage: PageNumber { slotPage(slotCount) }
     /// Of a file that has nothing else.
     static var leastPages: PageCount { firstPage.pagesBefore }
     /// References have so many bits for versions. More than anybody commits, and less than overflows.
-    static let versionLimit: UInt64 = 1 << 48
+    package static let versionLimit: UInt64 = 1 << 48
     static let defaultPageBytes = 4096
     static let pageSizes = [4096, 8192, 16384, 32768]
     /// More levels than 2^44 pages can fill.
-    static let mostLevels = 24
+    package static let mostLevels = 24
     /// A value of more bytes than this gets pages of its own.
     static func largestInline(pageBytes: Int) -> Int { pageBytes / 2 - 64 }
 }

@@ -24,27 +24,27 @@
 import CMotteShim
 import MotteValues
 
-struct RootSlot: Equatable {
-    var version = Version.zero
-    var durable = Version.zero
-    var pageCount = TreeFormat.leastPages
-    var tree = PageRef.none
-    var level = 0
+package struct RootSlot: Equatable {
+    package var version = Version.zero
+    package var durable = Version.zero
+    package var pageCount = TreeFormat.leastPages
+    package var tree = PageRef.none
+    package var level = 0
     var checkpoint = PageRef.none
-    var logPage = PageRef.none
+    package var logPage = PageRef.none
     var logPageBytes = 0
     var entryCount = 0
     var branchPageCount: PageCount = 0
     var leafPageCount: PageCount = 0
     var extentPageCount: PageCount = 0
-    var sequence: UInt64 = 0
-    var log: [UInt8] = []
+    package var sequence: UInt64 = 0
+    package var log: [UInt8] = []
     /// Where small commits on top of this root are; nil where the file has none.
     var wal: WALLocation?
     /// Which slot it was read from, or is written to.
-    var slot = 0
+    package var slot = 0
 
-    static let magic: UInt32 = 0x5452_544D  // "MTRT", little-endian
+    package static let magic: UInt32 = 0x5452_544D  // "MTRT", little-endian
     private static let fixedBytes = 160
     /// What is not encrypted, the checksum included.
     static let clearBytes = 32
@@ -52,7 +52,7 @@ struct RootSlot: Equatable {
     /// Where the newest part of the space log begins.
     var logOffset: Int { RootSlot.fixedBytes + (wal == nil ? 0 : WALLocation.encodedCount) }
 
-    func encoded(pageBytes: Int, _ cipher: PageCipher? = nil) throws(DatabaseError) -> [UInt8] {
+    package func encoded(pageBytes: Int, _ cipher: PageCipher? = nil) throws(DatabaseError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: pageBytes)
         let number = TreeFormat.slotPage(slot)
         let result: Result<Void, DatabaseError> = bytes.withUnsafeMutableBytes { page in
@@ -113,7 +113,7 @@ struct RootSlot: Equatable {
     }
 
     /// nil when the page is no sound slot of a plain file.
-    init?(decoding page: UnsafeRawBufferPointer, _ layout: PageLayout, slot: Int) {
+    package init?(decoding page: UnsafeRawBufferPointer, _ layout: PageLayout, slot: Int) {
         guard RootSlot.hasChecksum(page) else { return nil }
         self.init(fields: page, layout, slot: slot)
     }

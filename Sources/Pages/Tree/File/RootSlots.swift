@@ -2,7 +2,7 @@
 import CMotteShim
 import MotteValues
 
-enum RootSlots {
+package enum RootSlots {
     /// The slots whose checksum is right. A slot that is being written may be missing.
     static func read(_ disk: any Disk, _ image: PageImage) throws(DatabaseError) -> [RootSlot] {
         try look(disk, image).slots
@@ -74,7 +74,7 @@ enum RootSlots {
 
     /// The newest slot that is whole. One that was flushed before it was written is never passed over: what is missing
     /// there is damage.
-    static func choose(
+    package static func choose(
         _ disk: any Disk, _ image: PageImage
     ) throws(DatabaseError) -> (root: RootSlot, passedOver: PassedOver?) {
         let (slots, unreadable) = try look(disk, image)
@@ -106,7 +106,7 @@ enum RootSlots {
     }
 
     /// Whether everything that was written since the slot's durable version is there.
-    static func isWhole(_ slot: RootSlot, _ image: PageImage, _ disk: any Disk) throws(DatabaseError) -> Bool {
+    package static func isWhole(_ slot: RootSlot, _ image: PageImage, _ disk: any Disk) throws(DatabaseError) -> Bool {
         try problem(of: slot, image, disk) == nil
     }
 

@@ -4,7 +4,7 @@ import CMotteShim
 import MotteValues
 
 /// Where the value of an entry is.
-enum FoundValue {
+package enum FoundValue {
     /// On pages of its own.
     case extent(PageRef)
     /// In a leaf: which, and the number of the entry in it.

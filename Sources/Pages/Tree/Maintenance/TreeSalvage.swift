@@ -58,7 +58,7 @@ package struct KeyGap: Sendable {
     }
 }
 
-struct TreeSalvage {
+package struct TreeSalvage {
     let found: FoundPages
     var image: PageImage { found.image }
     private var disk: any Disk { found.image.disk }
@@ -92,7 +92,7 @@ struct TreeSalvage {
     private var missingCount = 0
     /// Keys whose values may be older.
     private var recovered: Set<[UInt8]> = []
-    private(set) var entries: [[UInt8]: FoundValue] = [:]
+    package private(set) var entries: [[UInt8]: FoundValue] = [:]
     /// Keys whose values were damaged, with what was wrong.
     private var lost: [[UInt8]: PageProblem] = [:]
     var report = PageSalvageReport()
@@ -104,7 +104,7 @@ struct TreeSalvage {
         var hasHeaderKey: Bool
     }
 
-    init(_ disk: any Disk, pageBytes: Int, _ cipher: PageCipher?, memoryBytes: Int) throws(DatabaseError) {
+    package init(_ disk: any Disk, pageBytes: Int, _ cipher: PageCipher?, memoryBytes: Int) throws(DatabaseError) {
         let size = try disk.byteCount()
         pageCount = PageCount(in: size, pageBytes: pageBytes)
         let image = try PageImage(disk, pageBytes: pageBytes, cipher, memoryBytes: memoryBytes)
@@ -156,7 +156,7 @@ struct TreeSalvage {
     /// `columns`: of the schema in a catalog record, nil if it cannot be read. `opened`: the version that the file
     /// opens at, where all of its pages are sound; then newer slots that can be read are of commits that never were
     /// whole.
-    mutating func run(_ columns: ([UInt8]) -> [ChunkColumn]?, at opened: Version?) throws(DatabaseError) {
+    package mutating func run(_ columns: ([UInt8]) -> [ChunkColumn]?, at opened: Version?) throws(DatabaseError) {
         if let opened { slots.removeAll { $0.version > opened } }
         try readTree()
         if !report.gaps.isEmpty {

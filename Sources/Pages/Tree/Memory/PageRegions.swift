@@ -16,11 +16,11 @@ import Glibc
 import Musl
 #endif
 
-struct PageRegion {
+package struct PageRegion {
     let first: PageNumber
     /// nil while the region has no memory.
     var base: UnsafeMutableRawPointer?
-    let states: UnsafeMutablePointer<UInt64>
+    package let states: UnsafeMutablePointer<UInt64>
     /// The clock when what is on a page was read or built; see `PageHold`.
     let stamps: UnsafeMutablePointer<UInt32>
     /// The clock when what is on a page was last given up.
@@ -31,9 +31,9 @@ struct PageRegion {
     var occupied = 0
 }
 
-final class PageRegions {
+package final class PageRegions {
     /// Pages in a region, a power of two.
-    let pageCount: Int
+    package let pageCount: Int
     private let pageShift: Int
     private let regionShift: Int
     /// Pages that there are places for: what a file can grow to.
@@ -41,7 +41,7 @@ final class PageRegions {
     /// Two levels of addresses: of tables, and in them of regions.
     private let tops: UnsafeMutablePointer<UInt64>
     /// Those that there are, in the order in which they came.
-    private(set) var all: [UnsafeMutablePointer<PageRegion>] = []
+    package private(set) var all: [UnsafeMutablePointer<PageRegion>] = []
     /// Units that do not lie in their region, by their first page.
     private(set) var apart: [PageNumber: UnsafeMutableRawBufferPointer] = [:]
     /// The system has refused address space since this was last set.
@@ -62,7 +62,7 @@ final class PageRegions {
     private static let tableCount = 1024
     private static let regionsPerSlab = 64
 
-    init?(pageBytes: Int) {
+    package init?(pageBytes: Int) {
         pageShift = pageBytes.trailingZeroBitCount
         pageCount = PageRegions.regionBytes / pageBytes
         regionShift = pageCount.trailingZeroBitCount
@@ -106,7 +106,7 @@ final class PageRegions {
     }
 
     @inline(__always)
-    func state(_ page: PageNumber) -> UInt64 {
+    package func state(_ page: PageNumber) -> UInt64 {
         guard let region = find(page) else { return PageState.empty }
         return motte_shim_load64(region.pointee.states + index(page))
     }
@@ -152,7 +152,7 @@ final class PageRegions {
     // MARK: Making room.
 
     /// A place for a unit; what it holds is undefined. nil where the system gives no memory.
-    func makePlace(for run: PageRun) -> UnsafeMutableRawPointer? {
+    package func makePlace(for run: PageRun) -> UnsafeMutableRawPointer? {
         guard makeStates(for: run) else { return nil }
         if !apart.isEmpty, let unit = apart[run.start] {
             if unit.count >= run.count.rawValue << pageShift { return unit.baseAddress }
@@ -294,7 +294,7 @@ final class PageRegions {
     }
 
     /// The pages are empty: what they held is gone.
-    func giveBack(_ run: PageRun) {
+    package func giveBack(_ run: PageRun) {
         forgetApart(run)
         var page = run.start
         while page < run.end {
@@ -334,7 +334,7 @@ final class PageRegions {
     // MARK: States.
 
     /// Counts pages that come and go.
-    func set(_ page: PageNumber, _ state: UInt64, _ occupied: inout PageCount) {
+    package func set(_ page: PageNumber, _ state: UInt64, _ occupied: inout PageCount) {
         guard let region = find(page) else { return }
         let word = region.pointee.states + index(page)
         let before = motte_shim_load64(word)

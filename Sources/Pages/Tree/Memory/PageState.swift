@@ -1,13 +1,13 @@
 /// The word that says what the memory of a page holds. Beside these it is the identity of the reference that the page
 /// was checked against (`PageRef.identity`), alone or with `givenUp`.
-enum PageState {
-    static let empty: UInt64 = 0
+package enum PageState {
+    package static let empty: UInt64 = 0
     /// The writer of this process is at it.
     static let building: UInt64 = 1
     /// Read, but not checked yet, and not decrypted.
     static let unchecked: UInt64 = 2
     /// The rest of a value.
-    static let continued: UInt64 = 3
+    package static let continued: UInt64 = 3
 
     /// In an identity: keeps it apart from the numbers above.
     static let mark: UInt64 = 1 << 5

@@ -5,11 +5,11 @@
 /// which is usually one that another of their kind has left.
 import MotteValues
 
-struct PageAllocator {
+package struct PageAllocator {
     let image: PageImage
-    var map: SpaceMap
+    package var map: SpaceMap
     /// Pages handed out, in order; neighbours are one run.
-    var used: [PageRun] = []
+    package var used: [PageRun] = []
     private var current = PageRun(start: 0, count: 0)
     /// Pages that were made and are not wanted, of a file that nobody else has.
     private(set) var spare: [PageRun] = []
@@ -24,7 +24,9 @@ struct PageAllocator {
     /// Pages that are to become free with this commit.
     var evacuation: Evacuation?
 
-    init(_ image: PageImage, _ map: SpaceMap, wishing wish: PageCount, _ path: String, limit: PageCount? = nil) {
+    package init(
+        _ image: PageImage, _ map: SpaceMap, wishing wish: PageCount, _ path: String, limit: PageCount? = nil
+    ) {
         self.image = image
         self.limit = limit ?? image.pageLimit
         self.map = map
@@ -32,7 +34,7 @@ struct PageAllocator {
         self.path = path
     }
 
-    mutating func allocate(_ count: PageCount) throws(DatabaseError) -> PageNumber {
+    package mutating func allocate(_ count: PageCount) throws(DatabaseError) -> PageNumber {
         if let last = spare.last, last.count == count {
             spare.removeLast()
             try image.beginBuilding(last)
@@ -98,7 +100,7 @@ struct PageAllocator {
     }
 
     /// Ends allocating: what was looked out but not used is free.
-    mutating func giveBack() {
+    package mutating func giveBack() {
         guard current.count > 0 else { return }
         image.forget(current)
         map.insert([current])

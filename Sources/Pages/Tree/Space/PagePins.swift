@@ -15,18 +15,20 @@ import Glibc
 import Musl
 #endif
 
-final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, the rest never changes
+package final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, the rest never changes
     struct Pin {
         fileprivate let word: Int
         fileprivate let version: Version
     }
 
     /// What must not be overwritten.
-    struct Protected {
+    package struct Protected {
         /// Ascending.
-        var versions: [Version]
+        package internal(set) var versions: [Version]
         /// All versions from here on.
         var from = Version.max
+
+        package init(versions: [Version]) { self.versions = versions }
 
         /// A pinned version that shows what lived from `birth` until just before `death`; nil if none does.
         func holder(birth: Version, death: Version) -> Version? {
@@ -50,7 +52,7 @@ final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, th
     /// Versions that found no word of their own. Words are claimed and released holding the lock.
     private let crowd = Locked<[Version]>([])
 
-    init(_ sidecar: Sidecar?) {
+    package init(_ sidecar: Sidecar?) {
         self.sidecar = sidecar
         if let sidecar {
             words = sidecar.pinRow(sidecar.ownSlot)
@@ -94,7 +96,7 @@ final class PagePins: @unchecked Sendable {  // @unchecked: words are atomic, th
     }
 
     /// Everything pinned anywhere, and the versions given.
-    func protected(and more: [Version]) -> Protected {
+    package func protected(and more: [Version]) -> Protected {
         var all = Protected(versions: more)
         PagePins.collect(words, &all)
         if let sidecar {

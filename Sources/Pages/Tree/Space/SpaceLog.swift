@@ -13,23 +13,23 @@
 /// says it.
 import MotteValues
 
-struct SpaceLog {
-    enum Kind: UInt8 {
+package struct SpaceLog {
+    package enum Kind: UInt8 {
         case taken = 1
         case died
     }
 
-    static let commitHeader = 10
-    static let runBytes = 24
+    package static let commitHeader = 10
+    package static let runBytes = 24
     /// Counts in a checkpoint have 24 bits.
     private static let mostRunPages: PageCount = 0xFF_FFFF
-    static let pageHeader = PageRef.encodedCount + 4
+    package static let pageHeader = PageRef.encodedCount + 4
 
     /// What one commit does, while it is being made.
-    private(set) var bytes: [UInt8] = []
+    package private(set) var bytes: [UInt8] = []
     private var stepCount = 0
 
-    init(_ version: Version) {
+    package init(_ version: Version) {
         SpaceLog.append(version.rawValue, 8, &bytes)
         SpaceLog.append(0, 2, &bytes)
     }
@@ -37,9 +37,9 @@ struct SpaceLog {
     /// False when a commit has more steps than a record should count: then it needs a checkpoint.
     var isComplete: Bool { stepCount < 60_000 }
 
-    mutating func take(_ run: PageRun) { step(.taken, run.start, run.count) }
+    package mutating func take(_ run: PageRun) { step(.taken, run.start, run.count) }
 
-    mutating func die(_ run: PageRun, birth: Version) {
+    package mutating func die(_ run: PageRun, birth: Version) {
         step(.died, run.start, run.count)
         SpaceLog.append(birth.rawValue, 6, &bytes)
     }
@@ -61,7 +61,7 @@ struct SpaceLog {
     // MARK: Reading.
 
     /// Does to `map` what the commits after `version` did. False: this is no log.
-    static func replay(_ bytes: UnsafeRawBufferPointer, after version: Version, _ map: inout SpaceMap) -> Bool {
+    package static func replay(_ bytes: UnsafeRawBufferPointer, after version: Version, _ map: inout SpaceMap) -> Bool {
         var offset = 0
         func number(_ count: Int) -> UInt64? {
             guard offset + count <= bytes.count else { return nil }
@@ -102,14 +102,14 @@ struct SpaceLog {
 
     // MARK: Checkpoints.
 
-    static let checkpointHeader = 16
-    static func checkpointBytes(_ runCount: Int) -> Int { checkpointHeader + runCount * runBytes }
+    package static let checkpointHeader = 16
+    package static func checkpointBytes(_ runCount: Int) -> Int { checkpointHeader + runCount * runBytes }
     /// Room for so many runs in a file of so many pages, of which long ones take several entries.
-    static func checkpointBytes(_ runCount: Int, of pageCount: PageCount) -> Int {
+    package static func checkpointBytes(_ runCount: Int, of pageCount: PageCount) -> Int {
         checkpointBytes(runCount + 1 + pageCount.rawValue / mostRunPages.rawValue)
     }
 
-    static func encodeCheckpoint(_ map: SpaceMap, _ target: UnsafeMutableRawBufferPointer) {
+    package static func encodeCheckpoint(_ map: SpaceMap, _ target: UnsafeMutableRawBufferPointer) {
         guard let base = target.baseAddress else { return }
         var offset = checkpointHeader
         func add(_ run: PageRun, _ birth: Version, _ death: Version) {
@@ -135,7 +135,7 @@ struct SpaceLog {
     }
 
     /// nil: this is no checkpoint.
-    static func decodeCheckpoint(_ bytes: UnsafeRawBufferPointer) -> SpaceMap? {
+    package static func decodeCheckpoint(_ bytes: UnsafeRawBufferPointer) -> SpaceMap? {
         guard let base = bytes.baseAddress, bytes.count >= checkpointHeader else { return nil }
         let count = UInt64(littleEndian: base.loadUnaligned(as: UInt64.self))
         let pageCount = UInt64(littleEndian: base.loadUnaligned(fromByteOffset: 8, as: UInt64.self))

@@ -3,7 +3,7 @@ import MotteValues
 
 extension SpaceMap {
     /// `used`: pages that are certainly in use, in runs that do not overlap.
-    func checkInvariants(used: [PageRun] = []) throws(DatabaseError) {
+    package func checkInvariants(used: [PageRun] = []) throws(DatabaseError) {
         let problem = problem(used: used)
         try Invariant.require(problem == nil, problem ?? "")
         try Invariant.require(
@@ -17,7 +17,7 @@ extension SpaceMap {
     }
 
     /// Whether the same pages are free or dead in both: what was released is remembered in memory only.
-    func hasSamePages(as other: SpaceMap) -> Bool {
+    package func hasSamePages(as other: SpaceMap) -> Bool {
         pageCount == other.pageCount && unusedPages == other.unusedPages
     }
 
@@ -30,7 +30,7 @@ extension SpaceMap {
 }
 
 extension PageAllocator {
-    func checkInvariants() throws(DatabaseError) {
+    package func checkInvariants() throws(DatabaseError) {
         let runs = used.sorted { $0.start < $1.start }
         for (run, next) in zip(runs, runs.dropFirst()) {
             try Invariant.require(run.end <= next.start, "space-3: page \(next.start) is handed out once")

@@ -10,28 +10,28 @@
 ///   S2  no page is in two runs, free or dead
 import MotteValues
 
-struct SpaceMap {
-    struct Dead: Equatable {
+package struct SpaceMap {
+    package struct Dead: Equatable {
         var run: PageRun
-        var birth: Version
-        var death: Version
+        package internal(set) var birth: Version
+        package internal(set) var death: Version
     }
 
-    var free: [PageRun] = []
-    var freePageCount: PageCount = 0
+    package var free: [PageRun] = []
+    package var freePageCount: PageCount = 0
     /// Died since anyone looked at them.
     private var pending: [Dead] = []
     /// By the version that holds them.
-    var held: [Version: [Dead]] = [:]
-    var pageCount: PageCount
+    package var held: [Version: [Dead]] = [:]
+    package var pageCount: PageCount
 
-    init(pageCount: PageCount) {
+    package init(pageCount: PageCount) {
         self.pageCount = pageCount
     }
 
-    var dead: [Dead] { pending + held.values.flatMap { $0 } }
+    package var dead: [Dead] { pending + held.values.flatMap { $0 } }
     /// How many runs a checkpoint would list.
-    var runCount: Int { free.count + pending.count + held.values.reduce(0) { $0 + $1.count } }
+    package var runCount: Int { free.count + pending.count + held.values.reduce(0) { $0 + $1.count } }
 
     /// Pages at the end that may leave the file as soon as somebody looks.
     var endToGain: PageCount {
@@ -58,13 +58,13 @@ struct SpaceMap {
         limit - pageCount + freePageCount + pending.reduce(0) { $0 + $1.run.count }
     }
 
-    mutating func die(_ run: PageRun, birth: Version, death: Version) {
+    package mutating func die(_ run: PageRun, birth: Version, death: Version) {
         pending.append(Dead(run: run, birth: birth, death: death))
     }
 
     /// Frees what no protected version shows any more, and says what that was.
     @discardableResult
-    mutating func release(_ protected: PagePins.Protected) -> [PageRun] {
+    package mutating func release(_ protected: PagePins.Protected) -> [PageRun] {
         for version in Array(held.keys) where version >= protected.from || !protected.versions.contains(version) {
             pending += held.removeValue(forKey: version) ?? []
         }
@@ -83,7 +83,7 @@ struct SpaceMap {
     }
 
     /// Makes runs free. Many at once are merged in one pass.
-    mutating func insert(_ runs: [PageRun]) {
+    package mutating func insert(_ runs: [PageRun]) {
         guard runs.count > 8 else {
             for run in runs { insert(run) }
             return
@@ -167,7 +167,7 @@ struct SpaceMap {
     /// none, from the end of the file as long as little of it is free: then pages lie side by side, and what is free in
     /// small pieces grows together as its neighbours die. Else from the longest run. Where the file has as many pages
     /// as it may, what is free is taken in whatever pieces; with none it grows beyond, which the caller notices.
-    mutating func take(
+    package mutating func take(
         atLeast least: PageCount, atMost most: PageCount, wishing wish: PageCount,
         limit: PageCount = PageCount(.max)
     ) -> PageRun {
@@ -205,7 +205,7 @@ struct SpaceMap {
     }
 
     /// Free pages at the end leave the file.
-    mutating func dropEnd() {
+    package mutating func dropEnd() {
         if let last = free.last, last.end == pageCount.end {
             pageCount = last.start.pagesBefore
             freePageCount -= last.count
@@ -252,7 +252,7 @@ struct SpaceMap {
     }
 
     /// What is wrong with the map, if anything; S1 and S2. `used` is certainly in use.
-    func problem(used: [PageRun]) -> String? {
+    package func problem(used: [PageRun]) -> String? {
         var last = TreeFormat.firstPage - PageCount(1)
         var isFirst = true
         for run in free {

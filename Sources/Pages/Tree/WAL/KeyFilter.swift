@@ -2,18 +2,20 @@
 /// their checksums. A WAL has a few hundred keys, a scan asks for thousands that are not among them.
 import CMotteShim
 
-struct KeyFilter {
+package struct KeyFilter {
     private static let wordCount = 64
     private var words = [UInt64](repeating: 0, count: wordCount)
 
-    mutating func insert(_ key: UnsafeRawBufferPointer) {
+    package init() {}
+
+    package mutating func insert(_ key: UnsafeRawBufferPointer) {
         let (word, bit) = KeyFilter.place(of: key)
         words[word] |= bit
     }
 
     /// False only of keys that were never inserted.
     @inline(__always)
-    func mayHave(_ key: UnsafeRawBufferPointer) -> Bool {
+    package func mayHave(_ key: UnsafeRawBufferPointer) -> Bool {
         let (word, bit) = KeyFilter.place(of: key)
         return words[word] & bit != 0
     }

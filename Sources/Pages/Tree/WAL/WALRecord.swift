@@ -20,7 +20,7 @@ import CMotteShim
 import MotteValues
 
 /// Where a root's WAL is, and how far it is known to be whole.
-struct WALLocation: Equatable {
+package struct WALLocation: Equatable {
     var run: PageRun
     var birth: Version
     var salt: UInt64
@@ -29,7 +29,7 @@ struct WALLocation: Equatable {
     /// The checksum of that version's record.
     var sealedChain: UInt64 = 0
 
-    static let encodedCount = 48
+    package static let encodedCount = 48
 
     init(run: PageRun, birth: Version, salt: UInt64) {
         self.run = run
@@ -69,9 +69,9 @@ struct WALLocation: Equatable {
 }
 
 /// What was read from, or goes to, one record.
-struct WALRecord {
-    static let magic: UInt32 = 0x524A_544D  // "MTJR", little-endian
-    static let headerBytes = 48
+package struct WALRecord {
+    package static let magic: UInt32 = 0x524A_544D  // "MTJR", little-endian
+    package static let headerBytes = 48
     /// What is not encrypted, the checksum included.
     private static let clearBytes = 40
     /// Of the last page: salt and version.
@@ -92,7 +92,7 @@ struct WALRecord {
         (entryHeader + keyCount + valueCount + 7) & ~7
     }
 
-    static func pageCount(_ byteCount: Int, pageBytes: Int) -> PageCount {
+    package static func pageCount(_ byteCount: Int, pageBytes: Int) -> PageCount {
         PageCount((byteCount + endBytes + pageBytes - 1) / pageBytes)
     }
 

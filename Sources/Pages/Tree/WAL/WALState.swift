@@ -2,17 +2,17 @@
 /// the next one goes. A value: each snapshot keeps the changes that it shows.
 import MotteValues
 
-struct WALState {
+package struct WALState {
     /// Of the last record; the root's, while there is none.
     private(set) var version: Version
     /// Pages of the WAL that have records.
-    var usedPages: PageCount = 0
+    package var usedPages: PageCount = 0
     /// What the next record names as the one before it.
     private(set) var chain: UInt64
     /// Above what the root's tree says.
     private(set) var changes = MemoryTree(largestBlock: 24)
     /// Of the keys of those.
-    var filter = KeyFilter()
+    package var filter = KeyFilter()
     /// Pages behind may hold records that were never acknowledged, or were lost together with what came before them:
     /// then nothing is added, and the next commit takes it all into the tree.
     var mayGrow = true
@@ -23,7 +23,7 @@ struct WALState {
         chain = root.version.rawValue
     }
 
-    var isEmpty: Bool { usedPages == 0 }
+    package var isEmpty: Bool { usedPages == 0 }
 
     private static let fewPages: PageCount = 16
     private static let manyPages: PageCount = 128

@@ -27,16 +27,16 @@
 import CMotteShim
 import MotteValues
 
-enum ChangeRecordFormat {
-    static let keySpace: UInt8 = 0x7F
-    static let kind: UInt8 = 0x4C
-    static let format: UInt8 = 1
-    static let headerSize = 48
+package enum ChangeRecordFormat {
+    package static let keySpace: UInt8 = 0x7F
+    package static let kind: UInt8 = 0x4C
+    package static let format: UInt8 = 1
+    package static let headerSize = 48
     static let sectionHeaderSize = 8
     static let optionalSection: UInt16 = 1
     static let sectionCountOffset = 4
-    static let previousOffset = 16
-    static let checksumOffset = 20
+    package static let previousOffset = 16
+    package static let checksumOffset = 20
     static let wallTimeOffset = 24
 
     enum Section: UInt16 {
@@ -49,19 +49,19 @@ enum ChangeRecordFormat {
         case nested = 7
     }
 
-    static func pageKey(_ version: Version) -> [UInt8] {
+    package static func pageKey(_ version: Version) -> [UInt8] {
         var key: [UInt8] = [keySpace]
         withUnsafeBytes(of: version.rawValue.bigEndian) { key.append(contentsOf: $0) }
         return key
     }
 
-    static func version(of pageKey: UnsafeRawBufferPointer) -> Version? {
+    package static func version(of pageKey: UnsafeRawBufferPointer) -> Version? {
         guard pageKey.count == 9, pageKey[0] == keySpace else { return nil }
         return Version(UInt64(bigEndian: pageKey.loadUnaligned(fromByteOffset: 1, as: UInt64.self)))
     }
 
     /// `bytes` has at least a header.
-    static func checksum(of bytes: UnsafeRawBufferPointer, pageKey: UnsafeRawBufferPointer) -> UInt32 {
+    package static func checksum(of bytes: UnsafeRawBufferPointer, pageKey: UnsafeRawBufferPointer) -> UInt32 {
         var zero: UInt32 = 0
         var crc = motte_shim_crc32c(0, bytes.baseAddress, checksumOffset)
         crc = motte_shim_crc32c(crc, &zero, 4)

@@ -34,7 +34,7 @@ package struct ListOperation: Equatable, Sendable {
     package static func clear(count: Int) -> ListOperation { ListOperation(.clear, 0, count) }
 
     /// Takes in the edit made right after this one, if both are one: appending a thousand elements is one operation.
-    mutating func absorb(_ next: ListOperation) -> Bool {
+    package mutating func absorb(_ next: ListOperation) -> Bool {
         guard next.kind == kind else { return false }
         switch kind {
         case .insert where next.index >= index && next.index <= index + count:

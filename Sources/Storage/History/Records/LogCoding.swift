@@ -20,9 +20,11 @@ extension Array where Element == UInt8 {
 
     mutating func append(u16 value: UInt16) { Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) } }
     mutating func append(u32 value: UInt32) { Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) } }
-    mutating func append(u64 value: UInt64) { Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) } }
+    package mutating func append(u64 value: UInt64) {
+        Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
+    }
 
-    mutating func store(u32 value: UInt32, at offset: Int) {
+    package mutating func store(u32 value: UInt32, at offset: Int) {
         for index in 0 ..< 4 { self[offset + index] = UInt8(truncatingIfNeeded: value >> UInt32(8 * index)) }
     }
 }

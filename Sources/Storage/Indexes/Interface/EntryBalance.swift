@@ -7,7 +7,7 @@
 import CMotteShim
 import MotteValues
 
-final class EntryBalance {
+package final class EntryBalance {
     private struct Part {
         var count = 0
         var sum: UInt64 = 0
@@ -18,16 +18,16 @@ final class EntryBalance {
     private let seed = UInt64.random(in: 0 ... .max)
     private let parts = UnsafeMutablePointer<Part>.allocate(capacity: partCount)
 
-    init() { parts.initialize(repeating: Part(), count: EntryBalance.partCount) }
+    package init() { parts.initialize(repeating: Part(), count: EntryBalance.partCount) }
     deinit { parts.deallocate() }
 
     // MARK: Hashes
 
     @inline(__always)
-    func hash(_ entry: IndexEntry) -> UInt64 { Self.mix(Self.mix(entry.value ^ seed) &+ entry.key) }
+    package func hash(_ entry: IndexEntry) -> UInt64 { Self.mix(Self.mix(entry.value ^ seed) &+ entry.key) }
 
     @inline(__always)
-    func hash(null key: UInt64) -> UInt64 { Self.mix(Self.mix(key &+ seed) ^ seed) }
+    package func hash(null key: UInt64) -> UInt64 { Self.mix(Self.mix(key &+ seed) ^ seed) }
 
     func hash(_ bytes: UnsafeRawBufferPointer, _ key: UInt64) -> UInt64 {
         Self.mix(Self.mix(motte_shim_xxh3(bytes.baseAddress, bytes.count) ^ seed) &+ key)
@@ -46,7 +46,7 @@ final class EntryBalance {
 
     /// What a row has.
     @inline(__always)
-    func add(_ hash: UInt64) {
+    package func add(_ hash: UInt64) {
         let part = parts + Int(truncatingIfNeeded: hash >> Self.partShift)
         part.pointee.count &+= 1
         // The part says eight bits of the hash already.
@@ -55,20 +55,20 @@ final class EntryBalance {
 
     /// What is stored.
     @inline(__always)
-    func take(_ hash: UInt64) {
+    package func take(_ hash: UInt64) {
         let part = parts + Int(truncatingIfNeeded: hash >> Self.partShift)
         part.pointee.count &-= 1
         part.pointee.sum &-= Self.mix(hash ^ seed)
     }
 
-    var isEven: Bool {
+    package var isEven: Bool {
         for part in 0 ..< Self.partCount where parts[part].count != 0 || parts[part].sum != 0 { return false }
         return true
     }
 
     /// Whether the hash is of a part in which something is left.
     @inline(__always)
-    func isUneven(_ hash: UInt64) -> Bool {
+    package func isUneven(_ hash: UInt64) -> Bool {
         let part = parts[Int(truncatingIfNeeded: hash >> Self.partShift)]
         return part.count != 0 || part.sum != 0
     }

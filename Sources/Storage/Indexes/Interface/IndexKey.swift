@@ -17,14 +17,14 @@ package struct IndexKey: Hashable, Comparable, Sendable {
 
 /// One sorted sequence of blocks: an index's values, or its nulls.
 package struct IndexSpace: Hashable {
-    static let keySpace: UInt8 = 0x07
+    package static let keySpace: UInt8 = 0x07
     static let pageKeySize = 21
     private static let nullBit: UInt32 = 1 << 31
 
     private let number: UInt32
 
-    static func values(_ index: IndexKey) -> IndexSpace { IndexSpace(number: index.rawValue & ~nullBit) }
-    static func nulls(_ index: IndexKey) -> IndexSpace { IndexSpace(number: index.rawValue | nullBit) }
+    package static func values(_ index: IndexKey) -> IndexSpace { IndexSpace(number: index.rawValue & ~nullBit) }
+    package static func nulls(_ index: IndexKey) -> IndexSpace { IndexSpace(number: index.rawValue | nullBit) }
 
     /// The index that a number in a page key belongs to.
     static func index(ofNumber number: UInt32) -> IndexKey { IndexKey(number & ~nullBit) }
@@ -34,7 +34,7 @@ package struct IndexSpace: Hashable {
         [values(index), nulls(index)].map { Array($0.pageKey(IndexEntry(value: 0, key: 0)).prefix(5)) }
     }
 
-    func pageKey(_ bound: IndexEntry) -> [UInt8] {
+    package func pageKey(_ bound: IndexEntry) -> [UInt8] {
         // Every key has this size.
         [UInt8](unsafeUninitializedCapacity: Self.pageKeySize) { buffer, count in
             let raw = UnsafeMutableRawBufferPointer(buffer)
@@ -47,7 +47,7 @@ package struct IndexSpace: Hashable {
     }
 
     /// The bound in a page key of this space; nil for the key of anything else.
-    func bound(in pageKey: UnsafeRawBufferPointer) -> IndexEntry? {
+    package func bound(in pageKey: UnsafeRawBufferPointer) -> IndexEntry? {
         guard pageKey.count == Self.pageKeySize, pageKey[0] == Self.keySpace,
             UInt32(bigEndian: pageKey.loadUnaligned(fromByteOffset: 1, as: UInt32.self)) == number
         else { return nil }

@@ -10,17 +10,17 @@
 /// them its object key, big-endian, as far as both are needed. The lowest block of an index may have any that fits.
 import MotteValues
 
-struct OrderedBlock {
-    static let headerSize = 16
-    static let kind: UInt8 = 0x4F
-    static let format: UInt8 = 1
+package struct OrderedBlock {
+    package static let headerSize = 16
+    package static let kind: UInt8 = 0x4F
+    package static let format: UInt8 = 1
 
-    let entryCount: Int
+    package let entryCount: Int
     let groupCount: Int
     private let start: UnsafeRawPointer
 
     /// Rows with the same bytes.
-    struct Group {
+    package struct Group {
         /// How many bytes are those of the group before.
         let shared: Int
         let suffix: UnsafeRawBufferPointer
@@ -40,7 +40,7 @@ struct OrderedBlock {
             return firstKey &+ difference
         }
 
-        func appendKeys(to output: inout [Int64]) {
+        package func appendKeys(to output: inout [Int64]) {
             output.append(Int64(bitPattern: firstKey))
             guard count > 1 else { return }
             output.reserveCapacity(output.count + count)
@@ -67,7 +67,7 @@ struct OrderedBlock {
     }
 
     /// Checks everything that reading relies on.
-    init(validating bytes: UnsafeRawBufferPointer, pageKey: UnsafeRawBufferPointer) throws(DatabaseError) {
+    package init(validating bytes: UnsafeRawBufferPointer, pageKey: UnsafeRawBufferPointer) throws(DatabaseError) {
         guard let start = bytes.baseAddress, bytes.count > Self.headerSize else {
             throw .corrupted("a block of an ordered index is too short")
         }

@@ -5,7 +5,7 @@
 import MottePages
 import MotteValues
 
-final class OrderedBlockFiller {
+package final class OrderedBlockFiller {
     private let prefix: [UInt8]
     private let limit: Int
     private var bound: [UInt8]
@@ -19,7 +19,7 @@ final class OrderedBlockFiller {
     private var shared = 0
     private var keys: ContiguousArray<UInt64> = []
 
-    init(prefix: [UInt8], bound: [UInt8], blockBytes: Int) {
+    package init(prefix: [UInt8], bound: [UInt8], blockBytes: Int) {
         self.prefix = prefix
         self.bound = bound
         limit = blockBytes
@@ -35,7 +35,7 @@ final class OrderedBlockFiller {
 
     /// Bytes that are not below those before; of the same, a higher key.
     @inline(__always)
-    func append(_ next: UnsafeRawBufferPointer, _ key: UInt64, into batch: inout PageBatch) {
+    package func append(_ next: UnsafeRawBufferPointer, _ key: UInt64, into batch: inout PageBatch) {
         let same = Self.shared(UnsafeRawBufferPointer(start: bytes, count: count), next)
         if !keys.isEmpty {
             if same == count, same == next.count {
@@ -52,7 +52,7 @@ final class OrderedBlockFiller {
         keys.append(key)
     }
 
-    func finish(into batch: inout PageBatch) {
+    package func finish(into batch: inout PageBatch) {
         if !keys.isEmpty { closeGroup(into: &batch) }
         if groups > 0 { closeBlock(into: &batch) }
     }

@@ -25,7 +25,7 @@ package struct OrderedColumn: Sendable {
     package let folding: TextOptions
 }
 
-enum OrderedBytes {
+package enum OrderedBytes {
     /// So that a page key, of at most 511 bytes, can hold them, and a block several of them.
     static let longest = 448
 
@@ -91,7 +91,7 @@ enum OrderedBytes {
     }
 
     /// The least bytes above everything that begins so; nil where there are none.
-    static func successor(_ bytes: [UInt8]) -> [UInt8]? {
+    package static func successor(_ bytes: [UInt8]) -> [UInt8]? {
         var result = bytes
         while let last = result.popLast() {
             if last < 255 {
@@ -104,12 +104,18 @@ enum OrderedBytes {
 }
 
 /// Between which bytes everything is that a question asks for.
-struct OrderedSpan {
+package struct OrderedSpan {
     var low: [UInt8]
     /// Not included; nil: without an end.
     var high: [UInt8]?
     /// False where bytes were cut off, so that there may be more in it than was asked for.
-    var isExact = true
+    var isExact: Bool
+
+    package init(low: [UInt8], high: [UInt8]?, isExact: Bool = true) {
+        self.low = low
+        self.high = high
+        self.isExact = isExact
+    }
 
     static let everything = OrderedSpan(low: [], high: nil)
 

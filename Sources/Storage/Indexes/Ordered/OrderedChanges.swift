@@ -9,7 +9,7 @@
 import MottePages
 import MotteValues
 
-struct OrderedChanges {
+package struct OrderedChanges {
     private let memory: OrderedChangeMemory
     private let spill: SpillFile
     private var runs: [ContiguousArray<IndexEntry>] = []
@@ -17,9 +17,9 @@ struct OrderedChanges {
     private var open: ContiguousArray<IndexEntry> = []
     private var far: [FarRun] = []
     private let mostNear: Int
-    private(set) var count = 0
+    package private(set) var count = 0
     /// In `runs` and `open`.
-    private(set) var nearCount = 0
+    package private(set) var nearCount = 0
     /// Of what is near; nil until somebody asks.
     private var hashes: OrderedHashes?
 
@@ -32,16 +32,16 @@ struct OrderedChanges {
         var filter: OrderedHashFilter?
     }
 
-    init(_ spill: SpillFile, mostNear: Int = PendingEntries.mostNear) {
+    package init(_ spill: SpillFile, mostNear: Int = PendingEntries.mostNear) {
         self.spill = spill
         self.mostNear = mostNear
         memory = OrderedChangeMemory(spill)
     }
 
     var isEmpty: Bool { count == 0 }
-    var end: Int { memory.end }
+    package var end: Int { memory.end }
 
-    mutating func append(
+    package mutating func append(
         _ bytes: UnsafeRawBufferPointer, _ key: UInt64, isRemoved: Bool, hasNull: Bool = false
     ) {
         let place = memory.append(bytes, key, isRemoved: isRemoved, hasNull: hasNull)
@@ -52,7 +52,7 @@ struct OrderedChanges {
         if nearCount >= mostNear { moveFar() }
     }
 
-    mutating func rollBack(to mark: Int) {
+    package mutating func rollBack(to mark: Int) {
         let mark = UInt64(mark)
         while let last = open.last, last.key >= mark { open.removeLast() }
         for index in runs.indices { runs[index].removeAll { $0.key >= mark } }
@@ -64,7 +64,7 @@ struct OrderedChanges {
     }
 
     /// False: there is no change with these bytes. Mostly the other way round too.
-    mutating func mayHave(hash: UInt64) -> Bool {
+    package mutating func mayHave(hash: UInt64) -> Bool {
         if isEmpty { return false }
         if hashes == nil {
             hashes = hashes(of: [open] + runs)
@@ -142,16 +142,16 @@ struct OrderedChanges {
     private var farEntries: [UnsafeBufferPointer<IndexEntry>] { far.map { UnsafeBufferPointer($0.entries) } }
 
     /// What is different from before: each entry once, with whether it has come or gone.
-    struct Change {
-        let bytes: UnsafeRawBufferPointer
-        let key: UInt64
-        let isRemoved: Bool
+    package struct Change {
+        package let bytes: UnsafeRawBufferPointer
+        package let key: UInt64
+        package let isRemoved: Bool
         /// Whether one of its row's values is.
         let hasNull: Bool
     }
 
     /// Calls for all changes in order.
-    mutating func forEach(_ body: (Change) throws(DatabaseError) -> Void) throws(DatabaseError) {
+    package mutating func forEach(_ body: (Change) throws(DatabaseError) -> Void) throws(DatabaseError) {
         settle()
         while runs.count >= 2 { mergeLastTwo() }
         let near = runs.first ?? []
@@ -180,7 +180,7 @@ struct OrderedChanges {
     }
 
     /// Those within the span, in order. Their bytes live as long as this.
-    mutating func changes(in span: OrderedSpan) -> [Change] {
+    package mutating func changes(in span: OrderedSpan) -> [Change] {
         guard count > 0, !span.isEmpty else { return [] }
         settle()
         var found: ContiguousArray<IndexEntry> = []
@@ -277,7 +277,7 @@ struct OrderedChanges {
         }
     }
 
-    func checkInvariants() throws(DatabaseError) {
+    package func checkInvariants() throws(DatabaseError) {
         for run in runs {
             try Invariant.require(
                 zip(run, run.dropFirst()).allSatisfy { memory.compare($0, $1) <= 0 },

@@ -2,13 +2,13 @@
 import MottePages
 import MotteValues
 
-struct OrderedEncoder {
+package struct OrderedEncoder {
     static let defaultBlockBytes = IndexBlockEncoder.defaultBlockBytes
     let blockBytes: Int
     /// What all page keys of the index begin with.
     let prefix: [UInt8]
 
-    init(prefix: [UInt8], blockBytes: Int = OrderedEncoder.defaultBlockBytes) {
+    package init(prefix: [UInt8], blockBytes: Int = OrderedEncoder.defaultBlockBytes) {
         self.prefix = prefix
         self.blockBytes = blockBytes
     }
@@ -93,7 +93,7 @@ struct OrderedEncoder {
     }
 
     /// Puts blocks of about the same size for all entries, of which the first has the page key of `bound`.
-    func put(_ items: OrderedItems, bound: [UInt8], into batch: inout PageBatch) {
+    package func put(_ items: OrderedItems, bound: [UInt8], into batch: inout PageBatch) {
         let total = size(items)
         let parts = (total + blockBytes - 1) / blockBytes
         let limit = parts > 1 ? min(blockBytes, total / parts + blockBytes / 16) : blockBytes

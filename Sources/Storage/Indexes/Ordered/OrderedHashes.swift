@@ -4,13 +4,13 @@
 /// The hash is one of this process alone, so nobody can pick values that share it.
 import MotteValues
 
-struct OrderedHashes {
+package struct OrderedHashes {
     /// Open addressing; zero is free.
     private var slots = ContiguousArray<UInt64>(repeating: 0, count: 64)
     private(set) var count = 0
 
     @inline(__always)
-    static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+    package static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         var hasher = Hasher()
         hasher.combine(bytes: bytes)
         return UInt64(bitPattern: Int64(hasher.finalize())) | 1

@@ -1,27 +1,29 @@
 /// Entries of an ordered index with their bytes whole, in order: what blocks are taken apart into and made of.
 import MotteValues
 
-struct OrderedItem {
+package struct OrderedItem {
     /// In the bytes of its `OrderedItems`.
     let offset: Int
     let count: Int
-    let key: UInt64
+    package let key: UInt64
 }
 
-final class OrderedItems {
+package final class OrderedItems {
     private var storage = UnsafeMutableRawPointer.allocate(byteCount: 4_096, alignment: 8)
     private var capacity = 4_096
     private var used = 0
-    private(set) var list: ContiguousArray<OrderedItem> = []
+    package private(set) var list: ContiguousArray<OrderedItem> = []
+
+    package init() {}
 
     deinit { storage.deallocate() }
 
     var isEmpty: Bool { list.isEmpty }
-    var count: Int { list.count }
+    package var count: Int { list.count }
 
     /// Good until the next change.
     @inline(__always)
-    func bytes(_ item: OrderedItem) -> UnsafeRawBufferPointer {
+    package func bytes(_ item: OrderedItem) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: storage + item.offset, count: item.count)
     }
 
@@ -35,7 +37,7 @@ final class OrderedItems {
     }
 
     /// Behind all others. The bytes are not of this.
-    func append(_ bytes: UnsafeRawBufferPointer, _ key: UInt64) {
+    package func append(_ bytes: UnsafeRawBufferPointer, _ key: UInt64) {
         if let last = list.last, last.count == bytes.count, OrderedReader.compare(self.bytes(last), bytes) == 0 {
             list.append(OrderedItem(offset: last.offset, count: last.count, key: key))
             return
@@ -46,7 +48,7 @@ final class OrderedItems {
         used += bytes.count
     }
 
-    func append(_ block: OrderedBlock) {
+    package func append(_ block: OrderedBlock) {
         list.reserveCapacity(list.count + block.entryCount)
         var last = 0
         block.forEachGroup { group in
@@ -69,7 +71,7 @@ final class OrderedItems {
     func keep(_ isWanted: (UnsafeRawBufferPointer) -> Bool) { list.removeAll { !isWanted(bytes($0)) } }
 
     /// The order of entries.
-    static func compare(
+    package static func compare(
         _ left: UnsafeRawBufferPointer, _ leftKey: UInt64, _ right: UnsafeRawBufferPointer, _ rightKey: UInt64
     ) -> Int {
         let order = OrderedReader.compare(left, right)

@@ -13,7 +13,7 @@ import Darwin
 import MottePages
 import MotteValues
 
-final class OrderedReader: IndexReading {
+package final class OrderedReader: IndexReading {
     /// What the page keys of its blocks begin with.
     let prefix: [UInt8]
     private var pages: PageSnapshot
@@ -28,7 +28,7 @@ final class OrderedReader: IndexReading {
         self.cursorLookups = cursorLookups
     }
 
-    func advance(to pages: PageSnapshot) {
+    package func advance(to pages: PageSnapshot) {
         self.pages = pages
         cursor = nil
     }
@@ -167,7 +167,7 @@ final class OrderedReader: IndexReading {
 
     /// Calls for the groups of a block that are in the span.
     @inline(__always)
-    static func forEachGroup(
+    package static func forEachGroup(
         of block: OrderedBlock, in span: OrderedSpan, isInside: Bool, _ body: (OrderedBlock.Group) -> Bool
     ) -> Bool {
         if isInside {

@@ -3,13 +3,13 @@
 import MotteSchemaModel
 import MotteValues
 
-struct NestedDifference {
+package struct NestedDifference {
     private(set) var edits: [(path: NestedPath, edit: NestedEdit)] = []
     /// Each edit costs what the whole value is long.
     private static let mostEdits = 32
 
     /// nil where they are not both lists or both maps, or have too little in common.
-    static func edits(from old: Value, to new: Value) -> [(path: NestedPath, edit: NestedEdit)]? {
+    package static func edits(from old: Value, to new: Value) -> [(path: NestedPath, edit: NestedEdit)]? {
         var difference = NestedDifference()
         guard difference.compare(old, new, []) else { return nil }
         return difference.edits

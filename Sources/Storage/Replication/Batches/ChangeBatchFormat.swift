@@ -42,15 +42,15 @@
 import CMotteShim
 import MotteValues
 
-enum ChangeBatchFormat {
-    static let magic: [UInt8] = Array("MOTTECHG".utf8)
+package enum ChangeBatchFormat {
+    package static let magic: [UInt8] = Array("MOTTECHG".utf8)
     static let format: UInt16 = 1
     static let wholeFlag: UInt16 = 1
     static let patchFlag: UInt16 = 2
     static let differenceFlag: UInt16 = 4
     static let breaksFlag: UInt16 = 8
-    static let headerSize = 88
-    static let checksumOffset = 12
+    package static let headerSize = 88
+    package static let checksumOffset = 12
     static let optionalSection: UInt8 = 1
 
     enum Section: UInt8 {
@@ -61,7 +61,7 @@ enum ChangeBatchFormat {
     /// By which sections ascend.
     static func order(_ kind: UInt8) -> UInt8 { kind == Section.inverse.rawValue ? .max : kind }
 
-    static func checksum(of bytes: UnsafeRawBufferPointer) -> UInt32 {
+    package static func checksum(of bytes: UnsafeRawBufferPointer) -> UInt32 {
         var zero: UInt32 = 0
         var crc = motte_shim_crc32c(0, bytes.baseAddress, checksumOffset)
         crc = motte_shim_crc32c(crc, &zero, 4)

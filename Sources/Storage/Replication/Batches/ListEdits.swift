@@ -2,8 +2,8 @@
 /// then from front to back what moved and what came, last what was replaced.
 import MotteValues
 
-struct ListEdits {
-    enum Edit: Equatable {
+package struct ListEdits {
+    package enum Edit: Equatable {
         /// New elements, which now stand at `index` and after.
         case insert(at: Int, count: Int)
         case remove(at: Int, count: Int)
@@ -14,10 +14,10 @@ struct ListEdits {
 
     private let list: ListRuns
 
-    var oldCount: Int { list.oldCount }
+    package var oldCount: Int { list.oldCount }
 
     /// `newCount` is the length of the list after the operations. nil where they do not lead there.
-    init?(_ operations: [ListOperation], newCount: Int) {
+    package init?(_ operations: [ListOperation], newCount: Int) {
         var before = newCount
         for operation in operations.reversed() {
             switch operation.kind {
@@ -42,7 +42,7 @@ struct ListEdits {
 
     // MARK: Outcome
 
-    var edits: [Edit] {
+    package var edits: [Edit] {
         var edits = removals()
         if list.hasMoves { edits += moves() }
         var place = 0

@@ -2,12 +2,12 @@
 /// for equal elements.
 import MotteValues
 
-enum ListDifference {
+package enum ListDifference {
     /// Where lists differ in more places than this, only what they begin and end with is kept.
     private static let mostEdits = 1_000
 
     /// Elements that stay, ascending by both positions.
-    static func common(_ old: [Int], _ new: [Int]) -> [(old: Int, new: Int)] {
+    package static func common(_ old: [Int], _ new: [Int]) -> [(old: Int, new: Int)] {
         var start = 0
         while start < min(old.count, new.count), old[start] == new[start] { start += 1 }
         var end = 0
@@ -74,7 +74,9 @@ enum ListDifference {
 
     /// One after the other, from front to back: between elements that stay, what is replaced, and then what goes or
     /// comes.
-    static func operations(_ common: [(old: Int, new: Int)], _ oldCount: Int, _ newCount: Int) -> [ListOperation] {
+    package static func operations(
+        _ common: [(old: Int, new: Int)], _ oldCount: Int, _ newCount: Int
+    ) -> [ListOperation] {
         var operations: [ListOperation] = []
         var (oldEnd, newEnd) = (0, 0)
         for pair in common + [(old: oldCount, new: newCount)] {

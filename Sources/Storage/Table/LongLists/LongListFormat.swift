@@ -16,7 +16,7 @@ import MottePages
 import MotteValues
 
 /// How large nodes grow before they are split. Readers take any sizes; tests use small ones.
-struct LongListShape: Sendable {
+package struct LongListShape: Sendable {
     var leafElements = 512
     /// Long texts split a leaf earlier.
     var leafBytes = 16 << 10
@@ -27,26 +27,36 @@ struct LongListShape: Sendable {
     /// ... and returns when it has become shorter than this.
     var returnLimit = 128
 
-    static let standard = LongListShape()
+    package static let standard = LongListShape()
     /// Of any list in any file.
     static let mostLeafElements = 512
+
+    init() {}
+
+    package init(leafElements: Int, leafBytes: Int, fanout: Int, inlineLimit: Int, returnLimit: Int) {
+        self.leafElements = leafElements
+        self.leafBytes = leafBytes
+        self.fanout = fanout
+        self.inlineLimit = inlineLimit
+        self.returnLimit = returnLimit
+    }
 }
 
 /// A validated inner node, read where it lies.
-struct LongListInner {
-    static let kind: UInt8 = 0x54
+package struct LongListInner {
+    package static let kind: UInt8 = 0x54
     static let format: UInt8 = 1
-    static let headerSize = 24
+    package static let headerSize = 24
     /// No list that fits its count needs more, even with nodes of two children.
     static let deepestLevel = 32
 
-    let level: Int
-    let childCount: Int
-    let total: Int
-    let nextID: UInt32
+    package let level: Int
+    package let childCount: Int
+    package let total: Int
+    package let nextID: UInt32
     private let children: UnsafeRawPointer
 
-    init(validating bytes: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer) throws(DatabaseError) {
+    package init(validating bytes: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer) throws(DatabaseError) {
         guard bytes.count >= Self.headerSize, let base = bytes.baseAddress, bytes[0] == Self.kind else {
             throw .corrupted("an inner node of a long list is malformed")
         }
@@ -67,13 +77,13 @@ struct LongListInner {
         guard sum == total else { throw .corrupted("an inner node of a long list miscounts its elements") }
     }
 
-    func id(of child: Int) -> UInt32 { children.loadUnaligned(fromByteOffset: child * 8, as: UInt32.self) }
+    package func id(of child: Int) -> UInt32 { children.loadUnaligned(fromByteOffset: child * 8, as: UInt32.self) }
 
-    func elements(of child: Int) -> Int {
+    package func elements(of child: Int) -> Int {
         Int(children.loadUnaligned(fromByteOffset: child * 8 + 4, as: UInt32.self))
     }
 
-    static func encode(
+    package static func encode(
         level: Int, nextID: UInt32, children: [(id: UInt32, count: Int)], key: [UInt8]
     ) -> [UInt8] {
         var writer = ByteWriter()

@@ -6,7 +6,7 @@ import MotteColumns
 import MottePages
 import MotteValues
 
-final class LongListReader {
+package final class LongListReader {
     let table: TableKey
     let column: StoredColumn
     let owner: ObjectKey
@@ -37,9 +37,9 @@ final class LongListReader {
         if !longLeaves.isEmpty { longLeaves.removeAll() }
     }
 
-    func key(_ node: UInt32) -> [UInt8] { PageKeys.longList(table, column.key, owner, node) }
+    package func key(_ node: UInt32) -> [UInt8] { PageKeys.longList(table, column.key, owner, node) }
 
-    func inner(_ id: UInt32, level: Int?) throws(DatabaseError) -> LongListInner {
+    package func inner(_ id: UInt32, level: Int?) throws(DatabaseError) -> LongListInner {
         let key = key(id)
         let node = try key.withBytes { key throws(DatabaseError) in
             guard let found = try pages.get(key) else { throw self.missing() }
@@ -143,7 +143,7 @@ final class LongListReader {
     }
 
     /// The keys of all nodes that the list has in the file.
-    func storedKeys() throws(DatabaseError) -> [[UInt8]] {
+    package func storedKeys() throws(DatabaseError) -> [[UInt8]] {
         let prefix = PageKeys.longList(table, column.key, owner)
         let cursor = try pages.makeCursor()
         var keys: [[UInt8]] = []

@@ -6,8 +6,8 @@ import MotteColumns
 import MottePages
 import MotteValues
 
-final class DirtyColumn {
-    enum Storage {
+package final class DirtyColumn {
+    package enum Storage {
         case values(ChunkBuilder)
         case lists(ListChunkBuilder)
         /// As stored, but for a few values: until another way of changing it asks for a builder.
@@ -17,7 +17,7 @@ final class DirtyColumn {
         case sealed(SpilledEntry, [LongTextReference])
     }
 
-    @exclusivity(unchecked) private(set) var storage: Storage
+    @exclusivity(unchecked) package private(set) var storage: Storage
     /// Whether the commit has to write it. A column can be loaded for an edit that then fails or turns out to change
     /// nothing; writing that would move a chunk that no change record speaks of, under readers who carry its address.
     @exclusivity(unchecked) private(set) var isChanged = false
@@ -231,16 +231,16 @@ enum ColumnEncoder {
     }
 }
 
-final class DirtyRowGroup {
+package final class DirtyRowGroup {
     let firstKey: Int64
-    @exclusivity(unchecked) var rowCount: Int
+    @exclusivity(unchecked) package var rowCount: Int
     /// nil where every row is live.
-    @exclusivity(unchecked) var live: LiveBitmap?
+    @exclusivity(unchecked) package var live: LiveBitmap?
     var liveChanged = false
     /// The savepoint that knows how many rows there were.
     @exclusivity(unchecked) var savedAt: UInt64 = 0
     /// By slot; nil where the column is as stored.
-    @exclusivity(unchecked) var columns: [DirtyColumn?]
+    @exclusivity(unchecked) package internal(set) var columns: [DirtyColumn?]
 
     init(firstKey: Int64, rowCount: Int, live: LiveBitmap?, columnCount: Int) {
         self.firstKey = firstKey

@@ -10,9 +10,9 @@ import MottePages
 import MotteSchemaModel
 import MotteValues
 
-enum LongValues {
+package enum LongValues {
     /// More bytes than this leave the chunk. A page of the file holds about as much.
-    static let standardLimit = 4_000
+    package static let standardLimit = 4_000
 
     /// The same where row groups have more rows, so that the largest chunk, which changing any of its values rewrites,
     /// does not get larger: it stays below 2 MB.
@@ -66,11 +66,11 @@ final class StoredLongValues: LongTextSource {
 
 /// The long values that a write has made so far, of all tables. What is overwritten before the commit stays in the
 /// spill file.
-final class PendingLongValues {
+package final class PendingLongValues {
     /// Which the commit will make.
     let version: UInt64
     /// Tests keep short values apart too.
-    var limit: Int
+    package var limit: Int
     private let spill: SpillFile
     private(set) var entries: [SpilledEntry] = []
 

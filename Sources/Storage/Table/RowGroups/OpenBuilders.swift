@@ -9,7 +9,7 @@
 /// Only between two calls that change something (`WriteTransaction.settle`): within one, builders are in use.
 import MottePages
 
-final class OpenBuilders {
+package final class OpenBuilders {
     private struct Entry {
         /// Which keeps this.
         weak var writer: TableWriter?
@@ -23,7 +23,7 @@ final class OpenBuilders {
     /// Patched where they are stored, so that what they are patches of must stay in memory.
     private var patched: [Entry] = []
     /// About: of the column that was opened last as it was then.
-    @exclusivity(unchecked) private(set) var bytes = 0
+    @exclusivity(unchecked) package private(set) var bytes = 0
     @exclusivity(unchecked) private var mostBytes: Int
     private var sealedCount = 0
     private var reopenedCount = 0
@@ -33,10 +33,10 @@ final class OpenBuilders {
     init(_ plan: SpillPlan) { mostBytes = min(Self.greatest, plan.memoryBytes / 2) }
 
     @inline(__always)
-    var areMany: Bool { bytes > mostBytes }
+    package var areMany: Bool { bytes > mostBytes }
 
     /// For tests.
-    var count: Int { entries.count }
+    package var count: Int { entries.count }
 
     func note(_ writer: TableWriter, _ rowGroup: Int, _ slot: Int, _ column: DirtyColumn) {
         if let last = entries.indices.last { count(last) }

@@ -17,13 +17,13 @@
 import CMotteShim
 import MotteValues
 
-struct IndexBlock {
-    static let headerSize = 32
-    static let slack = 8
-    static let kind: UInt8 = 0x49
-    static let format: UInt8 = 1
+package struct IndexBlock {
+    package static let headerSize = 32
+    package static let slack = 8
+    package static let kind: UInt8 = 0x49
+    package static let format: UInt8 = 1
 
-    let count: Int
+    package let count: Int
     private let values: UnsafeRawPointer
     private let keys: UnsafeRawPointer
     private let baseValue: UInt64
@@ -35,13 +35,13 @@ struct IndexBlock {
     /// The first value and the last are as far apart as numbers in a row would be. Where keys count up they mostly are.
     private let mayCountUp: Bool
 
-    static func size(count: Int, valueWidth: Int, keyWidth: Int) -> Int {
+    package static func size(count: Int, valueWidth: Int, keyWidth: Int) -> Int {
         headerSize + count * (valueWidth + keyWidth) + slack
     }
 
     /// Checks everything that reading relies on; afterwards any index below `count` is safe to read. `mostRepeats`: how
     /// often one entry can be there, which takes no bytes from the second time on.
-    init(
+    package init(
         validating bytes: UnsafeRawBufferPointer, pageKey: UnsafeRawBufferPointer, mostRepeats: Int = .max
     ) throws(DatabaseError) {
         guard let start = bytes.baseAddress, bytes.count >= Self.headerSize + Self.slack else {
@@ -75,7 +75,7 @@ struct IndexBlock {
         mayCountUp = last &- (Self.word(values, 0) & valueMask) == UInt64(count - 1)
     }
 
-    static func checksum(of bytes: UnsafeRawBufferPointer, pageKey: UnsafeRawBufferPointer) -> UInt32 {
+    package static func checksum(of bytes: UnsafeRawBufferPointer, pageKey: UnsafeRawBufferPointer) -> UInt32 {
         var zero: UInt32 = 0
         var crc = motte_shim_crc32c(0, bytes.baseAddress, 8)
         crc = motte_shim_crc32c(crc, &zero, 4)
@@ -110,7 +110,7 @@ struct IndexBlock {
     }
 
     /// Index of the first entry not below `bound`; `count` if there is none.
-    func lowerBound(_ bound: IndexEntry) -> Int {
+    package func lowerBound(_ bound: IndexEntry) -> Int {
         let start = firstIndex(ofValueFrom: bound.value)
         guard bound.key > 0 else { return start }
         var low = start, high = endIndex(ofValue: bound.value, from: start)
@@ -122,7 +122,7 @@ struct IndexBlock {
     }
 
     /// Index of the first entry above `bound`; `count` if there is none.
-    func upperBound(_ bound: IndexEntry) -> Int {
+    package func upperBound(_ bound: IndexEntry) -> Int {
         guard bound.key < .max else { return bound.value < .max ? firstIndex(ofValueFrom: bound.value + 1) : count }
         return lowerBound(IndexEntry(value: bound.value, key: bound.key + 1))
     }
@@ -158,7 +158,7 @@ struct IndexBlock {
     }
 
     /// Whether a difference to the bases fits into the widths.
-    func hasRoom(for entry: IndexEntry) -> Bool {
+    package func hasRoom(for entry: IndexEntry) -> Bool {
         entry.value >= baseValue && entry.value - baseValue <= valueMask && entry.key >= baseKey
             && entry.key - baseKey <= keyMask
     }
@@ -209,28 +209,28 @@ struct IndexBlock {
     }
 
     /// Puts the checksum into a block that is complete but for it.
-    static func seal(_ block: UnsafeMutableRawBufferPointer, _ pageKey: [UInt8]) {
+    package static func seal(_ block: UnsafeMutableRawBufferPointer, _ pageKey: [UInt8]) {
         let crc = pageKey.withUnsafeBytes { checksum(of: UnsafeRawBufferPointer(block), pageKey: $0) }
         block.storeBytes(of: crc.littleEndian, toByteOffset: 8, as: UInt32.self)
     }
 
     // MARK: Bulk reading
 
-    func appendKeys(_ range: Range<Int>, to output: inout [Int64]) {
+    package func appendKeys(_ range: Range<Int>, to output: inout [Int64]) {
         guard !range.isEmpty else { return }
         assert(range.lowerBound >= 0 && range.upperBound <= count)
         // Without reserving exactly that much: many callers append a little, time and again.
         for index in range { output.append(Int64(bitPattern: key(index))) }
     }
 
-    func appendEntries(_ range: Range<Int>, to output: inout ContiguousArray<IndexEntry>) {
+    package func appendEntries(_ range: Range<Int>, to output: inout ContiguousArray<IndexEntry>) {
         guard !range.isEmpty else { return }
         assert(range.lowerBound >= 0 && range.upperBound <= count)
         for index in range { output.append(entry(index)) }
     }
 
     /// Decodes into two arrays that have room for the range.
-    func decode(_ range: Range<Int>, values: UnsafeMutablePointer<UInt64>, keys: UnsafeMutablePointer<Int64>) {
+    package func decode(_ range: Range<Int>, values: UnsafeMutablePointer<UInt64>, keys: UnsafeMutablePointer<Int64>) {
         assert(range.lowerBound >= 0 && range.upperBound <= count)
         for index in range {
             values[index &- range.lowerBound] = value(index)

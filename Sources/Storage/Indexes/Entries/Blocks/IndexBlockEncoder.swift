@@ -1,14 +1,14 @@
 /// Cuts sorted entries into blocks and writes them; the layout is `IndexBlock`'s.
 import MotteValues
 
-struct IndexBlockEncoder {
+package struct IndexBlockEncoder {
     /// What a page holds, also of an encrypted file.
-    static let defaultBlockBytes = 4_064
+    package static let defaultBlockBytes = 4_064
 
     /// Largest size of a block; tests make it tiny. At least one entry always fits.
     let blockBytes: Int
 
-    init(blockBytes: Int = IndexBlockEncoder.defaultBlockBytes) {
+    package init(blockBytes: Int = IndexBlockEncoder.defaultBlockBytes) {
         self.blockBytes = max(blockBytes, IndexBlock.size(count: 1, valueWidth: 8, keyWidth: 8))
     }
 
@@ -92,7 +92,7 @@ struct IndexBlockEncoder {
     }
 
     /// One block of entries that `fill` found to belong together.
-    func encode(_ entries: UnsafeBufferPointer<IndexEntry>, pageKey: [UInt8]) -> [UInt8] {
+    package func encode(_ entries: UnsafeBufferPointer<IndexEntry>, pageKey: [UInt8]) -> [UInt8] {
         assert(!entries.isEmpty, "I1")
         let shape = Shape(entries)
         let baseValue = entries.first?.value ?? 0

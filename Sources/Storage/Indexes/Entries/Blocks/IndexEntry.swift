@@ -1,33 +1,33 @@
 /// One row's place in an index: the encoded value, then the object key. Entries are ordered by both.
 ///
 /// An index is a multiset: a list that links to the same object twice has two equal entries.
-struct IndexEntry: Hashable, Comparable, Sendable {
-    var value: UInt64
+package struct IndexEntry: Hashable, Comparable, Sendable {
+    package var value: UInt64
     /// An object key; never negative, so its order is the same without a sign.
-    var key: UInt64
+    package var key: UInt64
 
     @inline(__always)
-    init(value: UInt64, key: UInt64) {
+    package init(value: UInt64, key: UInt64) {
         self.value = value
         self.key = key
     }
 
-    static let lowest = IndexEntry(value: 0, key: 0)
+    package static let lowest = IndexEntry(value: 0, key: 0)
     static let highest = IndexEntry(value: .max, key: .max)
 
     @inline(__always)
-    static func < (left: IndexEntry, right: IndexEntry) -> Bool {
+    package static func < (left: IndexEntry, right: IndexEntry) -> Bool {
         left.value < right.value || (left.value == right.value && left.key < right.key)
     }
 
     @inline(__always)
-    static func == (left: IndexEntry, right: IndexEntry) -> Bool {
+    package static func == (left: IndexEntry, right: IndexEntry) -> Bool {
         left.value == right.value && left.key == right.key
     }
 }
 
 /// Searching and sorting runs of entries.
-enum IndexEntries {
+package enum IndexEntries {
     /// Index of the first entry not below `bound`.
     static func lowerBound(_ entries: UnsafeBufferPointer<IndexEntry>, _ bound: IndexEntry) -> Int {
         var low = 0, high = entries.count
@@ -39,7 +39,7 @@ enum IndexEntries {
     }
 
     /// Index of the first entry above `bound`.
-    static func upperBound(_ entries: UnsafeBufferPointer<IndexEntry>, _ bound: IndexEntry) -> Int {
+    package static func upperBound(_ entries: UnsafeBufferPointer<IndexEntry>, _ bound: IndexEntry) -> Int {
         var low = 0, high = entries.count
         while low < high {
             let middle = (low + high) >> 1

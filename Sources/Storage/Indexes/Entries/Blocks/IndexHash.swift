@@ -11,14 +11,14 @@
 ///     hash  = fold(state xor P3, length xor P2)
 ///
 /// It is not keyed: whoever picks values that collide only makes lookups re-check more rows.
-enum IndexHash {
+package enum IndexHash {
     // The fractional parts of the square roots of 2, 3, 5 and 7, made odd.
     private static let p0: UInt64 = 0x6A09_E667_F3BC_C909
     private static let p1: UInt64 = 0xBB67_AE85_84CA_A73B
     private static let p2: UInt64 = 0x3C6E_F372_FE94_F82B
     private static let p3: UInt64 = 0xA54F_F53A_5F1D_36F1
 
-    static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+    package static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         let length = UInt64(truncatingIfNeeded: bytes.count)
         var state = p0 ^ (length &* p1)
         var offset = 0

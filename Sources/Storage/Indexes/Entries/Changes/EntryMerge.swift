@@ -3,7 +3,7 @@
 /// Runs of ascending keys lie behind each other: what the lowest run has up to where the next begins is copied at once.
 import MottePages
 
-struct EntryMerge {
+package struct EntryMerge {
     private var runs: [UnsafeBufferPointer<IndexEntry>]
     /// Where runs may lie, which came into memory as they were read; entries read since it was let go.
     private let spill: SpillFile?
@@ -16,9 +16,9 @@ struct EntryMerge {
         self.spill = spill
     }
 
-    var first: IndexEntry? { runs.lazy.map { $0[0] }.min() }
+    package var first: IndexEntry? { runs.lazy.map { $0[0] }.min() }
 
-    mutating func append(_ number: Int, to output: inout ContiguousArray<IndexEntry>) {
+    package mutating func append(_ number: Int, to output: inout ContiguousArray<IndexEntry>) {
         var wanted = number
         while wanted > 0, let lowest = runs.indices.min(by: { runs[$0][0] < runs[$1][0] }) {
             var limit = IndexEntry.highest

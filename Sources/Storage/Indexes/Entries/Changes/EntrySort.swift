@@ -2,13 +2,13 @@
 ///
 /// Digits in which all entries agree are skipped, and so is the whole key when keys already ascend in the input, which
 /// is how rows arrive; the sort is stable, so equal values keep that order. A million primary keys take two passes.
-enum EntrySort {
+package enum EntrySort {
     private static let digitBits = 11
     private static let bucketCount = 1 << digitBits
     /// Below this many entries the passes over the buckets cost more than comparing.
     private static let smallCount = 1_024
 
-    static func sort(_ entries: inout ContiguousArray<IndexEntry>) {
+    package static func sort(_ entries: inout ContiguousArray<IndexEntry>) {
         guard entries.count > 1 else { return }
         let shape = Shape(entries)
         if shape.isSorted { return }

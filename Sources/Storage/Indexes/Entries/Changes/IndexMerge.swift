@@ -22,7 +22,7 @@ package enum IndexMerge {
     }
 
     /// For an index none of whose former blocks is left.
-    static func build(
+    package static func build(
         _ delta: IndexDelta, _ index: IndexKey, into batch: inout PageBatch,
         blockBytes: Int = IndexBlockEncoder.defaultBlockBytes
     ) throws(DatabaseError) {

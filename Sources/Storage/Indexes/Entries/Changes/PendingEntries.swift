@@ -12,7 +12,7 @@
 import MottePages
 import MotteValues
 
-struct PendingEntries {
+package struct PendingEntries {
     private var runs: [ContiguousArray<IndexEntry>] = []
     private var open: ContiguousArray<IndexEntry> = []
     private var openIsSorted = true
@@ -36,7 +36,7 @@ struct PendingEntries {
         return min(mostNear, max(leastNear, spill.plan.memoryBytes / 4 / MemoryLayout<IndexEntry>.stride))
     }
 
-    init(isHashed: Bool, spill: SpillFile? = nil, mostNear: Int = PendingEntries.mostNear) {
+    package init(isHashed: Bool, spill: SpillFile? = nil, mostNear: Int = PendingEntries.mostNear) {
         self.isHashed = isHashed
         self.spill = spill
         self.mostNear = isHashed ? mostNear * 2 : mostNear
@@ -46,7 +46,7 @@ struct PendingEntries {
     var highestValue: UInt64? { count == 0 ? nil : highest.value }
 
     @inline(__always)
-    mutating func append(_ entry: IndexEntry) {
+    package mutating func append(_ entry: IndexEntry) {
         if entry < highest {
             if let last = open.last, entry < last { openIsSorted = false }
         } else {
@@ -119,7 +119,7 @@ struct PendingEntries {
     var isFar: Bool { !far.isEmpty }
 
     /// Everything, in order, a part at a time.
-    mutating func merging<Answer>(
+    package mutating func merging<Answer>(
         _ body: (inout EntryMerge) throws(DatabaseError) -> Answer
     ) throws(DatabaseError) -> Answer {
         settle()
