@@ -14,7 +14,7 @@ import Musl
 enum PageRegistry {
     // Only touched holding the open-files lock.
     nonisolated(unsafe) private static var files: [FileIdentity: any PageStorage] = [:]
-    nonisolated(unsafe) private static var memories: [String: MemoryPages] = [:]
+    nonisolated(unsafe) private static var memories: [NameKey: MemoryPages] = [:]
     /// Files that one thread has to itself for a while, with the fork generation of its process: a forked child has no
     /// such thread.
     nonisolated(unsafe) private static var reserved: [FileIdentity: UInt32] = [:]
@@ -54,7 +54,7 @@ enum PageRegistry {
     static func isOpen(_ identifier: String) -> Bool {
         motte_shim_open_files_lock()
         defer { motte_shim_open_files_unlock() }
-        return memories[identifier]?.isOfThisProcess == true
+        return memories[NameKey(identifier)]?.isOfThisProcess == true
     }
 
     /// Called holding the lock.
@@ -62,7 +62,7 @@ enum PageRegistry {
         if let identity = pages.fileIdentity {
             if files[identity] === pages { files[identity] = nil }
         } else if let pages = pages as? MemoryPages, let identifier = pages.identifier {
-            if memories[identifier] === pages { memories[identifier] = nil }
+            if memories[NameKey(identifier)] === pages { memories[NameKey(identifier)] = nil }
         }
     }
 
@@ -97,7 +97,8 @@ enum PageRegistry {
     /// Who has a file open in this process that meets others at the place, whichever file that is.
     private static func former(at place: FileLocation) -> (any PageStorage)? {
         files.values.first { pages in
-            pages.isOfThisProcess && (pages.fileIdentity == place.identity || pages.sidecarPath == place.sidecarPath)
+            pages.isOfThisProcess
+                && (pages.fileIdentity == place.identity || pages.sidecarPath.hasSameBytes(as: place.sidecarPath))
         }
     }
 
@@ -133,14 +134,14 @@ enum PageRegistry {
         guard options.encryptionKey == nil else {
             throw DatabaseError(.invalidArgument, "a database in memory has no file that a key could encrypt")
         }
-        if let identifier, let pages = memories[identifier], pages.isOfThisProcess {
+        if let identifier, let pages = memories[NameKey(identifier)], pages.isOfThisProcess {
             return try handle(on: pages, options)
         }
         guard !options.noCreate, !options.readOnly else {
             throw DatabaseError(.fileNotFound, "there is no database in memory '\(identifier ?? "")' to open")
         }
         let pages = try MemoryPages(identifier: identifier, options)
-        if let identifier { memories[identifier] = pages }
+        if let identifier { memories[NameKey(identifier)] = pages }
         return try handle(on: pages, options)
     }
 

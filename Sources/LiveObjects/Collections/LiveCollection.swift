@@ -241,7 +241,6 @@ extension Predicate.Path {
             self.init([])
             return
         }
-        let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        self.init(parts.map { String($0) ?? "" })
+        self.init(text.parts(between: "."))
     }
 }

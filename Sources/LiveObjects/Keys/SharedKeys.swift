@@ -37,7 +37,7 @@ package final class SharedKeys: Sendable {
         }
 
         func isFor(_ from: Version, _ to: Version, _ filter: String?) -> Bool {
-            self.to == to && self.from == from && self.filter == filter
+            self.to == to && self.from == from && self.filter.hasSameBytes(as: filter)
         }
     }
 
@@ -61,7 +61,7 @@ package final class SharedKeys: Sendable {
     private struct Name: Hashable {
         let catalog: ObjectIdentifier
         let table: TableKey
-        let texts: [String]
+        let texts: [NameKey]
     }
 
     private struct Entry: Sendable {
@@ -85,7 +85,7 @@ package final class SharedKeys: Sendable {
     }
 
     private static func name(_ table: TableKey, _ steps: [ResultsStage], _ catalog: Catalog) -> Name {
-        Name(catalog: ObjectIdentifier(catalog), table: table, texts: steps.map(\.text))
+        Name(catalog: ObjectIdentifier(catalog), table: table, texts: steps.map { NameKey($0.text) })
     }
 
     /// Those of some steps over a class, or of all its objects; made on first use.
@@ -143,8 +143,8 @@ package final class SharedKeys: Sendable {
                 from: move.from, to: move.to, filter: move.filter, keys: known.keys(at: move.to) ?? move.keys,
                 difference: move.difference, nanoseconds: move.nanoseconds)
             known.note(shared.keys, at: move.to)
-            if known.moves.count(where: { $0.filter == move.filter }) == Self.mostMoves,
-                let oldest = known.moves.firstIndex(where: { $0.filter == move.filter })
+            if known.moves.count(where: { $0.filter.hasSameBytes(as: move.filter) }) == Self.mostMoves,
+                let oldest = known.moves.firstIndex(where: { $0.filter.hasSameBytes(as: move.filter) })
             {
                 known.moves.remove(at: oldest)
             } else if known.moves.count == Self.mostOfAll {

@@ -71,9 +71,7 @@ struct KeySteps {
             type = collection.elementType
             return
         }
-        let names = path.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map {
-            String($0) ?? ""
-        }
+        let names = path.parts(between: ".")
         var columns: [ColumnKey] = []
         var owner = schema[target]
         var found = PropertyType.link

@@ -82,8 +82,8 @@ extension ChangeSet {
         let before = PositionMap(self)
         let after = PositionMap(next)
         // A key that was put in again is known to be there.
-        let returned = Set(next.keyInsertions)
-        let kept = deletions.indices.filter { !(hasKeys && returned.contains(keyDeletions[$0])) }
+        let returned = Set(next.keyInsertions.lazy.map { NameKey($0) })
+        let kept = deletions.indices.filter { !(hasKeys && returned.contains(NameKey(keyDeletions[$0]))) }
         let keptDeletions = Set(kept.map { deletions[$0] })
         let removed = Self.merged(
             deletions.filter { !keptDeletions.contains($0) }, next.deletions.compactMap { before.old(ofNew: $0) })

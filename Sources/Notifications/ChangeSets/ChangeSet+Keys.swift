@@ -58,11 +58,11 @@ extension ChangeSet {
         for (index, key) in zip(second.insertions, second.keyInsertions) { newKeys[index] = key }
         for (index, key) in zip(second.modificationsNew, second.keyModifications) { newKeys[index] = key }
 
-        var gone: [String: Int] = [:]
-        for index in deletions { if let key = oldKeys[index] { gone[key] = index } }
+        var gone: [NameKey: Int] = [:]
+        for index in deletions { if let key = oldKeys[index] { gone[NameKey(key)] = index } }
         var returned: [(old: Int, new: Int)] = []
         for index in insertions {
-            if let key = newKeys[index], let old = gone[key] { returned.append((old, index)) }
+            if let key = newKeys[index], let old = gone[NameKey(key)] { returned.append((old, index)) }
         }
         if !returned.isEmpty {
             let old = Set(returned.map(\.old))

@@ -19,7 +19,7 @@ final class DeliveryContext {
     private var cachedSummary: ChangeSummary??
     private var cachedRows: [TableKey: RowChanges] = [:]
     private var cachedReach: [TableKey: [Int64]] = [:]
-    private var cachedTouched: [String: [TableKey: [Int64]]] = [:]
+    private var cachedTouched: [NameKey: [TableKey: [Int64]]] = [:]
     private var cachedGraph: LinkGraph?
     private var cachedRun: RunContext?
     private var cachedPreviousRun: RunContext?
@@ -106,10 +106,10 @@ final class DeliveryContext {
     func modified(_ table: TableKey, _ filter: KeyPathFilter?) throws(DatabaseError) -> [Int64] {
         guard let filter else { return try modified(table) }
         if filter.paths.isEmpty { return [] }
-        if let known = cachedTouched[filter.identity] { return known[table] ?? [] }
+        if let known = cachedTouched[NameKey(filter.identity)] { return known[table] ?? [] }
         var keys: [TableKey: [Int64]] = [:]
         for path in filter.paths { keys.merge(try touched(by: path)) { RowChanges.union([$0, $1]) } }
-        cachedTouched[filter.identity] = keys
+        cachedTouched[NameKey(filter.identity)] = keys
         return keys[table] ?? []
     }
 

@@ -128,7 +128,7 @@ package final class Observation: @unchecked Sendable {
 
     /// The same failure, found again by looking again, is no news.
     private func add(failure: DatabaseError) {
-        if let last = lastFailure, last.code == failure.code, last.message == failure.message { return }
+        if let last = lastFailure, last.code == failure.code, last.message.hasSameBytes(as: failure.message) { return }
         lastFailure = (failure.code, failure.message)
         var changes = ChangeSet(observer.kind, from: observer.version, to: observer.version)
         changes.failure = failure

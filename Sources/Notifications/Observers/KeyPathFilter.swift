@@ -35,7 +35,7 @@ package struct KeyPathFilter: Sendable {
     }
 
     let paths: [Path]
-    /// Equal for filters that say the same.
+    /// Of the same bytes for filters that say the same.
     let identity: String
 
     /// Paths are names with dots between them. `tables` are the classes that elements may have.
@@ -47,7 +47,8 @@ package struct KeyPathFilter: Sendable {
         }
         self.paths = paths
         // No name has a newline in it.
-        identity = (tables.map { "\($0.rawValue)" } + [""] + texts.sorted()).joined(separator: "\n")
+        let sorted = texts.sorted { $0.precedesInBytes($1) }
+        identity = (tables.map { "\($0.rawValue)" } + [""] + sorted).joined(separator: "\n")
     }
 
     /// More names in a row than any schema needs.
@@ -70,7 +71,7 @@ private struct KeyPathResolver {
     init(_ text: String, _ schema: Schema) {
         self.text = text
         self.schema = schema
-        names = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map { String($0) ?? "" }
+        names = text.parts(between: ".")
     }
 
     mutating func resolve(from tables: [TableKey]) throws(DatabaseError) -> KeyPathFilter.Path {

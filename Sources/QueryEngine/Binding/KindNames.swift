@@ -18,7 +18,7 @@ package enum KindNames {
 
     package static func kinds(_ name: String) -> [ValueKind]? {
         let name = name.lowercased()
-        return known.first { $0.name.lowercased() == name }?.kinds
+        return known.first { $0.name.lowercased().hasSameBytes(as: name) }?.kinds
     }
 }
 

@@ -152,7 +152,7 @@ extension Parser {
         }
         let key = try groupKey()
         if let known = grouping.keys.firstIndex(where: {
-            $0.path == key.path && $0.bucket == key.bucket && $0.zone == key.zone
+            $0.path == key.path && $0.bucket == key.bucket && $0.zone.hasSameBytes(as: key.zone)
         }) {
             return known
         }

@@ -366,7 +366,7 @@ struct Lexer {
         return Self.formats.contains(String(decoding: bytes[start ..< position], as: UTF8.self))
     }
 
-    private static let formats: Set<String> = [
+    private static let formats: Set<String> = [  // names: ASCII
         "d", "i", "u", "ld", "li", "lu", "lld", "lli", "llu", "zd", "zu", "f", "lf", "g", "lg", "hhd", "hd",
     ]
 

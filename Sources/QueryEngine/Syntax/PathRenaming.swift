@@ -1,11 +1,12 @@
 /// Queries and paths with other names: those by which a program calls properties turned into those that are stored.
 /// A name means something only in its class, so paths are followed from class to class, however the caller knows them.
+import MotteValues
 
 package struct PathRenaming<Class> {
     /// The stored name of a property, and the class that it leads to; nil where it leads to none.
     private let step: (_ name: String, _ type: Class) -> (name: String, target: Class?)
 
-    private typealias Variables = [String: Class]
+    private typealias Variables = [NameKey: Class]
 
     package init(_ step: @escaping (_ name: String, _ type: Class) -> (name: String, target: Class?)) {
         self.step = step
@@ -13,8 +14,7 @@ package struct PathRenaming<Class> {
 
     /// `owner.firstName` as `owner.first_name`.
     package func path(_ path: String, of type: Class) -> String {
-        let names = path.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        return walk(names.map { String(decoding: $0, as: UTF8.self) }, type).names.joined(separator: ".")
+        walk(path.parts(between: "."), type).names.joined(separator: ".")
     }
 
     package func query(_ query: ParsedQuery, of type: Class) -> ParsedQuery {
@@ -45,7 +45,7 @@ package struct PathRenaming<Class> {
     }
 
     private func path(_ path: Predicate.Path, _ variables: Variables, _ type: Class) -> Predicate.Path {
-        guard let root = path.variable.map({ variables[$0] }) ?? type else { return path }
+        guard let root = path.variable.map({ variables[NameKey($0)] }) ?? type else { return path }
         var renamed = path
         let stored = walk(path.names.map(\.text), root).names
         renamed.names = zip(path.names, stored).map { Predicate.Name($1, position: $0.position) }
@@ -71,11 +71,11 @@ package struct PathRenaming<Class> {
         switch operand {
         case .path(let path): return .path(self.path(path, variables, type))
         case .subquery(var subquery):
-            let root = subquery.collection.variable.flatMap { variables[$0] } ?? type
+            let root = subquery.collection.variable.flatMap { variables[NameKey($0)] } ?? type
             let target = walk(subquery.collection.names.map(\.text), root).type
             subquery.collection = path(subquery.collection, variables, type)
             var inner = variables
-            inner[subquery.variable] = target
+            inner[NameKey(subquery.variable)] = target
             subquery.predicate = predicate(subquery.predicate, inner, type)
             return .subquery(subquery)
         case .list(let operands, let position):

@@ -135,7 +135,7 @@ struct SchemaParser {
             let isNullable = try accept("?") || primitive.type == .mixed
             return Property(name: name, type: primitive.type, width: primitive.width, isNullable: isNullable)
         }
-        let kinds: [String: CollectionKind] = ["list": .list, "set": .set, "map": .map]
+        let kinds: [String: CollectionKind] = ["list": .list, "set": .set, "map": .map]  // names: ASCII
         guard kinds[word] != nil || word == "link" || word == "inverse" else { throw unexpected(expected) }
         try advance()
         try expect("<")

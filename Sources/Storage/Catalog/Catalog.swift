@@ -82,7 +82,7 @@ package struct StoredTable: Sendable {
 
     package var primaryKey: StoredColumn? { columns.first { $0.isPrimaryKey } }
     package func column(_ key: ColumnKey) -> StoredColumn? { columns.first { $0.key == key } }
-    package func column(named name: String) -> StoredColumn? { columns.first { $0.name == name } }
+    package func column(named name: String) -> StoredColumn? { columns.first { $0.name.hasSameBytes(as: name) } }
 }
 
 package final class Catalog: Sendable {

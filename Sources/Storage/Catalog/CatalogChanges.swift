@@ -60,7 +60,7 @@ struct CatalogBuilder {
         for added in difference.addedProperties { try add(added.property, to: added.className) }
         for replaced in difference.replacedInverses {
             let position = try position(of: replaced.className)
-            tables[position].inverses.removeAll { $0.name == replaced.property.name }
+            tables[position].inverses.removeAll { $0.name.hasSameBytes(as: replaced.property.name) }
             try add(replaced.property, to: replaced.className)
         }
         for name in difference.addedIndexes { try addIndex(name.propertyName, of: name.className) }
@@ -140,9 +140,13 @@ struct CatalogBuilder {
 
     mutating func addIndex(_ propertyName: String, of className: String) throws(DatabaseError) {
         let position = try position(of: className)
-        guard let slot = tables[position].columns.firstIndex(where: { $0.name == propertyName }) else { return }
+        let columns = tables[position].columns
+        // One that is indexed already keeps its index as it is: building it again would put its entries in twice.
+        guard let slot = columns.firstIndex(where: { $0.name.hasSameBytes(as: propertyName) }),
+            !columns[slot].isIndexed
+        else { return }
         tables[position].columns[slot].isIndexed = true
-        let index = tables[position].columns[slot].index ?? takeIndexKey()
+        let index = columns[slot].index ?? takeIndexKey()
         tables[position].columns[slot].index = index
         touched.insert(tables[position].key)
         indexesToBuild.append((tables[position].key, index))
@@ -175,13 +179,14 @@ struct CatalogBuilder {
     }
 
     func position(of className: String) throws(DatabaseError) -> Int {
-        let name = NameKey(className)
-        if let known = positions.byName[name], known < tables.count, NameKey(tables[known].name) == name {
+        if let known = positions.byName[NameKey(className)], known < tables.count,
+            tables[known].name.hasSameBytes(as: className)
+        {
             return known
         }
         positions.byName.removeAll(keepingCapacity: true)
         for (position, table) in tables.enumerated() { positions.byName[NameKey(table.name)] = position }
-        guard let position = positions.byName[name] else {
+        guard let position = positions.byName[NameKey(className)] else {
             throw DatabaseError(
                 .unknownClass, "the schema refers to a class \(className) that it does not declare",
                 className: className)

@@ -19,6 +19,11 @@ package struct FollowedLeader: Equatable, Sendable {
         self.source = source
     }
 
+    package static func == (left: FollowedLeader, right: FollowedLeader) -> Bool {
+        left.origin == right.origin && left.name.hasSameBytes(as: right.name)
+            && left.source.hasSameBytes(as: right.source)
+    }
+
     private static let kind: UInt8 = 0x46
 
     private static let nobodyAnyMore: UInt8 = 0

@@ -82,7 +82,7 @@ final class GroupRun {
         codes = .allocate(capacity: capacity)
         joined = .allocate(capacity: capacity)
         ownCodes = .allocate(capacity: coders.count + 1)
-        var places: [String: Int] = [:]
+        var places: [String: Int] = [:]  // names: of feeds, ASCII
         for (index, feed, family) in families {
             let name = "\(feed) \(family)"
             if places[name] == nil {

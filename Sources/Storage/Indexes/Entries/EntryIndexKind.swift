@@ -33,7 +33,7 @@ struct EntryIndexKind: IndexKind {
         if let column = index.columns.first, EntryAnswers.isOrdered(column.type) {
             capabilities.formUnion([.range, .count])
         }
-        if name == Self.primaryKey.name { capabilities.insert(.unique) }
+        if name.hasSameBytes(as: Self.primaryKey.name) { capabilities.insert(.unique) }
         return capabilities
     }
 
@@ -54,7 +54,7 @@ struct EntryIndexKind: IndexKind {
     }
 
     func form(of index: TableIndex) -> EntryForm {
-        if name == Self.mixedLinks.name { return StoredColumn.linkForm }
+        if name.hasSameBytes(as: Self.mixedLinks.name) { return StoredColumn.linkForm }
         return index.columns.first?.entryForm ?? StoredColumn.linkForm
     }
 }

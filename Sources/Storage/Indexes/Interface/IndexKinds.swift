@@ -9,22 +9,22 @@ package enum IndexKinds {
         OrderedIndexKind.ordered, OrderedIndexKind.folded,
     ]
 
-    private static let known = Locked<[String: any IndexKind]>(
-        ofProcess: Dictionary(uniqueKeysWithValues: own.map { ($0.name, $0) }))
+    private static let known = Locked<[NameKey: any IndexKind]>(
+        ofProcess: Dictionary(uniqueKeysWithValues: own.map { (NameKey($0.name), $0) }))
 
     /// Adds a kind for this process. Before a file with an index of it is opened: an open file keeps what it knew then.
     package static func register(_ kind: any IndexKind) {
-        known.withLock { $0[kind.name] = kind }
+        known.withLock { $0[NameKey(kind.name)] = kind }
     }
 
     /// The kind of a stored index.
     static func kind(named name: String) -> any IndexKind {
-        known.withLock { $0[name] } ?? UnknownIndexKind(name: name)
+        known.withLock { $0[NameKey(name)] } ?? UnknownIndexKind(name: name)
     }
 
     /// The kind of a declared index, which this release has to know.
     static func check(_ index: IndexDeclaration, of type: ObjectType) throws(DatabaseError) {
-        guard let kind = known.withLock({ $0[index.kind] }), !(kind is EntryIndexKind) else {
+        guard let kind = known.withLock({ $0[NameKey(index.kind)] }), !(kind is EntryIndexKind) else {
             throw DatabaseError(
                 .schemaInvalid,
                 "the \(index.text) of \(type.name) has a kind that this release does not know or that properties "

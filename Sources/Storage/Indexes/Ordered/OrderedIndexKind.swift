@@ -44,7 +44,7 @@ struct OrderedIndexKind: IndexKind {
     static let ordered = OrderedIndexKind(name: IndexDeclaration.ordered)
     static let folded = OrderedIndexKind(name: IndexDeclaration.folded)
 
-    private var isFolded: Bool { name == IndexDeclaration.folded }
+    private var isFolded: Bool { name.hasSameBytes(as: IndexDeclaration.folded) }
     private static let fingerprintBytes = 4
 
     func check(_ index: IndexDeclaration, of type: ObjectType) throws(DatabaseError) {

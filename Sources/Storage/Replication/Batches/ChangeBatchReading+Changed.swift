@@ -34,11 +34,11 @@ extension ChangeBatchReading {
 
     mutating func addLists(_ changed: ChangeSummary.Table, _ table: TableView) throws(DatabaseError) {
         var done: Set<ColumnKey> = []
-        for name in changed.lists.map(\.column) where done.insert(name).inserted {
-            guard let column = table.layout.stored.column(name), column.collection == .list else { continue }
+        for columnKey in changed.lists.map(\.column) where done.insert(columnKey).inserted {
+            guard let column = table.layout.stored.column(columnKey), column.collection == .list else { continue }
             var owners = Owners()
-            for (owner, list) in try called(changed.lists.filter { $0.column == name }, table, \.owner) {
-                let count = try table.listCount(name, ObjectKey(list.owner))
+            for (owner, list) in try called(changed.lists.filter { $0.column == column.key }, table, \.owner) {
+                let count = try table.listCount(column.key, ObjectKey(list.owner))
                 guard let replay = ListEdits(list.operations, newCount: count) else {
                     throw .corrupted("the change log has edits that do not fit a list of \(table.layout.stored.name)")
                 }
@@ -80,11 +80,11 @@ extension ChangeBatchReading {
 
     mutating func addSets(_ changed: ChangeSummary.Table, _ table: TableView) throws(DatabaseError) {
         var done: Set<ColumnKey> = []
-        for name in changed.lists.map(\.column) where done.insert(name).inserted {
-            guard let column = table.layout.stored.column(name), column.collection == .set else { continue }
+        for columnKey in changed.lists.map(\.column) where done.insert(columnKey).inserted {
+            guard let column = table.layout.stored.column(columnKey), column.collection == .set else { continue }
             var owners = Owners()
-            for (owner, list) in try called(changed.lists.filter { $0.column == name }, table, \.owner) {
-                let count = try table.listCount(name, ObjectKey(list.owner))
+            for (owner, list) in try called(changed.lists.filter { $0.column == column.key }, table, \.owner) {
+                let count = try table.listCount(column.key, ObjectKey(list.owner))
                 owners.begin(owner)
                 owners.bytes.append(varint: count)
                 try addElements(table, column, ObjectKey(list.owner), 0 ..< count, to: &owners.bytes)
@@ -95,22 +95,23 @@ extension ChangeBatchReading {
 
     mutating func addMaps(_ changed: ChangeSummary.Table, _ table: TableView) throws(DatabaseError) {
         var done: Set<ColumnKey> = []
-        for name in changed.maps.map(\.column) where done.insert(name).inserted {
-            guard let column = table.layout.stored.column(name), column.collection == .map else { continue }
+        for columnKey in changed.maps.map(\.column) where done.insert(columnKey).inserted {
+            guard let column = table.layout.stored.column(columnKey), column.collection == .map else { continue }
             var owners = Owners()
-            let maps = changed.maps.filter { $0.column == name && !$0.changes.isEmpty }
+            let maps = changed.maps.filter { $0.column == column.key && !$0.changes.isEmpty }
             for (owner, map) in try called(maps, table, \.owner) {
                 owners.begin(owner)
                 owners.bytes.append(varint: map.changes.count)
                 for change in map.changes {
                     let place = try change.key.withBytes { key throws(DatabaseError) in
-                        try table.mapFind(name, ObjectKey(map.owner), key)
+                        try table.mapFind(column.key, ObjectKey(map.owner), key)
                     }
                     owners.bytes.append(varint: change.key.count)
                     owners.bytes.append(contentsOf: change.key)
                     owners.bytes.append(place == nil ? 2 : 1)
                     guard let place else { continue }
-                    try append(try table.listElement(name, ObjectKey(map.owner), place), column, to: &owners.bytes)
+                    let element = try table.listElement(column.key, ObjectKey(map.owner), place)
+                    try append(element, column, to: &owners.bytes)
                 }
             }
             add(owners, table, column)

@@ -225,7 +225,7 @@ struct ChangeBatchReading {
         guard naming != nil else { return keys.map { ($0, $0) } }
         var named: [(name: Int64, key: Int64)] = []
         for key in keys { named.append((try name(table, key), key)) }
-        return named.sorted { $0.name < $1.name }
+        return named.sorted { $0.name < $1.name }  // names: of objects, numbers
     }
 
     mutating func append(
