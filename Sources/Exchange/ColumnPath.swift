@@ -12,7 +12,7 @@ package struct ColumnPath {
     package init(_ text: String, of type: ObjectType, in schema: Schema) throws(DatabaseError) {
         var type = type
         var links: [ColumnKey] = []
-        let steps = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        let steps = text.parts(between: ".")
         for step in steps.dropLast() {
             let property = try type.requiredProperty(named: step)
             guard property.type == .link, property.collection == .none, let column = property.columnKey,

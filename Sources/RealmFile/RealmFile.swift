@@ -8,7 +8,7 @@ import MotteValues
 package final class RealmFile {
     private static let classPrefix = "class_"
     /// Tables of the library itself, which hold nothing of the program's.
-    private static let ownTables: Set<String> = [
+    private static let ownTables: Set<String> = [  // names: ASCII
         "metadata", "pk", "client_reset_metadata", "sync_internal_schemas", "flx_metadata", "flx_subscription_sets",
         "flx_subscription_queries",
     ]
@@ -178,12 +178,12 @@ package final class RealmFile {
             guard known.insert(Array(full.utf8)).inserted else {
                 throw tables.damage("two classes are named '\(full)'")
             }
-            guard full.hasPrefix(classPrefix) else {
+            guard full.beginsWithBytes(of: classPrefix) else {
                 if full == "metadata" { metadata = try TableLayout(place, name: full, slot: slot, scope) }
                 if !ownTables.contains(full) { opened.otherTables.append(full) }
                 continue
             }
-            let name = String(full.dropFirst(classPrefix.count))
+            let name = String(Substring(full.utf8.dropFirst(classPrefix.utf8.count)))
             let layout = try TableLayout(place, name: name, slot: slot, scope)
             file.tableKeys[slot] = layout.key
             file.tableIndexes[slot] = layouts.count

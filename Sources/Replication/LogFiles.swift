@@ -42,25 +42,28 @@ package enum LogName {
 
 /// Lines of a name and a value, closed by their checksum.
 struct LogText {
-    private static let title = "motte replication 1"
-    private(set) var values: [String: String] = [:]
+    typealias Values = [String: String]  // names: ASCII, those that this file gives
 
-    init(_ values: [String: String]) { self.values = values }
+    private static let title = "motte replication 1"
+    private(set) var values: Values = [:]
+
+    init(_ values: Values) { self.values = values }
 
     init(_ bytes: [UInt8], _ path: String) throws(DatabaseError) {
         let text = String(decoding: bytes, as: UTF8.self)
-        var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-        guard lines.first.map(String.init) == Self.title else {
+        var lines = text.parts(between: "\n")
+        guard lines.first == Self.title else {
             guard text.hasPrefix("motte replication ") else { throw Self.damaged(path) }
             throw DatabaseError(
                 .unsupportedFormat, "'\(path)' is of a newer release than this one; update it", path: path)
         }
         guard lines.count >= 3, lines.removeLast().isEmpty, let last = lines.popLast() else { throw Self.damaged(path) }
         let body = lines.joined(separator: "\n") + "\n"
-        guard String(last) == Self.checksum(body) else { throw Self.damaged(path) }
+        guard last == Self.checksum(body) else { throw Self.damaged(path) }
         for line in lines.dropFirst() {
-            guard let space = line.firstIndex(of: " ") else { throw Self.damaged(path) }
-            values[String(line[..<space])] = String(line[line.index(after: space)...])
+            let parts = line.parts(between: " ", most: 1)
+            guard parts.count == 2 else { throw Self.damaged(path) }
+            values[parts[0]] = parts[1]
         }
     }
 
@@ -88,7 +91,10 @@ struct LogText {
     }
 
     /// On one line, as it is stored.
-    static func oneLine(_ text: String) -> String { text.split { $0 == "\n" || $0 == "\r" }.joined(separator: " ") }
+    static func oneLine(_ text: String) -> String {
+        // By scalars: a carriage return and a line feed are one character.
+        text.unicodeScalars.split { $0 == "\n" || $0 == "\r" }.map { String($0) }.joined(separator: " ")
+    }
 }
 
 /// Whose changes a folder has.
@@ -115,7 +121,7 @@ package struct LeaderRecord: Equatable, Sendable {
         self.origin = origin
     }
 
-    var values: [String: String] { ["leader": name, "origin": origin.text] }
+    var values: LogText.Values { ["leader": name, "origin": origin.text] }
     package func bytes(after former: LogPosition?) -> [UInt8] {
         LogText(values.merging(former?.valuesOfFormer ?? [:]) { $1 }).bytes
     }
@@ -129,7 +135,7 @@ extension LogPosition {
         self.init(origin: origin, version: Version(try text.number("former-version", place)))
     }
 
-    var valuesOfFormer: [String: String] { ["former": origin.text, "former-version": "\(version.rawValue)"] }
+    var valuesOfFormer: LogText.Values { ["former": origin.text, "former-version": "\(version.rawValue)"] }
 
     init?(formerIn folder: LogFolder) throws(DatabaseError) {
         guard let bytes = try folder.read(LogName.leader) else { return nil }
@@ -176,7 +182,7 @@ package struct SnapshotInfo: Equatable, Sendable {
         uptime = Uptime(start: start, milliseconds: try text.number("uptime", path))
     }
 
-    var values: [String: String] {
+    var values: LogText.Values {
         var values = [
             "version": "\(version.rawValue)", "time": "\(wallTimeNanoseconds)", "checksum": "\(checksum)",
             "bytes": "\(byteCount)",

@@ -48,7 +48,7 @@ package struct LogFolder {
             }
             if !name.hasPrefix(".") { names.append(name) }
         }
-        return names.sorted()
+        return names.sorted { $0.precedesInBytes($1) }
     }
 
     /// nil where there is no such file.

@@ -29,7 +29,7 @@ extension Standby {
     /// If it is this one's.
     func leaveLease(_ holder: String) throws(DatabaseError) {
         _ = try listening { () throws(DatabaseError) in
-            guard let held = try log.server.lease(), held.holder == holder else { return false }
+            guard let held = try log.server.lease(), held.holder.hasSameBytes(as: holder) else { return false }
             try log.server.leaveLease(after: held.revision)
             return true
         }
@@ -63,7 +63,7 @@ extension Standby {
         let held = try log.server.lease()
         // Whoever waits looks as often as the lease may run out.
         if lease.milliseconds == nil { lease.milliseconds = try log.server.leaseMilliseconds() }
-        guard held == nil || held?.holder == holder else { return false }
+        guard held?.holder.hasSameBytes(as: holder) ?? true else { return false }
         guard let taken = try log.server.takeLease(holder, seconds: own.leaseSeconds, after: held?.revision ?? 0) else {
             return false
         }

@@ -405,6 +405,27 @@ def test_names_that_are_taken_are_refused(server: Server, tmp_path: pathlib.Path
     assert refused.returncode == 1 and "leave" in refused.stderr and "PostgreSQL refuses" not in refused.stderr
 
 
+@pytest.mark.parametrize("second", ["int", "string"])
+def test_names_that_look_alike_are_two(server: Server, tmp_path: pathlib.Path, second: str) -> None:
+    """Composed and decomposed letters, and a quotation mark with an accent on it."""
+    (one, two), quote = ("\u00e9", "e\u0301"), '"\u0301'
+    path, address = tmp_path / "alike.motte", server.make(f"alike_{second}")
+    schema = f"Row {{ id: int key, {one}: int, {two}: {second}, `{quote}`: int }} " + "".join(
+        f"{name} {{ id: int key, `n{name}`: int }} " for name in (one, two))
+    for number in range(3):
+        with motte.open(path, schema=schema, durability="none") as db:
+            other = number if second == "int" else str(number)
+            db.import_json("Row", text=json.dumps([{"id": number, one: 10 + number, two: other, quote: 7}]))
+            db.import_json(one, text=json.dumps([{"id": number}]))
+            db.import_json(two, text=json.dumps([{"id": 10 + number}]))
+        ship(path, address)
+        found = server.sql(f"alike_{second}", f'SELECT id, "{one}", "{two}", """\u0301" FROM "Row" ORDER BY id')
+        assert found.splitlines() == [f"{row}|{10 + row}|{row}|7" for row in range(number + 1)]
+        for name, first in [(one, 0), (two, 10)]:
+            found = server.sql(f"alike_{second}", f'SELECT id FROM "{name}" ORDER BY id')
+            assert found.split() == [str(first + row) for row in range(number + 1)]
+
+
 def test_a_folder_and_a_feed_do_not_trim_each_other(server: Server, tmp_path: pathlib.Path) -> None:
     path, log, address = tmp_path / "people.motte", tmp_path / "log", server.make("positions")
     with motte.open(path, schema="Person { id: int key, name: string? }", durability="none") as db:

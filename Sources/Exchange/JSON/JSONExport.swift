@@ -274,7 +274,9 @@ package struct JSONExport {
     private mutating func prefixes(_ plan: ClassPlan) -> [[UInt8]] {
         if let known = prefixes[plan.table] { return known }
         let made = plan.fields.map { field in
-            if path.isEmpty, !options.properties.isEmpty, !options.properties.contains(field.property.name) {
+            if path.isEmpty, !options.properties.isEmpty,
+                !options.properties.contains(where: field.property.name.hasSameBytes)
+            {
                 return [UInt8]()
             }
             var sink = ByteSink()

@@ -44,7 +44,9 @@ package enum RealmFileOpening {
             return (converted, summary)
         } catch {
             // Another process was faster.
-            guard error.code == .invalidArgument, error.details.path == target, exists(target) else { throw error }
+            guard error.code == .invalidArgument, error.details.path.hasSameBytes(as: target), exists(target) else {
+                throw error
+            }
             return (converted, nil)
         }
     }

@@ -229,7 +229,7 @@ package final class RealmImport {
             throw DatabaseError(.invalidArgument, "\(type.type.name): \(reason)", className: type.type.name)
         }
         notes.add(type.type.name, nil, reason, count: lost, key: first)
-        if let index = summary.classes.firstIndex(where: { $0.name == type.type.name }) {
+        if let index = summary.classes.firstIndex(where: { $0.name.hasSameBytes(as: type.type.name) }) {
             summary.classes[index].created -= lost
         }
     }

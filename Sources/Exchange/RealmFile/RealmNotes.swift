@@ -24,9 +24,9 @@ package struct RealmNote: Sendable {
 /// Notes while they are collected.
 struct RealmNotes {
     private struct Place: Hashable {
-        let className: String
-        let propertyName: String?
-        let reason: String
+        let className: NameKey
+        let propertyName: NameKey?
+        let reason: NameKey
     }
 
     private(set) var all: [RealmNote] = []
@@ -35,7 +35,8 @@ struct RealmNotes {
     mutating func add(
         _ className: String, _ propertyName: String?, _ reason: String, count: Int = 0, key: Int64? = nil
     ) {
-        let place = Place(className: className, propertyName: propertyName, reason: reason)
+        let place = Place(
+            className: NameKey(className), propertyName: propertyName.map { NameKey($0) }, reason: NameKey(reason))
         if let known = places[place] {
             all[known].count += count
             return

@@ -151,7 +151,7 @@ private struct RealmSchemaDerivation {
     }
 
     func isEmpty(_ name: String) -> Bool {
-        classes.firstIndex { $0.name == name }.map { file.tables[$0].columns.isEmpty } ?? false
+        classes.firstIndex { $0.name.hasSameBytes(as: name) }.map { file.tables[$0].columns.isEmpty } ?? false
     }
 
     /// A class needs a property. One that others link to gets the inverse of such a link; one that nothing leads to has
@@ -159,7 +159,9 @@ private struct RealmSchemaDerivation {
     mutating func withoutEmptyClasses(_ types: [ObjectType]) -> [ObjectType] {
         var kept: [ObjectType] = []
         for type in types {
-            guard type.properties.isEmpty, let index = classes.firstIndex(where: { $0.name == type.name }) else {
+            guard type.properties.isEmpty,
+                let index = classes.firstIndex(where: { $0.name.hasSameBytes(as: type.name) })
+            else {
                 kept.append(type)
                 continue
             }
@@ -182,7 +184,7 @@ private struct RealmSchemaDerivation {
 
     private static func firstLink(to name: String, _ types: [ObjectType]) -> (String, String)? {
         for type in types {
-            if let property = type.properties.first(where: { $0.type == .link && $0.target == name }) {
+            if let property = type.properties.first(where: { $0.type == .link && $0.target.hasSameBytes(as: name) }) {
                 return (type.name, property.name)
             }
         }

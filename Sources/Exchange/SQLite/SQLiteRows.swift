@@ -12,7 +12,7 @@ final class SQLiteRows {
     private let source: SQLiteSource
     private var classes: [SQLiteClass] { source.classes }
     /// Statements that nobody steps now, by their text: embedded objects of a class may lie within each other.
-    private var idle: [String: [SQLiteStatement]] = [:]
+    private var idle: [NameKey: [SQLiteStatement]] = [:]
     private var depth = 0
 
     init(_ source: SQLiteSource) { self.source = source }
@@ -59,13 +59,13 @@ final class SQLiteRows {
     // MARK: Statements
 
     private func statement(_ sql: String) throws(DatabaseError) -> SQLiteStatement {
-        if let statement = idle[sql]?.popLast() { return statement }
+        if let statement = idle[NameKey(sql)]?.popLast() { return statement }
         return try source.file.prepare(sql)
     }
 
     private func giveBack(_ statement: SQLiteStatement, _ sql: String) {
         statement.reset()
-        idle[sql, default: []].append(statement)
+        idle[NameKey(sql), default: []].append(statement)
     }
 
     // MARK: Collections and embedded objects
@@ -159,7 +159,9 @@ final class SQLiteRows {
             let name = String(type.unicodeScalars.dropFirst(SQLiteBinder.linkPrefix.utf8.count))
             return try link(name, row, column, to: &sink)
         }
+        // names: ASCII
         if type == ValueKind.list.name || type == ValueKind.map.name { return try nested(row, column, to: &sink) }
+        // names: ASCII
         guard let property = PropertyType.scalars.first(where: { $0.name == type }) else {
             throw DatabaseError(.wrongType, "'\(type)' is no type of a value")
         }

@@ -71,7 +71,7 @@ struct SQLiteTables {
     }
 
     private mutating func add(_ declared: DeclaredTable, _ className: String) throws(DatabaseError) {
-        if className != declared.name { note(declared.name, "the class is called \(className)") }
+        if !className.hasSameBytes(as: declared.name) { note(declared.name, "the class is called \(className)") }
         let types = try SQLiteColumnTypes(declared, file)
         let key = declared.primaryKey
         var names = DistinctNames()
@@ -79,7 +79,9 @@ struct SQLiteTables {
         for (index, column) in declared.columns.enumerated() {
             let (type, isSurprise) = try types.type(index)
             let name = names.name(column.name, limit: SchemaValidation.propertyNameBytes)
-            if name != column.name { note(declared.name, "the column \(column.name) is the property \(name)") }
+            if !name.hasSameBytes(as: column.name) {
+                note(declared.name, "the column \(column.name) is the property \(name)")
+            }
             if isSurprise {
                 note(declared.name, "\(column.name) is declared \(column.type) and holds other values: \(type.name)")
             }

@@ -13,10 +13,10 @@ package enum TypedText {
     /// Links in `json:` are looked up in the session.
     package static func value(_ text: String, in session: Session) throws(DatabaseError) -> Value {
         guard let mark = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return plain(text) }
-        let name = text[..<mark]
+        let name = String(text[..<mark])
         let rest = String(text[text.utf8.index(after: mark)...])
         if name == "json" { return try json(rest, session) }
-        guard let type = types.first(where: { $0.name == name }) else { return plain(text) }
+        guard let type = types.first(where: { $0.name.hasSameBytes(as: name) }) else { return plain(text) }
         let arena = ByteArena()
         let value = rest.withUTF8Bytes { CSVCell.value($0, type, arena)?.owned }
         guard let value else {

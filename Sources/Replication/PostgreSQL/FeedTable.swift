@@ -16,7 +16,7 @@ struct FeedTable {
     private static let gone = "\(ownPrefix)_gone"
     private static let stage = "\(ownPrefix)_stage"
     /// Columns that each table has by itself.
-    private static let systemColumns = ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"]
+    private static let ownColumns = [key, "ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"]
 
     init(_ stored: StoredTable) throws(DatabaseError) {
         self.stored = stored
@@ -27,13 +27,13 @@ struct FeedTable {
                 "'\(name)' has more than \(Self.longestName) bytes, which PostgreSQL takes no names of; leave class "
                     + "\(stored.name) out with --class", className: stored.name)
         }
-        if let taken = columns.first(where: { $0.name == Self.key || Self.systemColumns.contains($0.name) }) {
+        if let taken = columns.first(where: { Self.ownColumns.contains(where: $0.name.hasSameBytes) }) {
             throw DatabaseError(
                 .unsupported,
                 "\(stored.name).\(taken.name) has a name that is taken in each table; leave class \(stored.name) out "
                     + "with --class", className: stored.name)
         }
-        if stored.name.hasPrefix(Self.ownPrefix) {
+        if stored.name.beginsWithBytes(of: Self.ownPrefix) {
             throw DatabaseError(
                 .unsupported, "class \(stored.name) has a name that the feed takes itself; leave it out with --class",
                 className: stored.name)
@@ -62,18 +62,19 @@ struct FeedTable {
         let found = try connection.run(
             "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
                 + "WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped", [name])
-        var types: [String: String] = [:]
-        for row in found { if let name = row[0] { types[name] = row[1] } }
+        var types: [NameKey: String] = [:]
+        for row in found { if let name = row[0] { types[NameKey(name)] = row[1] } }
         var isChanged = false
-        for name in types.keys.sorted() where name != Self.key {
-            let column = columns.first { $0.name == name }
-            if let column, FeedValue.type(column) == types[name] { continue }
+        let present = types.keys.map(\.text).sorted { $0.precedesInBytes($1) }
+        for name in present where !name.hasSameBytes(as: Self.key) {
+            let column = columns.first { $0.name.hasSameBytes(as: name) }
+            if let column, FeedValue.type(column) == types[NameKey(name)] { continue }
             // With views that need it, which the server names.
             try connection.run("ALTER TABLE \(self.name) DROP COLUMN \(PostgresConnection.quoted(name)) CASCADE")
-            types[name] = nil
+            types[NameKey(name)] = nil
             isChanged = true
         }
-        for column in columns where types[column.name] == nil {
+        for column in columns where types[NameKey(column.name)] == nil {
             try connection.run(
                 "ALTER TABLE \(name) ADD COLUMN \(PostgresConnection.quoted(column.name)) \(FeedValue.type(column))")
             isChanged = true

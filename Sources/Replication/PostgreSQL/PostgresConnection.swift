@@ -119,7 +119,7 @@ final class PostgresConnection {
     }
 
     static func quoted(_ name: String) -> String {
-        "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+        "\"" + name.parts(between: "\"").joined(separator: "\"\"") + "\""
     }
 }
 

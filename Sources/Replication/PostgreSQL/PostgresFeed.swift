@@ -56,7 +56,8 @@ package final class PostgresFeed {
     /// By which name the file keeps its changes for a feed: feeds of other classes are other ones.
     package static func consumer(_ address: String, classes: [String]?) -> String {
         guard let classes else { return name(address) }
-        return "\(name(address)) (\(Set(classes).sorted().joined(separator: ", ")))"
+        let names = Set(classes.map { NameKey($0) }).map(\.text).sorted { $0.precedesInBytes($1) }
+        return "\(name(address)) (\(names.joined(separator: ", ")))"
     }
 
     /// How it is named in the file, and printed: without the password.
@@ -90,8 +91,8 @@ package final class PostgresFeed {
             try prepare(connection)
             return try positions(connection)
         }
-        let own = known.filter { $0.value.origin == origin && isChosen($0.key) }
-        for name in classes ?? [] where catalog.table(named: name) == nil && own[name] == nil {
+        let own = known.filter { $0.value.origin == origin && isChosen($0.key.text) }
+        for name in classes ?? [] where catalog.table(named: name) == nil && own[NameKey(name)] == nil {
             throw DatabaseError(.unknownClass, "the file has no class '\(name)'", className: name)
         }
         // It may be ahead of a file that was replaced, which a step refuses.
@@ -99,7 +100,7 @@ package final class PostgresFeed {
         try keep(from: own.values.map(\.version).min().map { min($0, newest) })
     }
 
-    private func isChosen(_ className: String) -> Bool { classNames?.contains(className) ?? true }
+    private func isChosen(_ className: String) -> Bool { classNames?.contains(where: className.hasSameBytes) ?? true }
 
     private func tables(_ snapshot: Snapshot) throws(DatabaseError) -> [FeedTable] {
         var tables: [FeedTable] = []
@@ -148,15 +149,15 @@ package final class PostgresFeed {
     }
 
     /// Of all tables that a feed has made, by their names.
-    private func positions(_ connection: PostgresConnection) throws(DatabaseError) -> [String: Position] {
+    private func positions(_ connection: PostgresConnection) throws(DatabaseError) -> [NameKey: Position] {
         let rows = try connection.run(
             "SELECT name, identity::text, origin::text, version::text, checksum::text, format::text FROM motte_feed")
-        var found: [String: Position] = [:]
+        var found: [NameKey: Position] = [:]
         for row in rows {
             guard let name = row[0], let identity = row[1], let version = row[3].flatMap({ UInt64($0) }),
                 let checksum = row[4].flatMap({ UInt32($0) }), let format = row[5].flatMap({ Int($0) })
             else { continue }
-            found[name] = Position(
+            found[NameKey(name)] = Position(
                 identity: identity, origin: row[2].flatMap { ChangeOrigin(text: $0) }, version: Version(version),
                 checksum: checksum, format: format)
         }
@@ -244,7 +245,7 @@ package final class PostgresFeed {
         try prepare(connection)
         let snapshot = try shown.committedSnapshot()
         let known = try positions(connection)
-        let own = known.filter { $0.value.origin == origin && isChosen($0.key) }
+        let own = known.filter { $0.value.origin == origin && isChosen($0.key.text) }
         if let newest = own.values.max(by: { $0.version < $1.version }), try newest.version > shown.version {
             // While this waited for its turn another feed has brought what is newer, as one does that was killed
             // and whose transaction the server ends; or the newest version lacks it as well.
@@ -261,17 +262,18 @@ package final class PostgresFeed {
         }
         var rows = 0
         var isChanged = false
-        for name in own.keys.sorted() where snapshot.catalog.table(named: name) == nil {
-            try drop(name, own[name], connection)
+        let names = own.keys.map(\.text).sorted { $0.precedesInBytes($1) }
+        for name in names where snapshot.catalog.table(named: name) == nil {
+            try drop(name, own[NameKey(name)], connection)
             isChanged = true
         }
         let tables = try tables(snapshot)
         for table in tables {
-            let position = own[table.stored.name]
+            let position = own[NameKey(table.stored.name)]
             let summary = position.flatMap { summaries[$0.version] ?? nil }
             // Columns are looked at by whoever begins.
             let mayDiffer = fed == nil || summary?.schemaChanged ?? true
-            let isNew = try mayDiffer ? make(table, known[table.stored.name], connection) : false
+            let isNew = try mayDiffer ? make(table, known[NameKey(table.stored.name)], connection) : false
             guard !isNew, position?.format == Self.format, let summary, !summary.breaksSchema else {
                 // P4, P5.
                 rows += try table.load(connection, snapshot)
@@ -380,6 +382,6 @@ package final class PostgresFeed {
 
 extension PostgresConnection {
     static func quotedText(_ text: String) -> String {
-        "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+        "'" + text.parts(between: "'").joined(separator: "''") + "'"
     }
 }

@@ -265,9 +265,9 @@ package final class NatsServer: LogServer {
     }
 
     private func parts(_ subject: String) throws(DatabaseError) -> (identity: String, kind: LogSubject) {
-        let parts = subject.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        let parts = subject.parts(between: ".")
         let kind = [LogSubject.leader, .changes, .snapshot, .chunk].first { "\($0)" == parts.last }
-        guard parts.count == 4, parts[0] == "motte", parts[1] == names.name, let kind else {
+        guard parts.count == 4, parts[0] == "motte", parts[1].hasSameBytes(as: names.name), let kind else {
             throw DatabaseError(.corrupted, "'\(place)' has a message of a strange kind: \(subject)", path: place)
         }
         return (parts[2], kind)

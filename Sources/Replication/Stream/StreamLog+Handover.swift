@@ -29,7 +29,7 @@ package struct HandoverPlace: Equatable {
         wallTimeNanoseconds = try text.number("handover-time", place)
     }
 
-    var values: [String: String] {
+    var values: LogText.Values {
         [
             "handover-chunk": "\(firstChunk)", "handover-chunks": "\(chunkCount)",
             "handover-version": "\(version.rawValue)", "handover-checksum": "\(checksum)",

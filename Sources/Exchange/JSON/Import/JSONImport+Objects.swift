@@ -232,7 +232,7 @@ enum JSONMark: Equatable {
         + ValueKind.allCases.compactMap { kind in kind.jsonMark.map { ($0, .value(kind)) } }
 
     init?(_ name: String) {
-        guard let mark = Self.named.first(where: { $0.name == name })?.mark else { return nil }
+        guard let mark = Self.named.first(where: { $0.name.hasSameBytes(as: name) })?.mark else { return nil }
         self = mark
     }
 

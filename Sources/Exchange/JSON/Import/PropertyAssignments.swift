@@ -73,8 +73,8 @@ package struct PropertyAssignments {
     }
 
     private static func json(_ text: String, _ field: ClassPlan.Field, _ importer: JSONImport) -> [UInt8] {
-        if text.hasPrefix("json:") { return Array(text.utf8.dropFirst(5)) }
-        if text.hasPrefix("string:") { return quoted(String(text.utf8.dropFirst(7)) ?? "") }
+        if text.beginsWithBytes(of: "json:") { return Array(text.utf8.dropFirst(5)) }
+        if text.beginsWithBytes(of: "string:") { return quoted(String(text.utf8.dropFirst(7)) ?? "") }
         let property = field.property
         if text == "null", property.isNullable || property.type == .mixed || property.type == .link {
             return Array(text.utf8)
@@ -84,7 +84,8 @@ package struct PropertyAssignments {
         if let target = field.target {
             // Without a primary key it is `{"$key": 7}`, or `#7` as it is shown.
             guard let key = importer.plans.schema[target]?.primaryKey?.type else {
-                return text.hasPrefix("#") ? Array("{\"$key\":\(text.dropFirst())}".utf8) : Array(text.utf8)
+                guard text.utf8.first == UInt8(ascii: "#") else { return Array(text.utf8) }
+                return Array("{\"$key\":".utf8) + text.utf8.dropFirst() + [UInt8(ascii: "}")]
             }
             type = key
         }
