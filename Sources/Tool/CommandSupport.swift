@@ -43,7 +43,7 @@ func openFile(_ path: String, _ reading: ReadOptions) throws -> Session {
 func objectType(_ name: String, in session: Session) throws(DatabaseError) -> ObjectType {
     let schema = try session.schema
     guard let type = schema[name] else {
-        let known = schema.objectTypes.map(\.name).sorted().joined(separator: ", ")
+        let known = schema.objectTypes.map(\.name).sorted { $0.precedesInBytes($1) }.joined(separator: ", ")
         throw DatabaseError(.unknownClass, "the file has no class '\(name)'; it has \(known.isEmpty ? "none" : known)")
     }
     return type

@@ -80,7 +80,7 @@ public struct GroupKey: Sendable, ExpressibleByStringLiteral {
     }
 
     static func path(_ path: String) -> MotteQueryEngine.Predicate.Path {
-        MotteQueryEngine.Predicate.Path(path.split(separator: ".", omittingEmptySubsequences: false).map(String.init))
+        MotteQueryEngine.Predicate.Path(path.parts(between: "."))
     }
 }
 

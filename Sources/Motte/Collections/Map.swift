@@ -295,10 +295,10 @@ extension Map: _MapValue {
     package func _fill(from elements: [Any], policy: MotteLiveObjects.UpdatePolicy, isNew: Bool) throws(DatabaseError) {
         guard let handle = _managed, let elements = elements as? [SingleMapEntry<Key, Value>] else { return }
         if !isNew, let map = handle.live as? LiveMap {
-            let wanted = Set(elements.map { $0.key._mapKeyText })
+            let wanted = Set(elements.map { NameKey($0.key._mapKeyText) })
             for index in (0 ..< (try map.count())).reversed() {
                 let key = try map.keyText(at: index)
-                if !wanted.contains(key) { try map.remove(key) }
+                if !wanted.contains(NameKey(key)) { try map.remove(key) }
             }
         }
         for entry in elements {
@@ -308,15 +308,17 @@ extension Map: _MapValue {
 
     package func _assign(_ value: Any, policy: MotteLiveObjects.UpdatePolicy) {
         if let other = value as? Map, other === self || other == self, other._isManaged { return }
-        let new = (value as? Map).map { Dictionary($0.map { ($0.key, $0.value) }) { $1 } } ?? Map._entries(value)
+        // Of a map as it is: keys that a dictionary takes for one may be two in a file.
+        let new =
+            (value as? Map).map { Array($0) }
+            ?? Map._entries(value)?.map { SingleMapEntry(key: $0.key, value: $0.value) }
         guard let new else {
             return misuse("Invalid value '\(Dynamic.text(value))' for a Map<\(Value._typeName)>", .invalidInput)
         }
         change { entries throws(DatabaseError) in
-            entries = new
+            entries = Dictionary(new.map { ($0.key, $0.value) }) { $1 }
         } managed: { _, _ throws(DatabaseError) in
-            try _fill(
-                from: new.map { SingleMapEntry(key: $0.key, value: $0.value) }, policy: policy, isNew: false)
+            try _fill(from: new, policy: policy, isNew: false)
         }
     }
 
@@ -363,7 +365,7 @@ enum MapAccess {
 
     /// The rule for keys, for maps that are not in a store yet.
     static func check(_ key: String) throws(DatabaseError) {
-        guard !key.contains("."), !key.hasPrefix("$") else {
+        guard !key.utf8.contains(UInt8(ascii: ".")), key.utf8.first != UInt8(ascii: "$") else {
             throw DatabaseError(
                 .invalidArgument,
                 "Invalid key '\(key)': keys of maps must not contain '.' or start with '$'; percent-encode them")

@@ -26,14 +26,16 @@ enum ClassDiscovery {
         return found
     }
 
-    private static let byName = Locked<[String: ObjectBase.Type]>(ofProcess: [:])
+    private static let byName = Locked<[NameKey: ObjectBase.Type]>(ofProcess: [:])
 
     /// The class of that name in the store, for realms of all the program's classes; nil when there is none.
     static func type(named name: String) -> ObjectBase.Type? {
-        if let known = byName.withLock({ $0[name] }) { return known }
-        let found = objectTypes().first { $0.shouldIncludeInDefaultSchema() && $0.className() == name }
+        if let known = byName.withLock({ $0[NameKey(name)] }) { return known }
+        let found = objectTypes().first {
+            $0.shouldIncludeInDefaultSchema() && $0.className().hasSameBytes(as: name)
+        }
         guard let found else { return nil }
-        byName.withLock { $0[name] = found }
+        byName.withLock { $0[NameKey(name)] = found }
         return found
     }
 

@@ -34,18 +34,18 @@ package struct ClassFields: Sendable {
     /// Whether an instance has nothing but wrappers of stored properties, so that one that keeps nothing is as good for
     /// a row as another.
     package let isPlain: Bool
-    private let byName: [String: Int]
+    private let byName: [NameKey: Int]
 
     private init(_ fields: [Field], isPlain: Bool) {
         self.fields = fields
         self.isPlain = isPlain
         primaryKey = fields.first { $0.isPrimaryKey }
         byName = Dictionary(
-            fields.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
+            fields.enumerated().map { (NameKey($0.element.name), $0.offset) }, uniquingKeysWith: { first, _ in first })
     }
 
-    package func field(named name: String) -> Field? { byName[name].map { fields[$0] } }
-    package func field(inColumn name: String) -> Field? { fields.first { $0.columnName == name } }
+    package func field(named name: String) -> Field? { byName[NameKey(name)].map { fields[$0] } }
+    package func field(inColumn name: String) -> Field? { fields.first { $0.columnName.hasSameBytes(as: name) } }
 
     private static let known = Locked<[ObjectIdentifier: ClassFields]>(ofProcess: [:])
 
@@ -68,22 +68,23 @@ package struct ClassFields: Sendable {
     private static func discover(_ type: ObjectBase.Type) -> ClassFields {
         let prototype = type.init()
         let primaryKey = type.primaryKey()
-        let indexed = Set(type.indexedProperties())
-        let ignored = Set(type.ignoredProperties())
-        let mapping = type.propertiesMapping().merging(type._realmColumnNames()) { first, _ in first }
+        let indexed = Set(type.indexedProperties().map { NameKey($0) })
+        let ignored = Set(type.ignoredProperties().map { NameKey($0) })
+        let names = Array(type.propertiesMapping()) + Array(type._realmColumnNames())
+        let mapping = Dictionary(names.map { (NameKey($0.key), $0.value) }) { first, _ in first }
         var fields: [Field] = []
         _ = _forEachField(of: type, options: _EachFieldOptions(rawValue: 1)) { name, offset, fieldType, _ in
             guard let access = fieldType as? any FieldAccess.Type else { return true }
             let stored = String(cString: name)
             let name = access.isWrapper && stored.hasPrefix("_") ? String(stored.dropFirst()) : stored
-            guard !ignored.contains(name) else { return true }
+            guard !ignored.contains(NameKey(name)) else { return true }
             let declared = access.declaration(at: Unmanaged.passUnretained(prototype).toOpaque() + offset)
             fields.append(
                 Field(
-                    name: name, columnName: mapping[name] ?? name, offset: offset, access: access, shape: access.shape,
-                    isCollection: access.isCollection,
-                    isPrimaryKey: declared.options.contains(.primaryKey) || primaryKey == name,
-                    isIndexed: declared.options.contains(.indexed) || indexed.contains(name),
+                    name: name, columnName: mapping[NameKey(name)] ?? name, offset: offset, access: access,
+                    shape: access.shape, isCollection: access.isCollection,
+                    isPrimaryKey: declared.options.contains(.primaryKey) || primaryKey.hasSameBytes(as: name),
+                    isIndexed: declared.options.contains(.indexed) || indexed.contains(NameKey(name)),
                     isUnique: declared.options.contains(.unique), origin: declared.origin,
                     common: CommonField(access)))
             return true

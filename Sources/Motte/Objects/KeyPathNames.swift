@@ -23,7 +23,7 @@ public final class KeyPathNames {
         let value = Root._prototype(names)[keyPath: keyPath]
         // A list declared with `let` is not asked when it is read; what comes out tells which one it is.
         if let collection = value as? any _CollectionValue, let name = collection._recordedName,
-            names.names.last != name
+            !names.names.last.hasSameBytes(as: name)
         {
             names.add(name)
         }

@@ -108,9 +108,9 @@ open class ObjectBase: Hashable, CustomStringConvertible, KeypathSortable {
     /// Sets the property that a path of links leads to. Where a link on the way is null, or the path passes a
     /// collection, nothing happens.
     open func setValue(_ value: Any?, forKeyPath path: String) {
-        guard let dot = path.lastIndex(of: ".") else { return setValue(value, forKey: path) }
+        guard let dot = path.utf8.lastIndex(of: UInt8(ascii: ".")) else { return setValue(value, forKey: path) }
         let owner = self.value(forKeyPath: String(path[..<dot]))
-        (owner as? ObjectBase)?.setValue(value, forKey: String(path[path.index(after: dot)...]))
+        (owner as? ObjectBase)?.setValue(value, forKey: String(path[path.utf8.index(after: dot)...]))
     }
     /// Called for a name that no property has. Reports misuse and answers nil, unless a class overrides it.
     open func value(forUndefinedKey key: String) -> Any? {
@@ -290,7 +290,7 @@ extension ObjectBase {
     fileprivate final func isSame(_ other: ObjectBase?) -> Bool {
         guard let other else { return false }
         guard let live, let otherLive = other.live else { return self === other }
-        return live.link == otherLive.link && live.session.path == otherLive.session.path
+        return live.link == otherLive.link && live.session.path.hasSameBytes(as: otherLive.session.path)
             && isFrozen == other.isFrozen
     }
 
@@ -318,7 +318,9 @@ extension _HasPersistedType where Self: ObjectBase {
             ObjectValues.assign(exact, to: copy)
             return copy
         }
-        if let other = value as? ObjectBase, type(of: other).className() != Self.className() { return nil }
+        if let other = value as? ObjectBase, !type(of: other).className().hasSameBytes(as: Self.className()) {
+            return nil
+        }
         if value is ObjectBase || Dynamic.entries(value) != nil || Dynamic.elements(value) != nil {
             let object = Self()
             ObjectValues.assign(value, to: object)

@@ -78,11 +78,11 @@ enum ObjectValues {
 
     /// Through links, as far as the path goes; through a collection, the values of all its elements.
     static func value(of object: ObjectBase, path: String) -> Any? {
-        let parts = path.split(separator: ".", maxSplits: 1)
+        let parts = path.utf8.split(separator: UInt8(ascii: "."), maxSplits: 1).map { String(Substring($0)) }
         guard let first = parts.first else { return nil }
-        let value = object.value(forKey: String(first))
+        let value = object.value(forKey: first)
         guard parts.count == 2 else { return value }
-        let rest = String(parts[1])
+        let rest = parts[1]
         if let next = value as? ObjectBase { return next.value(forKeyPath: rest) }
         if let collection = value as? any RealmCollection { return collection.value(forKeyPath: rest) }
         if value != nil { misuse("'\(first)' is no object, so it has no '\(rest)'", .invalidInput) }

@@ -20,7 +20,7 @@ enum OtherDeliveries {
     /// Returns when all of them have notified their observers, or after a moment.
     static func tell(of path: String, but own: RealmDelivery?) async {
         let others = all.withLock { $0.values.compactMap(\.delivery) }
-            .filter { $0 !== own && $0.path == path && $0.place.turns }
+            .filter { $0 !== own && $0.path.hasSameBytes(as: path) && $0.place.turns }
         guard !others.isEmpty else { return }
         await withCheckedContinuation { continuation in
             let rest = Rest(continuation)

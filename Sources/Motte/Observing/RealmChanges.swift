@@ -201,7 +201,7 @@ extension ObjectChange {
         guard case .change(_, let before) = self, case .change(let object, let after) = next else { return next }
         var sum = before
         for change in after {
-            if let index = sum.firstIndex(where: { $0.name == change.name }) {
+            if let index = sum.firstIndex(where: { $0.name.hasSameBytes(as: change.name) }) {
                 sum[index] = PropertyChange(
                     name: change.name, oldValue: sum[index].oldValue, newValue: change.newValue)
             } else {

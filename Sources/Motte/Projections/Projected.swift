@@ -3,6 +3,7 @@
 /// It stores only the key path. Reading it reads the root object; writing works where the key path leads to a property
 /// that can be set, and needs a write transaction as the property itself does.
 import Foundation
+import MotteValues
 
 /// A property of a ``Projection``, by the key path that it stands for.
 @propertyWrapper
@@ -92,11 +93,13 @@ enum ProjectedPaths {
         let value = read(Root._prototype(recorder))
         var names = recorder.names
         if let mapped = value as? any ProjectedCollectionValue {
-            if let list = mapped.recordedName, names.last != list { names.append(list) }
+            if let list = mapped.recordedName, !names.last.hasSameBytes(as: list) { names.append(list) }
             return split(names, root).flatMap { path in mapped.elementPaths.map { "\(path).\($0)" } }
         }
         // A collection declared with `let` is not asked when it is read; what comes out tells which one it is.
-        if let collection = value as? any _CollectionValue, let name = collection._recordedName, names.last != name {
+        if let collection = value as? any _CollectionValue, let name = collection._recordedName,
+            !names.last.hasSameBytes(as: name)
+        {
             names.append(name)
         }
         return split(names, root)
@@ -116,7 +119,7 @@ enum ProjectedPaths {
                 reached = ClassFields.of(root).field(named: name)?.shape.target
             }
         }
-        var seen: Set<String> = []
-        return paths.map { $0.joined(separator: ".") }.filter { seen.insert($0).inserted }
+        var seen: Set<NameKey> = []
+        return paths.map { $0.joined(separator: ".") }.filter { seen.insert(NameKey($0)).inserted }
     }
 }

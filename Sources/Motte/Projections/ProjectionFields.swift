@@ -11,12 +11,12 @@ struct ProjectionFields: Sendable {
 
     let fields: [Field]
 
-    func field(labeled label: String) -> Field? { fields.first { $0.label == label } }
+    func field(labeled label: String) -> Field? { fields.first { $0.label.hasSameBytes(as: label) } }
 
     /// Everything that is projected, each path once.
     var allPaths: [String] {
-        var seen: Set<String> = []
-        return fields.flatMap(\.paths).filter { seen.insert($0).inserted }
+        var seen: Set<NameKey> = []
+        return fields.flatMap(\.paths).filter { seen.insert(NameKey($0)).inserted }
     }
 
     /// Labels and paths of the root as paths of the root. nil after misuse: what is not projected changes unseen.
@@ -25,7 +25,9 @@ struct ProjectionFields: Sendable {
         for name in names {
             if let field = field(labeled: name) {
                 paths += field.paths
-            } else if allPaths.contains(where: { $0 == name || $0.isBehind(name) || name.isBehind($0) }) {
+            } else if allPaths.contains(where: {
+                $0.hasSameBytes(as: name) || $0.isBehind(name) || name.isBehind($0)
+            }) {
                 paths.append(name)
             } else {
                 let labels = fields.map { "'\($0.label)'" }.joined(separator: ", ")
@@ -66,7 +68,7 @@ struct ProjectionFields: Sendable {
 
 extension String {
     /// Whether this path goes on where the other one ends.
-    fileprivate func isBehind(_ other: String) -> Bool { hasPrefix(other + ".") }
+    fileprivate func isBehind(_ other: String) -> Bool { beginsWithBytes(of: other + ".") }
 }
 
 extension ProjectedPaths {

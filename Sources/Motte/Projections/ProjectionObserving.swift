@@ -113,11 +113,12 @@ private final class ProjectionWatch<P: ProjectionObservable>: @unchecked Sendabl
         }
         guard let observed = all.paths(observing: keyPaths, of: type) else { return nil }
         paths = observed
-        let asked = Set(paths)
+        let asked = Set(paths.map { NameKey($0) })
         // A path that is no label's concerns those labels that look at the same property.
         fields = all.fields.filter { field in
-            !asked.isDisjoint(with: field.paths)
-                || asked.contains { path in !all.fields.contains { $0.paths.contains(path) } && field.begins(with: path)
+            !asked.isDisjoint(with: field.names)
+                || asked.contains { path in
+                    !all.fields.contains { $0.names.contains(path) } && field.roots.contains(path.text.root)
                 }
         }
         ambiguous = Self.ambiguous(fields)
@@ -127,7 +128,7 @@ private final class ProjectionWatch<P: ProjectionObservable>: @unchecked Sendabl
         fields.indices.filter { index in
             let field = fields[index]
             return fields.indices.contains { other in
-                other != index && fields[other].paths != field.paths
+                other != index && fields[other].names != field.names
                     && !field.roots.isDisjoint(with: fields[other].roots)
             }
         }
@@ -151,7 +152,7 @@ private final class ProjectionWatch<P: ProjectionObservable>: @unchecked Sendabl
             for (index, field) in fields.enumerated() {
                 guard !ambiguous.contains(index) || exact.contains(index) else { continue }
                 let property = properties.first { property in
-                    field.roots.contains(property.name)
+                    field.roots.contains(NameKey(property.name))
                 }
                 if let property { labels.append(field.change(property, in: root, properties)) }
             }
@@ -162,9 +163,8 @@ private final class ProjectionWatch<P: ProjectionObservable>: @unchecked Sendabl
 
 extension ProjectionFields.Field {
     /// The properties of the root that its paths begin with.
-    fileprivate var roots: Set<String> { Set(paths.map { $0.firstName }) }
-
-    fileprivate func begins(with path: String) -> Bool { paths.contains { $0.firstName == path.firstName } }
+    fileprivate var roots: Set<NameKey> { Set(paths.map { $0.root }) }
+    fileprivate var names: [NameKey] { paths.map { NameKey($0) } }
 
     /// Collections have no values; what lies behind a link has only the new one.
     fileprivate func change(
@@ -185,7 +185,7 @@ extension ProjectionFields.Field {
             guard let field = fields.field(named: path), field.shape.type != .link, !field.isCollection else {
                 return nil
             }
-            let change = all.first { $0.name == path }
+            let change = all.first { $0.name.hasSameBytes(as: path) }
             if let change, change.oldValue == nil { return nil }
             guard
                 field.access.assign(
@@ -197,5 +197,5 @@ extension ProjectionFields.Field {
 }
 
 extension String {
-    fileprivate var firstName: String { prefix { $0 != "." }.description }
+    fileprivate var root: NameKey { NameKey(parts(between: ".", most: 1)[0]) }
 }

@@ -58,7 +58,7 @@ extension _CollectionValue {
     func _recordedElement<Element: _HasPersistedType>(as type: Element.Type) -> Element? {
         guard let names = _names else { return nil }
         // Declared with `let` it was not asked when it was read.
-        if let name = _recordedName, names.names.last != name { names.add(name) }
+        if let name = _recordedName, !names.names.last.hasSameBytes(as: name) { names.add(name) }
         return Element._recorded(names)
     }
 }

@@ -18,7 +18,7 @@ package struct QueryPath {
 
     func appending(_ name: String, isCollection: Bool) -> QueryPath {
         var path = self
-        path.names += name.split(separator: ".").map(String.init)
+        path.names += name.parts(between: ".").filter { !$0.isEmpty }
         if isCollection, path.collectionDepth == nil { path.collectionDepth = path.names.count }
         return path
     }
@@ -43,7 +43,7 @@ package struct QueryReach {
     /// The collections that its paths pass, by the names that lead to them.
     var collections: Set<[String]> = []
     /// The files of the objects that it compares with.
-    var files: Set<String> = []
+    var files: Set<NameKey> = []
     /// The values of its constants as the program gave them, by the positions of these.
     private(set) var given: [Int: Any] = [:]
 
@@ -110,7 +110,7 @@ public struct Query<T> {
     package func parsed(for file: String?) throws(DatabaseError) -> ParsedQuery {
         switch node {
         case .condition(let predicate, let reach):
-            if let file, !reach.files.isSubset(of: [file]) { throw FilterFormat.foreignObject }
+            if let file, !reach.files.isSubset(of: [NameKey(file)]) { throw FilterFormat.foreignObject }
             return ParsedQuery(predicate)
         case .path(let path): return ParsedQuery(Query.isTrue(path))
         case .subquery: throw DatabaseError(.queryInvalid, "compare the count of the subquery with a number")
@@ -435,9 +435,9 @@ private struct SubqueryScope {
 
     /// nil for a path that does not go through the collection.
     private func relative(_ path: QueryPredicate.Path) -> QueryPredicate.Path? {
-        guard path.names.count >= collection.count, zip(path.names, collection).allSatisfy({ $0.text == $1 }) else {
-            return nil
-        }
+        guard path.names.count >= collection.count,
+            zip(path.names, collection).allSatisfy({ $0.text.hasSameBytes(as: $1) })
+        else { return nil }
         var path = path
         path.names = Array(path.names[collection.count...])
         path.variable = variable

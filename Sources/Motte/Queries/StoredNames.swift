@@ -37,7 +37,7 @@ package enum StoredNames {
         while let next = waiting.popLast() {
             guard seen.insert(ObjectIdentifier(next)).inserted else { continue }
             let fields = ClassFields.of(next).fields
-            if fields.contains(where: { $0.name != $0.columnName }) { found = true }
+            if fields.contains(where: { !$0.name.hasSameBytes(as: $0.columnName) }) { found = true }
             waiting += fields.compactMap(\.shape.target)
         }
         known.withLock { $0[id] = found }

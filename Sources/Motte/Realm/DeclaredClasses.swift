@@ -16,16 +16,16 @@ enum DeclaredClasses {
         guard mistakes.isEmpty else {
             throw DatabaseError(.schemaInvalid, mistakes.joined(separator: "\n"), className: types.first?.className())
         }
-        var stored: [String: ObjectType] = [:]
+        var stored: [NameKey: ObjectType] = [:]
         for type in types {
             let view = ClassFields.objectType(type)
-            guard let known = stored[view.name] else {
-                stored[view.name] = view
+            guard let known = stored[NameKey(view.name)] else {
+                stored[NameKey(view.name)] = view
                 continue
             }
-            stored[view.name] = try merged(known, view)
+            stored[NameKey(view.name)] = try merged(known, view)
         }
-        return try MotteSchemaModel.Schema(stored.values.sorted { $0.name < $1.name }).validated()
+        return try MotteSchemaModel.Schema(stored.values.sorted { $0.name.precedesInBytes($1.name) }).validated()
     }
 
     // MARK: Links
@@ -64,7 +64,7 @@ enum DeclaredClasses {
         }
         var properties = known.properties
         for property in view.properties {
-            guard let index = properties.firstIndex(where: { $0.name == property.name }) else {
+            guard let index = properties.firstIndex(where: { $0.name.hasSameBytes(as: property.name) }) else {
                 properties.append(property)
                 continue
             }
@@ -78,7 +78,7 @@ enum DeclaredClasses {
             if property.isIndexed { properties[index].isIndexed = true }
             if property.isUnique { properties[index].isUnique = true }
         }
-        if let mine = known.primaryKey, let other = view.primaryKey, mine.name != other.name {
+        if let mine = known.primaryKey, let other = view.primaryKey, !mine.name.hasSameBytes(as: other.name) {
             throw differs(view.name, "their primary keys are '\(mine.name)' and '\(other.name)'")
         }
         let more = view.indexes.filter { index in !known.indexes.contains { $0.declaresSame(as: index) } }

@@ -253,11 +253,12 @@ extension RealmSession {
         }
         var primaryKey: Value?
         if let property = type.primaryKey {
-            primaryKey = Dynamic.storedValue(entries.first { $0.key == property.name }?.value) ?? .null
+            let entry = entries.first { $0.key.hasSameBytes(as: property.name) }
+            primaryKey = Dynamic.storedValue(entry?.value) ?? .null
         }
         let (live, isNew) = try session.create(table, primaryKey: primaryKey, returnExisting: policy != .error)
         let object = self.object(live, as: DynamicObject.self)
-        for entry in entries where entry.key != type.primaryKey?.name {
+        for entry in entries where !(type.primaryKey?.name).hasSameBytes(as: entry.key) {
             guard let property = type.property(named: entry.key) else { continue }
             if policy == .modified, !isNew, try isUnchanged(property, of: live, entry.value) { continue }
             object.setValue(entry.value, forKey: entry.key)
@@ -272,7 +273,7 @@ extension RealmSession {
     ) throws(DatabaseError) -> Bool {
         guard let column = property.columnKey else { return false }
         func isHeld(_ old: ValueView, _ new: Any?) -> Bool {
-            guard let new = Dynamic.asked(new), new.files.isSubset(of: [session.path]) else { return false }
+            guard let new = Dynamic.asked(new), new.files.isSubset(of: [NameKey(session.path)]) else { return false }
             return new.value.withView { !old.differs(from: $0) }
         }
         if property.collection == .none { return isHeld(try live.get(column), value) }

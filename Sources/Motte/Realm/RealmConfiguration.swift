@@ -110,8 +110,8 @@ extension Realm {
         /// `schemaVersion` count.
         public static func == (left: Configuration, right: Configuration) -> Bool {
             left.encryptionKey == right.encryptionKey && left.fileURL == right.fileURL
-                && left.inMemoryIdentifier == right.inMemoryIdentifier && left.readOnly == right.readOnly
-                && left.schemaVersion == right.schemaVersion
+                && left.inMemoryIdentifier.hasSameBytes(as: right.inMemoryIdentifier)
+                && left.readOnly == right.readOnly && left.schemaVersion == right.schemaVersion
         }
 
         /// The values, for people to read; of the key only its length.

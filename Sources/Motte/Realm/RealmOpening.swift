@@ -10,7 +10,7 @@ import MotteValues
 package enum RealmOpening {
     struct Key: Hashable, Sendable {
         let place: Confinement.Identity
-        let name: String
+        let name: NameKey
     }
 
     private static let sessions = WeakRegistry<Key, RealmSession>()
@@ -22,7 +22,7 @@ package enum RealmOpening {
         let confinement = place.orMain
         if case .queue(let queue) = confinement { try queue.checkIsSerial() }
         let name = try checkedName(configuration)
-        let key = Key(place: confinement.identity, name: name)
+        let key = Key(place: confinement.identity, name: NameKey(name))
         if let known = sessions[key], !known.session.isClosed {
             try check(known.configuration, fits: configuration)
             return known

@@ -3,6 +3,7 @@
 /// Values that describe; changing a schema is done by changing the classes. The texts are indented blocks of
 /// `key = value;` lines, one block a property.
 import MotteSchemaModel
+import MotteValues
 
 /// The type of a property or of a collection's elements.
 public enum PropertyType: Int, Sendable, CustomStringConvertible {
@@ -154,7 +155,7 @@ public struct ObjectSchema: Sendable {
     package init(_ type: ObjectType, in session: RealmSession?) {
         let known = session?.swiftType(named: type.name)
         let fields = known.map { ClassFields.of($0).fields } ?? []
-        let names = fields.map { ($0.columnName, $0.name) }
+        let names = fields.map { (NameKey($0.columnName), $0.name) }
         self.init(
             type, objectClass: known ?? DynamicObject.self,
             names: Dictionary(names, uniquingKeysWith: { first, _ in first }))
@@ -162,15 +163,15 @@ public struct ObjectSchema: Sendable {
 
     /// As the program declares it, whatever order the file has its properties in.
     package init(declaredBy type: ObjectBase.Type) {
-        let names = ClassFields.of(type).fields.map { ($0.columnName, $0.name) }
+        let names = ClassFields.of(type).fields.map { (NameKey($0.columnName), $0.name) }
         self.init(
             ClassFields.objectType(type), objectClass: type,
             names: Dictionary(names, uniquingKeysWith: { first, _ in first }))
     }
 
     /// `names` maps names of the file to those of the program, where they differ.
-    package init(_ type: ObjectType, objectClass: AnyClass, names: [String: String] = [:]) {
-        let all = type.properties.map { Property($0, name: names[$0.name]) }
+    package init(_ type: ObjectType, objectClass: AnyClass, names: [NameKey: String] = [:]) {
+        let all = type.properties.map { Property($0, name: names[NameKey($0.name)]) }
         properties = all.filter { $0.type != .linkingObjects }
         computedProperties = all.filter { $0.type == .linkingObjects }
         className = type.name
@@ -182,7 +183,9 @@ public struct ObjectSchema: Sendable {
     public var primaryKeyProperty: Property? { properties.first(where: \.isPrimary) }
 
     /// The property of that name, a computed one included; nil where there is none.
-    public subscript(name: String) -> Property? { (properties + computedProperties).first { $0.name == name } }
+    public subscript(name: String) -> Property? {
+        (properties + computedProperties).first { $0.name.hasSameBytes(as: name) }
+    }
 }
 
 extension ObjectSchema: CustomStringConvertible, Equatable {
@@ -194,7 +197,7 @@ extension ObjectSchema: CustomStringConvertible, Equatable {
 
     /// Equal as declarations; which Swift class stands for them does not count.
     public static func == (left: ObjectSchema, right: ObjectSchema) -> Bool {
-        left.className == right.className && left.isEmbedded == right.isEmbedded
+        left.className.hasSameBytes(as: right.className) && left.isEmbedded == right.isEmbedded
             && left.properties == right.properties && left.computedProperties == right.computedProperties
     }
 }
@@ -210,21 +213,22 @@ public struct Schema: Sendable {
     }
 
     /// The class of that name; nil where there is none.
-    public subscript(name: String) -> ObjectSchema? { objectSchema.first { $0.className == name } }
+    public subscript(name: String) -> ObjectSchema? { objectSchema.first { $0.className.hasSameBytes(as: name) } }
 }
 
 extension RealmSession {
     /// What the program declares for this realm, by name.
     var declaredSchema: Schema {
         let types = RealmOpening.declaredTypes(configuration)
-        return Schema(types.map { ObjectSchema(declaredBy: $0) }.sorted { $0.className < $1.className })
+        let classes = types.map { ObjectSchema(declaredBy: $0) }
+        return Schema(classes.sorted { $0.className.precedesInBytes($1.className) })
     }
 }
 
 extension Schema: CustomStringConvertible, Equatable {
     /// The classes in the order of their names, for people to read.
     public var description: String {
-        let sorted = objectSchema.sorted { $0.className < $1.className }
+        let sorted = objectSchema.sorted { $0.className.precedesInBytes($1.className) }
         return "Schema {\n" + sorted.map { indented($0.description) }.joined() + "}"
     }
 

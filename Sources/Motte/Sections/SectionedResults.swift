@@ -220,7 +220,7 @@ extension RealmCollection {
     package func _sectioned<Key: _Persistable & Hashable>(
         by path: String, _ keyOf: @escaping (Element) -> Key, _ sortDescriptors: [SortDescriptor]
     ) -> SectionedResults<Key, Element> {
-        if let first = sortDescriptors.first, _columnPath(first.keyPath) != _columnPath(path) {
+        if let first = sortDescriptors.first, !_columnPath(first.keyPath).hasSameBytes(as: _columnPath(path)) {
             misuse(
                 "The section key path '\(path)' must match the first sort descriptor's, "
                     + "'\(first.keyPath)'.", .invalidInput)

@@ -66,7 +66,7 @@ extension RealmSession {
             }
             return live
         }
-        guard live.session.path == session.path, !live.session.isFrozen else {
+        guard live.session.path.hasSameBytes(as: session.path), !live.session.isFrozen else {
             throw DatabaseError(
                 .invalidArgument,
                 "Object is already managed by another Realm. Use create instead to copy it into this Realm.")
@@ -276,7 +276,7 @@ extension RealmSession {
     ) throws(DatabaseError) -> ObjectBase? {
         guard let primaryKey = binding.objectType.primaryKey, Dynamic.entries(value) != nil,
             let field = ClassFields.of(type).field(inColumn: primaryKey.name),
-            let entry = Dynamic.entries(value)?.first(where: { $0.key == field.name }),
+            let entry = Dynamic.entries(value)?.first(where: { $0.key.hasSameBytes(as: field.name) }),
             let key = field.access.storedValue(entry.value), let live = try session.find(binding.table, primaryKey: key)
         else { return nil }
         return object(live, as: type)
@@ -327,11 +327,11 @@ extension RealmSession {
             return zip(old, new).allSatisfy { old, new in
                 // The elements that are there are of this file.
                 guard let old = Dynamic.asked(old), let new = Dynamic.asked(new) else { return false }
-                return old.value == new.value && new.files.isSubset(of: [session.path])
+                return old.value == new.value && new.files.isSubset(of: [NameKey(session.path)])
             }
         }
         // As it is stored, which may be no value of the property's type.
-        guard field.shape.type != .link, Dynamic.asked(value)?.files.isSubset(of: [session.path]) != false,
+        guard field.shape.type != .link, Dynamic.asked(value)?.files.isSubset(of: [NameKey(session.path)]) != false,
             let new = field.access.storedValue(value),
             // What cannot be compared is assigned, which says why.
             let old = try? object.live?.get(field.columnName)
@@ -386,7 +386,7 @@ extension RealmSession {
         do throws(DatabaseError) {
             guard let object = value as? ObjectBase else { return try created(target, value, policy: policy) }
             // Whatever it is assigned to refuses another class.
-            guard object.storedClassName == target.className() else { return object }
+            guard object.storedClassName.hasSameBytes(as: target.className()) else { return object }
             if object.session === self, let live = object.live {
                 return type(of: object) == target ? object : self.object(live, as: target)
             }
@@ -417,7 +417,7 @@ extension RealmSession {
     ) throws(DatabaseError) -> ObjectBase? {
         guard let value = Dynamic.flattened(value) else { return nil }
         if let object = value as? ObjectBase {
-            if let name = property.target, object.storedClassName != name {
+            if let name = property.target, !object.storedClassName.hasSameBytes(as: name) {
                 throw DatabaseError(
                     .wrongType,
                     "Invalid value of type '\(object.storedClassName)' for property '\(property.name)', which links to "

@@ -129,7 +129,7 @@ package final class RealmSession: @unchecked Sendable {
     /// By what others find it here; nil where nobody does.
     var sharing: RealmOpening.Key?
     /// nil where the configuration does not say which classes there are, or nobody has asked.
-    private let declaredTypes = Locked<[String: ObjectBase.Type]?>(nil)
+    private let declaredTypes = Locked<[NameKey: ObjectBase.Type]?>(nil)
     package var delivery: RealmDelivery?
     /// Takes back what waits for the place to turn for the first time.
     var deliveryStart: (() -> Void)?
@@ -231,16 +231,16 @@ package final class RealmSession: @unchecked Sendable {
     func swiftType(named name: String) -> ObjectBase.Type? {
         guard let types = configuration.objectTypes else { return ClassDiscovery.type(named: name) }
         return declaredTypes.withLock { known in
-            let found = known ?? Dictionary(types.map { ($0.className(), $0) }) { $1 }
+            let found = known ?? Dictionary(types.map { (NameKey($0.className()), $0) }) { $1 }
             known = found
-            return found[name]
+            return found[NameKey(name)]
         }
     }
 
     /// Whether objects of both are the same stored ones: one session, or one version of one file.
     func isSameVersion(as other: RealmSession) -> Bool {
         if self === other { return true }
-        guard session.isFrozen, other.session.isFrozen, session.path == other.session.path,
+        guard session.isFrozen, other.session.isFrozen, session.path.hasSameBytes(as: other.session.path),
             // What is closed is equal to nothing.
             let version = try? session.version
         else { return false }

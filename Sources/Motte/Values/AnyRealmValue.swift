@@ -78,7 +78,7 @@ public enum AnyRealmValue: _Persistable, RealmCollectionValue, _ObjcBridgeable, 
         if let exact = object as? T { return exact }
         // What was deleted is no object of that class any more.
         guard let live = object.live, let session = object.session, let stored = try? live.type,
-            stored.name == T.className()
+            stored.name.hasSameBytes(as: T.className())
         else { return nil }
         return session.object(live, as: T.self)
     }

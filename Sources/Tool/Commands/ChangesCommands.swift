@@ -71,7 +71,7 @@ struct ChangesCommand: ParsableCommand {
 extension ChangesCommand {
     private func drop(_ name: String, _ session: Session) throws(DatabaseError) {
         let known = try session.keptChanges().consumers.map(\.name)
-        guard known.contains(name) else {
+        guard known.contains(where: name.hasSameBytes) else {
             throw DatabaseError(
                 .invalidArgument,
                 "nothing is kept for a consumer '\(name)', only for "

@@ -79,9 +79,11 @@ struct DiffCommand: ParsableCommand {
     private func compare() throws(DatabaseError) -> Bool {
         let (left, right) = try openBoth()
         let (old, new) = (try left.schema, try right.schema)
-        var names = Set(old.objectTypes.map(\.name)).union(new.objectTypes.map(\.name)).sorted()
+        var names = old.objectTypes.map(\.name)
+        names += new.objectTypes.lazy.map(\.name).filter { old[$0] == nil }
+        names.sort { $0.precedesInBytes($1) }
         if let className {
-            guard names.contains(className) else {
+            guard names.contains(where: className.hasSameBytes) else {
                 throw DatabaseError(
                     .unknownClass, "neither file has a class '\(className)'; they have \(names.joined(separator: ", "))"
                 )
@@ -152,7 +154,7 @@ private struct ClassComparison {
         }
         self.properties = properties
         schemaLines = command.ignoresSchema ? [] : lines
-        guard let mine = before.primaryKey, let other = after.primaryKey, mine.name == other.name,
+        guard let mine = before.primaryKey, let other = after.primaryKey, mine.name.hasSameBytes(as: other.name),
             let column = mine.columnKey, let otherColumn = other.columnKey
         else {
             key = nil

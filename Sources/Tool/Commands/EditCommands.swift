@@ -59,7 +59,9 @@ struct UpdateCommand: ParsableCommand {
 
     func validate() throws {
         guard !set.isEmpty else { throw ValidationError("say what to change, with --set NAME=VALUE") }
-        for entry in set where !entry.contains("=") { throw ValidationError("--set '\(entry)' is no NAME=VALUE") }
+        for entry in set where !entry.utf8.contains(UInt8(ascii: "=")) {
+            throw ValidationError("--set '\(entry)' is no NAME=VALUE")
+        }
         try Edit.checkSelection(text, all)
     }
 
@@ -135,8 +137,8 @@ enum Edit {
     }
 
     static func pair(_ text: String) -> (name: String, text: String) {
-        let name = text.prefix { $0 != "=" }
-        return (String(name), String(text.dropFirst(name.count + 1)))
+        let parts = text.parts(between: "=", most: 1)
+        return (parts[0], parts.count == 2 ? parts[1] : "")
     }
 
     /// A query that was forgotten would mean everything.
@@ -160,7 +162,7 @@ enum Edit {
                 throw ExchangeError.named("standard input", error)
             }
         } else {
-            if !isJSON(values), let wrong = values.first(where: { !$0.contains("=") }) {
+            if !isJSON(values), let wrong = values.first(where: { !$0.utf8.contains(UInt8(ascii: "=")) }) {
                 throw DatabaseError(.invalidArgument, "'\(wrong)' is neither NAME=VALUE nor a JSON object")
             }
             let text =

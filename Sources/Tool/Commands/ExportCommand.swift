@@ -108,8 +108,8 @@ struct ExportCommand: ParsableCommand {
         var paths: [ColumnPath]?
         if let columns {
             paths = []
-            for name in columns.split(separator: ",") {
-                paths?.append(try ColumnPath(String(name), of: type, in: schema))
+            for name in columns.parts(between: ",") where !name.isEmpty {
+                paths?.append(try ColumnPath(name, of: type, in: schema))
             }
         }
         if format == .csv {

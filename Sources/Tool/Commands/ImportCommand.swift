@@ -256,7 +256,9 @@ struct ImportCommand: ParsableCommand {
 
     /// `--key` makes a primary key of a new class only; of others it may say what they have.
     private func checkKey(_ schema: Schema) throws {
-        guard let key, let className, let type = schema[className], type.primaryKey?.name != key else { return }
+        guard let key, let className, let type = schema[className],
+            !(type.primaryKey?.name).hasSameBytes(as: key)
+        else { return }
         throw DatabaseError(
             .invalidArgument,
             "--key names '\(key)', but the primary key of \(className) is \(type.primaryKey?.name ?? "none"); "

@@ -35,11 +35,11 @@ struct MigrateCommand: ParsableCommand {
     }
 
     private func add(_ entry: String, to renames: inout SchemaRenames) throws {
-        let sides = entry.split(separator: "=", maxSplits: 1).map(String.init)
-        guard sides.count == 2 else {
+        let sides = entry.parts(between: "=", most: 1)
+        guard sides.count == 2, !sides.contains("") else {
             throw DatabaseError(.invalidArgument, "'\(entry)' is no rename; write Class.old=new or Old=New")
         }
-        let path = sides[0].split(separator: ".", maxSplits: 1).map(String.init)
+        let path = sides[0].parts(between: ".", most: 1)
         if path.count == 2 {
             renames.renameProperty(of: path[0], from: path[1], to: sides[1])
         } else {

@@ -75,7 +75,7 @@ struct QueryCommand: ParsableCommand {
             throw ValidationError("give one of --count, --explain, --sum, --avg, --min and --max")
         }
         guard limit >= 0 else { throw ValidationError("--limit is not negative") }
-        guard columns.map({ !$0.split(separator: ",").isEmpty }) ?? true else {
+        guard columns.map({ $0.utf8.contains { $0 != UInt8(ascii: ",") } }) ?? true else {
             throw ValidationError("--columns names none; leave it out for all that are stored")
         }
     }

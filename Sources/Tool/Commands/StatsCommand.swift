@@ -171,8 +171,10 @@ struct ColumnStatistics {
     }
 
     private static func csv(_ cell: String) -> String {
-        guard cell.contains(where: { $0 == "," || $0 == "\"" || $0.isNewline }) else { return cell }
-        return "\"" + cell.replacing("\"", with: "\"\"") + "\""
+        guard cell.unicodeScalars.contains(where: { $0 == "," || $0 == "\"" || Character($0).isNewline }) else {
+            return cell
+        }
+        return "\"" + cell.parts(between: "\"").joined(separator: "\"\"") + "\""
     }
 
     private enum JSONText {

@@ -17,8 +17,9 @@ struct ParameterOptions: ParsableArguments {
     func validate() throws {
         var seen: Set<String> = []
         for entry in named {
-            let name = String(entry.prefix { $0 != "=" })
-            guard entry.contains("="), NamedParameters.isName(name) else {
+            let parts = entry.parts(between: "=", most: 1)
+            let name = parts[0]
+            guard parts.count == 2, NamedParameters.isName(name) else {
                 throw ValidationError("--param '\(entry)' is no NAME=VALUE")
             }
             guard seen.insert(name).inserted else { throw ValidationError("--param gives '\(name)' twice") }
@@ -31,8 +32,8 @@ struct ParameterOptions: ParsableArguments {
         for value in numbered { values.append(try TypedText.value(value, in: session)) }
         var given: [String: String] = [:]
         for entry in named {
-            let name = String(entry.prefix { $0 != "=" })
-            given[name] = String(entry.dropFirst(name.count + 1))
+            let parts = entry.parts(between: "=", most: 1)
+            given[parts[0]] = parts.last
         }
         return Arguments(values + (try NamedParameters.values(given, in: session)))
     }

@@ -17,7 +17,7 @@ struct RowText {
         }
         let schema = try session.schema
         var paths: [ColumnPath] = []
-        for name in columns.split(separator: ",") {
+        for name in columns.parts(between: ",") where !name.isEmpty {
             let path = name.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed()
             paths.append(try ColumnPath(String(path), of: type, in: schema))
         }

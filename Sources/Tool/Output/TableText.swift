@@ -86,7 +86,7 @@ struct TableText {
 
     private func shown(_ cell: String) -> String {
         let line = Self.oneLine(cell)
-        if format == .markdown { return line.replacing("|", with: "\\|") }
+        if format == .markdown { return line.parts(between: "|").joined(separator: "\\|") }
         guard Self.width(line) > Self.longest else { return line }
         var short = ""
         var width = 0

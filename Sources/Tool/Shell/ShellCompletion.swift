@@ -40,8 +40,8 @@ struct ShellCompletion: Sendable {
         if Self.beforeClasses.contains(last.lowercased()) { return matching(word, classes + clauses(word)) }
         guard let type = earlier.lazy.compactMap({ schema[$0] }).last else {
             // Columns stand before the class in `select`: all that there are.
-            let names = Set(schema.objectTypes.flatMap { $0.properties.map(\.name) }).sorted()
-            return matching(word, names + clauses(word))
+            let names = Set(schema.objectTypes.flatMap { $0.properties.map { NameKey($0.name) } }).map(\.text)
+            return matching(word, names.sorted { $0.precedesInBytes($1) } + clauses(word))
         }
         return matching(word, paths(word, from: type) + clauses(word) + cased(Self.queryWords, as: word))
     }
@@ -56,13 +56,15 @@ struct ShellCompletion: Sendable {
         return words.map { first.isUppercase ? $0.uppercased() : $0.lowercased() }
     }
 
-    private func matching(_ word: String, _ names: [String]) -> [String] { names.filter { $0.hasPrefix(word) } }
+    private func matching(_ word: String, _ names: [String]) -> [String] {
+        names.filter { $0.beginsWithBytes(of: word) }
+    }
 
     private func nonEmpty(_ names: [String]) -> [String]? { names.isEmpty ? nil : names }
 
     /// `friend.ci` is completed from the class that `friend` links to.
     private func paths(_ word: String, from type: ObjectType) -> [String] {
-        var steps = word.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        var steps = word.parts(between: ".")
         _ = steps.popLast()
         var type = type
         for step in steps {

@@ -48,12 +48,13 @@ package struct FilterFormat {
         }
         given.removeLast()
         for name in query.namedArguments {
-            guard let value = values[name.text] else {
+            guard let value = values.first(where: { $0.key.hasSameBytes(as: name.text) })?.value else {
                 throw query.source.error(.queryArgument, "no value was given for $\(name.text)", at: name.position)
             }
             given.append(value)
         }
-        if let unknown = values.keys.filter({ !names.contains($0) }).min() {
+        let unknown = values.keys.filter { name in !names.contains(where: name.hasSameBytes) }
+        if let unknown = unknown.min(by: { $0.precedesInBytes($1) }) {
             throw DatabaseError(.queryArgument, "the query has no argument $\(unknown), for which a value was given")
         }
     }
@@ -134,7 +135,7 @@ package struct FilterFormat {
 
     private static func stored(_ argument: Any?, _ session: Session?) throws(DatabaseError) -> Value? {
         guard let asked = Dynamic.asked(argument) else { return nil }
-        if let session, !asked.files.isSubset(of: [session.path]) { throw foreignObject }
+        if let session, !asked.files.isSubset(of: [NameKey(session.path)]) { throw foreignObject }
         return asked.value
     }
 

@@ -144,7 +144,7 @@ struct PredicateEvaluation {
 
     /// What a map does not have is null.
     private static func entry(_ key: String, of value: Any?) -> [Any?] {
-        [Dynamic.entries(value)?.first { $0.key == key }?.value]
+        [Dynamic.entries(value)?.first { $0.key.hasSameBytes(as: key) }?.value]
     }
 
     private static func item(_ index: Int, of value: Any?) -> [Any?] {
@@ -267,7 +267,7 @@ extension RealmCollection {
 /// The regular expressions of a predicate, each made once.
 private final class Patterns {
     private struct Key: Hashable {
-        let pattern: String
+        let pattern: NameKey
         let ignoresCase: Bool
     }
 
@@ -278,7 +278,7 @@ private final class Patterns {
         guard let left = Dynamic.storedValue(left), let right = Dynamic.storedValue(right) else { return false }
         if left.isNull || right.isNull { return left.isNull && right.isNull }
         guard left.kind == .string, case .string(let pattern) = right else { return false }
-        let key = Key(pattern: pattern, ignoresCase: options.contains(.ignoresCase))
+        let key = Key(pattern: NameKey(pattern), ignoresCase: options.contains(.ignoresCase))
         // Evaluation does not throw; what cannot be used matches nothing.
         let expression = known[key] ?? (try? RegularExpression(pattern, ignoresCase: key.ignoresCase))
         known[key] = .some(expression)
