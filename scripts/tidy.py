@@ -263,6 +263,38 @@ def locks_are_locked():
                 report(path, number, "a lock by hand, use Locked, or LockedSignal where threads wait")
 
 
+# Names by what they are called; a `name` alone or `$0.name` is one, `birth.name` as well.
+BARE_NAME = r"(?:name|className|propertyName|columnName)\b"
+MEMBER_NAME = r"(?:[\w$]+(?:\(\))?[.?!]+)+(?:name|[a-z]\w*Name)\b(?:\(\))?"
+# With nil and "" everything is compared by bytes.
+OTHER = r"(?!nil\b|\"\"|\.)\S"
+AFTER_OTHER = r"(?<!\"\")(?<!\bnil)"
+NAMES_BY_CHARACTERS = re.compile("|".join([
+    rf"{MEMBER_NAME} (?:[!=]=|[<>]=?) {OTHER}",
+    rf"(?<![\w.]){BARE_NAME} [!=]= {OTHER}",
+    rf"{AFTER_OTHER} [!=]= (?:{MEMBER_NAME}(?![\w.\[(<])|{BARE_NAME}(?![\w.?\[(<]))",
+    rf"\b(?:contains|(?:first|last)Index)\((?:of: )?(?:{BARE_NAME}|{MEMBER_NAME})\)",
+    r"\bnames\.sorted\(\)", r"\(\\\.\w*[nN]ame\)\)*\.sorted\(\)", r"\bSet\([^()]*\.map\(\\\.\w*[nN]ame\)\)"]))
+KEYS_BY_CHARACTERS = re.compile(r"\[String ?: |\bDictionary<String\b|\bSet<\[?String\b")
+
+
+@check
+def names_are_told_apart_by_their_bytes():
+    """Swift takes composed and decomposed letters for the same. `// names: ASCII` allows a line, or what else they are.
+    The Swift API takes dictionaries of programs, and the tool's are of ASCII names."""
+    for path in tracked(".swift"):
+        parts = path.relative_to(ROOT).parts
+        if parts[0] != "Sources":
+            continue
+        for number, code, line, above in swift_code(path):
+            if "// names: " in line or above.strip().startswith("// names: "):
+                continue
+            if NAMES_BY_CHARACTERS.search(code):
+                report(path, number, "names compared by characters, use hasSameBytes, precedesInBytes or NameKey")
+            elif parts[1] not in {"Motte", "Tool"} and KEYS_BY_CHARACTERS.search(code):
+                report(path, number, "equal keys by characters, use NameKey, or say what they are: // names: ASCII")
+
+
 def parameter_count(text, start):
     """Of the list that opens at `start`, commas of its own level; 0 for an empty one."""
     depth, commas, angles, filled = 0, 0, 0, False

@@ -1,0 +1,75 @@
+"""What scripts/tidy.py takes for a comparison of names by characters, and what not."""
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+import types
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.fixture
+def tidy(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """Of an empty repository."""
+    spec = importlib.util.spec_from_file_location("tidy", ROOT / "scripts" / "tidy.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module, "tracked", lambda *endings: sorted(tmp_path.rglob("*.swift")))
+    return module
+
+
+def found(tidy: types.ModuleType, line: str, folder: str = "Storage") -> int:
+    path = tidy.ROOT / "Sources" / folder / "One.swift"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(line + "\n")
+    tidy.findings.clear()
+    tidy.names_are_told_apart_by_their_bytes()
+    return len(tidy.findings)
+
+
+@pytest.mark.parametrize("line", [
+    "columns.first { $0.name == name }",
+    "inverses.removeAll { $0.name == replaced.property.name }",
+    "where entry.key != type.primaryKey?.name {",
+    "if type.primaryKey?.name != key { return }",
+    "guard object.className() == other else { return }",
+    "classes.sorted { $0.className < $1.className }",
+    "for name in names where own[key] == name {",
+    "guard known.contains(name) else { return }",
+    "options.properties.contains(field.property.name)",
+    "all.firstIndex(of: className)",
+    "types.map(\\.name).sorted()",
+    "Set(old.objectTypes.map(\\.name))",
+    "var gone: [String: Int] = [:]",
+    "var seen: Set<String> = []",
+])
+def test_names_by_characters(tidy: types.ModuleType, line: str) -> None:
+    assert found(tidy, line) == 1
+    assert found(tidy, line + "  // names: ASCII") == 0
+    assert found(tidy, "// names: ASCII\n" + line) == 0
+
+
+@pytest.mark.parametrize("line", [
+    "columns.first { $0.name.hasSameBytes(as: name) }",
+    "if type.name.hasSameBytes(as: name) == true { return }",
+    "if property.name == nil || nil != type.name || name == \"id\" || \"id\" == name { return }",
+    "while name.utf8.count > longest { }",
+    "if name.count == other.name.count { return }",
+    "if target != NameKey(type.name) { return }",
+    "names.sorted { $0.precedesInBytes($1) }",
+    "var gone: [NameKey: Int] = [:]",
+    "let text = \"$0.name == name\"",
+    "let names: [String] = []",
+])
+def test_what_is_no_such_thing(tidy: types.ModuleType, line: str) -> None:
+    assert found(tidy, line) == 0
+
+
+def test_dictionaries_of_programs(tidy: types.ModuleType) -> None:
+    assert found(tidy, "public let userInfo: [String: Any]", "Motte") == 0
+    assert found(tidy, "var given: [String: String] = [:]", "Tool") == 0
+    assert found(tidy, "fields.first { $0.name == name }", "Motte") == 1
