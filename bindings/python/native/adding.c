@@ -100,12 +100,12 @@ static Row *row_for(PyObject *database, PyObject *instance) {
 static bool store_all(Row *row, PyObject *objects, const motte_key *keys, Py_ssize_t count) {
     bool is_done = true;
     /* Dropping their values may end the write. */
-    PyObject *write = open_write((Core *)row->database);
-    Py_XINCREF(write);
+    PyObject *seen = seen_now((Core *)row->database);
+    Py_XINCREF(seen);
     Py_ssize_t stored = 0;
     while (is_done && stored < count) {
         PyObject *instance = PyTuple_Check(objects) ? PyTuple_GetItem(objects, stored) : objects;
-        is_done = store((Object *)instance, row, keys[stored], write);
+        is_done = store((Object *)instance, row, keys[stored], seen);
         if (is_done) stored++;
     }
     for (Py_ssize_t index = 0; index < stored; index++) {
@@ -117,15 +117,15 @@ static bool store_all(Row *row, PyObject *objects, const motte_key *keys, Py_ssi
         }
     }
     if (!is_done) motte_row_delete(row->realm, row->class_id, keys, (size_t)count, NULL);
-    Py_XDECREF(write);
+    Py_XDECREF(seen);
     return is_done;
 }
 
-/* claim(object, row, key, write): makes an unmanaged object a managed one, and notes it where the call under way may be
+/* claim(object, row, key, seen): makes an unmanaged object a managed one, and notes it where the call under way may be
  * undone; False if it is one already. */
 PyObject *claim(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count) {
     if (count != 4 || !PyObject_TypeCheck(arguments[0], object_type) || !PyObject_TypeCheck(arguments[1], row_type)) {
-        return PyErr_Format(PyExc_TypeError, "claim() takes an object, a row, a key and a write");
+        return PyErr_Format(PyExc_TypeError, "claim() takes an object, a row, a key and what it was seen in");
     }
     Object *object = (Object *)arguments[0];
     Row *row = (Row *)arguments[1];

@@ -5,6 +5,10 @@
  * is called without. So blocks end here: _ended(kind, error, traceback) is Python's, and where that comes back with an
  * error, _abandon() ends what is still open. */
 PyObject *end_block(PyObject *self, PyObject *arguments) {
+    /* A call that is wrong ends nothing. */
+    if (PyTuple_Size(arguments) != 3) {
+        return PyErr_Format(PyExc_TypeError, "the end of a block takes a type, an error and its traceback");
+    }
     PyObject *ended = PyObject_GetAttr(self, names.ended);
     PyObject *result = ended == NULL ? NULL : PyObject_CallObject(ended, arguments);
     Py_XDECREF(ended);

@@ -8,7 +8,7 @@ PyTypeObject *cursor_type;
 /* What a loop runs over: the keys there were when it began. */
 typedef struct {
     PyObject_HEAD Row *row;
-    PyObject *write;
+    PyObject *seen;
     motte_key *keys;
     size_t count, next;
 } Cursor;
@@ -98,7 +98,7 @@ PyObject *iterated(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_s
     Cursor *cursor = (Cursor *)made;
     Py_INCREF(row);
     cursor->row = row;
-    replace(&cursor->write, open_write((Core *)row->database));
+    replace(&cursor->seen, seen_now((Core *)row->database));
     cursor->keys = keys;
     cursor->count = read;
     return made;
@@ -110,7 +110,7 @@ static PyObject *cursor_next(PyObject *self) {
     /* list() runs to the end without a line of Python. */
     if (cursor->next % TURN == TURN - 1 && !give_way()) return NULL;
     if (cursor->row == NULL || cursor->next >= cursor->count) return NULL;
-    return object_in(cursor->row, cursor->keys[cursor->next++], cursor->write);
+    return object_in(cursor->row, cursor->keys[cursor->next++], cursor->seen);
 }
 
 static PyObject *cursor_length(PyObject *self, PyObject *Py_UNUSED(argument)) {
@@ -121,7 +121,7 @@ static PyObject *cursor_length(PyObject *self, PyObject *Py_UNUSED(argument)) {
 static int cursor_traverse(PyObject *self, visitproc visit, void *arg) {
     Cursor *cursor = (Cursor *)self;
     Py_VISIT(cursor->row);
-    Py_VISIT(cursor->write);
+    Py_VISIT(cursor->seen);
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
@@ -129,7 +129,7 @@ static int cursor_traverse(PyObject *self, visitproc visit, void *arg) {
 static int cursor_clear(PyObject *self) {
     Cursor *cursor = (Cursor *)self;
     Py_CLEAR(cursor->row);
-    replace(&cursor->write, NULL);
+    replace(&cursor->seen, NULL);
     return 0;
 }
 

@@ -63,7 +63,7 @@ static int object_init(PyObject *self, PyObject *arguments, PyObject *given) {
     }
     Object *object = (Object *)self;
     replace(&object->row, NULL);
-    replace(&object->write, NULL);
+    replace(&object->seen, NULL);
     take_values(object, plan, cells, NULL);
     return 0;
 }
@@ -152,7 +152,7 @@ static int object_set_row(PyObject *self, PyObject *row, void *Py_UNUSED(closure
 static int object_traverse(PyObject *self, visitproc visit, void *arg) {
     Object *object = (Object *)self;
     Py_VISIT(object->row);
-    Py_VISIT(object->write);
+    Py_VISIT(object->seen);
     Py_VISIT(object->values);
     Py_VISIT(object->plan);
     for (Py_ssize_t index = 0; object->cells != NULL && index < object->plan->count; index++) {
@@ -165,7 +165,7 @@ static int object_traverse(PyObject *self, visitproc visit, void *arg) {
 static int object_clear(PyObject *self) {
     Object *object = (Object *)self;
     replace(&object->row, NULL);
-    replace(&object->write, NULL);
+    replace(&object->seen, NULL);
     forget_values(object);
     return 0;
 }
@@ -181,7 +181,7 @@ static void object_dealloc(PyObject *self) {
 
 static PyMemberDef object_members[] = {
     {"_key", T_LONGLONG, offsetof(Object, key), 0, NULL},
-    {"_write", T_OBJECT, offsetof(Object, write), 0, NULL},
+    {"_seen", T_OBJECT, offsetof(Object, seen), 0, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 

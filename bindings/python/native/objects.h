@@ -53,7 +53,8 @@ typedef struct {
  * nobody has asked for that, `cells` in the order of `plan`. */
 typedef struct {
     PyObject_HEAD PyObject *row;
-    PyObject *write;
+    /* The Seen of the write that it was made or read in, NULL outside of one. */
+    PyObject *seen;
     PyObject *values;
     PyObject **cells;
     Plan *plan;
@@ -72,6 +73,8 @@ typedef struct {
 /* Base of Guard: whose a database is at the moment. All that comes from the database has the guard, and asks it. */
 typedef struct {
     PyObject_HEAD PyObject *write;
+    /* What objects that are made or read now were seen in. */
+    PyObject *seen;
 } Guard;
 
 /* Base of Core: an open database. */
@@ -85,9 +88,12 @@ typedef struct {
 /* Base of Write. */
 typedef struct {
     PyObject_HEAD PyObject *task;
-    /* Whether what it did may still be lost. */
-    bool is_open;
 } Write;
+
+/* Base of Seen: a write, or a part of one, that objects were seen in; open as long as nobody knows what is lost of it. */
+typedef struct {
+    PyObject_HEAD bool is_open;
+} Seen;
 
 enum {
     SLOT_PLAIN = 1,  /* one value */
@@ -135,8 +141,8 @@ enum {
     ROW_KEY_TYPE = 8,
 };
 
-extern PyTypeObject *object_type, *property_type, *guard_type, *core_type, *write_type, *row_type, *cursor_type,
-    *plan_type;
+extern PyTypeObject *object_type, *property_type, *guard_type, *core_type, *write_type, *seen_type, *row_type,
+    *cursor_type, *plan_type;
 
 /* ------------------------------------------------------------------------------------------------ module.c */
 
@@ -204,6 +210,9 @@ Slot *slot_of(Row *row, Property *property);
 /* The open write, borrowed; NULL where there is none. */
 PyObject *open_write(Core *core);
 
+/* What objects are seen in now, borrowed; NULL outside of writes. */
+PyObject *seen_now(Core *core);
+
 /* Whether the task that runs may use the database: it has no write open, or the write is this task's. False also
  * where only Python can tell, or with an error. Python code may run. */
 bool is_own_task(Core *core);
@@ -211,9 +220,9 @@ bool is_own_task(Core *core);
 /* The key of an object that was not lost with a write. False where only Python can tell, or with an error. */
 bool live_key(Object *object, Row *row, int64_t *key);
 
-/* An object of a row, seen now or first in that write. NULL with an error. */
+/* An object of a row, seen now or as that says. NULL with an error. */
 PyObject *object_of(Row *row, int64_t key);
-PyObject *object_in(Row *row, int64_t key, PyObject *write);
+PyObject *object_in(Row *row, int64_t key, PyObject *seen);
 
 /* An object of any class. NULL with an error. */
 PyObject *linked_object(Core *core, uint32_t class_id, int64_t key);
@@ -222,9 +231,9 @@ PyObject *linked_object(Core *core, uint32_t class_id, int64_t key);
 Row *row_of_class(Core *core, uint32_t class_id);
 Row *row_of_model(PyObject *database, PyObject *model);
 
-/* Makes an unmanaged object a managed one, seen first in that write; false if it is one already, also by what another
+/* Makes an unmanaged object a managed one, seen as that says; false if it is one already, also by what another
  * thread did meanwhile. No Python code runs; whoever stored it calls forget_values(). */
-bool store(Object *object, Row *row, int64_t key, PyObject *write);
+bool store(Object *object, Row *row, int64_t key, PyObject *seen);
 void unstore(Object *object);
 
 /* ------------------------------------------------------------------------------------------------ values.c */

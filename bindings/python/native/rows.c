@@ -1,9 +1,9 @@
-/* Row, Core, Guard and Write: what a class is in one database, and whose that is at the moment. */
+/* Row, Core, Guard, Write and Seen: what a class is in one database, and whose that is at the moment. */
 #include "objects.h"
 
 #include <string.h>
 
-PyTypeObject *guard_type, *core_type, *write_type, *row_type;
+PyTypeObject *guard_type, *core_type, *write_type, *seen_type, *row_type;
 
 /* Of rows; 0 is none. */
 static uint64_t last_serial;
@@ -32,6 +32,12 @@ PyObject *open_write(Core *core) {
     if (core == NULL || core->guard == NULL) return NULL;
     PyObject *write = ((Guard *)core->guard)->write;
     return is_none(write) ? NULL : write;
+}
+
+PyObject *seen_now(Core *core) {
+    if (core == NULL || core->guard == NULL) return NULL;
+    PyObject *seen = ((Guard *)core->guard)->seen;
+    return is_none(seen) ? NULL : seen;
 }
 
 bool is_own_task(Core *core) {
@@ -68,8 +74,8 @@ bool live_key(Object *object, Row *row, int64_t *key) {
     Core *core = (Core *)row->database;
     if (core == NULL || !is_own_task(core)) return false;
     /* Of a write that has ended, what it made may be gone. */
-    if (!is_none(object->write)) {
-        if (!PyObject_TypeCheck(object->write, write_type) || !((Write *)object->write)->is_open) return false;
+    if (!is_none(object->seen)) {
+        if (!PyObject_TypeCheck(object->seen, seen_type) || !((Seen *)object->seen)->is_open) return false;
     }
     *key = object->key;
     return true;
@@ -100,15 +106,15 @@ Row *row_of_model(PyObject *database, PyObject *model) {
 
 /* ------------------------------------------------------------------------------------------------ making objects */
 
-PyObject *object_in(Row *row, int64_t key, PyObject *write) {
+PyObject *object_in(Row *row, int64_t key, PyObject *seen) {
     if (row->model == NULL) {
         PyErr_SetString(PyExc_ReferenceError, "the database of this object is gone");
         return NULL;
     }
     /* The references of the object, before it is made: that may close the database, which drops its own. */
     Py_INCREF(row);
-    if (is_none(write)) write = NULL;
-    Py_XINCREF(write);
+    if (is_none(seen)) seen = NULL;
+    Py_XINCREF(seen);
     PyObject *made;
     if (row->allocate != NULL) {
         made = row->allocate((PyTypeObject *)row->model, 0);
@@ -117,9 +123,9 @@ PyObject *object_in(Row *row, int64_t key, PyObject *write) {
     }
     if (made != NULL && PyObject_TypeCheck(made, object_type)) {
         Object *object = (Object *)made;
-        PyObject *before[] = {object->row, object->write};
+        PyObject *before[] = {object->row, object->seen};
         object->row = (PyObject *)row;
-        object->write = write;
+        object->seen = seen;
         object->key = key;
         Py_XDECREF(before[0]);
         Py_XDECREF(before[1]);
@@ -127,14 +133,14 @@ PyObject *object_in(Row *row, int64_t key, PyObject *write) {
     }
     if (made != NULL) PyErr_Format(PyExc_TypeError, "%R made an object of another type", row->model);
     Py_XDECREF(made);
-    Py_XDECREF(write);
+    Py_XDECREF(seen);
     Py_DECREF(row);
     return NULL;
 }
 
 PyObject *object_of(Row *row, int64_t key) {
     Core *core = (Core *)row->database;
-    return object_in(row, key, open_write(core));
+    return object_in(row, key, seen_now(core));
 }
 
 PyObject *linked_object(Core *core, uint32_t class_id, int64_t key) {
@@ -151,15 +157,15 @@ PyObject *linked_object(Core *core, uint32_t class_id, int64_t key) {
     return made;
 }
 
-bool store(Object *object, Row *row, int64_t key, PyObject *write) {
+bool store(Object *object, Row *row, int64_t key, PyObject *seen) {
     if (object->row != NULL) return false;
-    PyObject *before = object->write;
+    PyObject *before = object->seen;
     Py_INCREF(row);
-    if (is_none(write)) write = NULL;
-    Py_XINCREF(write);
+    if (is_none(seen)) seen = NULL;
+    Py_XINCREF(seen);
     object->key = key;
     object->row = (PyObject *)row;
-    object->write = write;
+    object->seen = seen;
     /* An object that is in no database was seen in no write. */
     Py_XDECREF(before);
     return true;
@@ -167,7 +173,7 @@ bool store(Object *object, Row *row, int64_t key, PyObject *write) {
 
 void unstore(Object *object) {
     replace(&object->row, NULL);
-    replace(&object->write, NULL);
+    replace(&object->seen, NULL);
 }
 
 /* ------------------------------------------------------------------------------------------------ Row */
@@ -372,6 +378,7 @@ static void core_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
+/* What the guard has of these two. */
 static PyObject *core_write(PyObject *self, void *Py_UNUSED(closure)) {
     PyObject *write = open_write((Core *)self);
     if (write == NULL) Py_RETURN_NONE;
@@ -379,17 +386,32 @@ static PyObject *core_write(PyObject *self, void *Py_UNUSED(closure)) {
     return write;
 }
 
-static int core_set_write(PyObject *self, PyObject *write, void *Py_UNUSED(closure)) {
-    PyObject *guard = ((Core *)self)->guard;
+static PyObject *core_seen(PyObject *self, void *Py_UNUSED(closure)) {
+    PyObject *seen = seen_now((Core *)self);
+    if (seen == NULL) Py_RETURN_NONE;
+    Py_INCREF(seen);
+    return seen;
+}
+
+static int set_of_guard(PyObject *self, PyObject *value, bool is_write) {
+    Guard *guard = (Guard *)((Core *)self)->guard;
     if (guard == NULL) {
         PyErr_SetString(PyExc_AttributeError, "this database has no guard yet");
         return -1;
     }
     /* Dropping what was there may drop the database. */
     Py_INCREF(guard);
-    replace(&((Guard *)guard)->write, is_none(write) ? NULL : write);
+    replace(is_write ? &guard->write : &guard->seen, is_none(value) ? NULL : value);
     Py_DECREF(guard);
     return 0;
+}
+
+static int core_set_write(PyObject *self, PyObject *write, void *Py_UNUSED(closure)) {
+    return set_of_guard(self, write, true);
+}
+
+static int core_set_seen(PyObject *self, PyObject *seen, void *Py_UNUSED(closure)) {
+    return set_of_guard(self, seen, false);
 }
 
 /* _guarded_by(guard) */
@@ -407,6 +429,7 @@ static PyMethodDef core_methods[] = {
 
 static PyGetSetDef core_getters[] = {
     {"_write", core_write, core_set_write, NULL, NULL},
+    {"_seen", core_seen, core_set_seen, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -436,12 +459,14 @@ static PyType_Spec core_spec = {
 
 static int guard_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(((Guard *)self)->write);
+    Py_VISIT(((Guard *)self)->seen);
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
 
 static int guard_clear(PyObject *self) {
     replace(&((Guard *)self)->write, NULL);
+    replace(&((Guard *)self)->seen, NULL);
     return 0;
 }
 
@@ -506,7 +531,6 @@ static PyMethodDef write_methods[] = {
 
 static PyMemberDef write_members[] = {
     {"_task", T_OBJECT, offsetof(Write, task), 0, NULL},
-    {"is_open", T_BOOL, offsetof(Write, is_open), 0, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -528,7 +552,25 @@ static PyType_Spec write_spec = {
     write_slots,
 };
 
+/* ------------------------------------------------------------------------------------------------ Seen */
+
+static PyMemberDef seen_members[] = {
+    {"is_open", T_BOOL, offsetof(Seen, is_open), 0, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot seen_slots[] = {
+    {Py_tp_doc, "What says whether an object may be lost with a write."},
+    {Py_tp_members, seen_members},
+    {0, NULL},
+};
+
+static PyType_Spec seen_spec = {
+    "motte._objects.Seen", sizeof(Seen), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, seen_slots,
+};
+
 bool add_row_types(PyObject *module) {
     return (row_type = made_type(module, &row_spec)) != NULL && (guard_type = made_type(module, &guard_spec)) != NULL &&
-           (core_type = made_type(module, &core_spec)) != NULL && (write_type = made_type(module, &write_spec)) != NULL;
+           (core_type = made_type(module, &core_spec)) != NULL &&
+           (write_type = made_type(module, &write_spec)) != NULL && (seen_type = made_type(module, &seen_spec)) != NULL;
 }

@@ -17,6 +17,7 @@ from typing import Any, Optional, TypeVar, cast
 from . import _objects, errors
 from ._convert import DEEPEST, HOLDING, Link
 from ._protocols import AnyDatabase
+from ._seen import part_undone
 from .model import Model, unstore
 from .objectid import ObjectId
 
@@ -90,6 +91,8 @@ class atomically(_objects.Block):
         except errors.Error as error:
             is_kept = self._is_released and isinstance(error, errors.InvalidArgumentError)
             failure = None if is_kept else error
+        if savepoint is not None and not is_kept:
+            part_undone(database)
         while stored and not is_kept:
             instance, values = stored[-1]
             unstore(instance, values)

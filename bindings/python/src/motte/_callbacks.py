@@ -136,9 +136,12 @@ def motte_python_query_progress(_: Any) -> int:
 def motte_python_commit(userdata: Any, data: Any, size: int) -> int:
     queued, errors.raised.queued = getattr(errors.raised, "queued", None), None
     status = _run(userdata, ffi.buffer(data, size)[:])
-    if status and queued is not None and isinstance(getattr(errors.raised, "error", None), Exception):
+    error = getattr(errors.raised, "error", None)
+    if status and queued is not None:
         # Each queued write has a commit of its own, and all are told later: this is the one that was refused.
-        queued._failure = errors.take_raised()
+        queued._failure = error
+        if isinstance(error, Exception):
+            errors.take_raised()
     return status
 
 
@@ -208,8 +211,16 @@ def _make_free(ffi: Any, alive: dict[int, Any]) -> None:
 _make_free(ffi, _alive)
 
 
+def when_called(function: Callable[[], bool]) -> None:
+    """Has a function called at the end of the call of the library that runs callbacks now, or of the one around that,
+    and so on, until it says that this was the one."""
+    errors.raised.ended = [*getattr(errors.raised, "ended", ()), function]
+
+
 def check_calling(status: int) -> int:
     """check() for the calls that may run a callback, which may have raised although the call went well."""
+    if getattr(errors.raised, "ended", None):
+        errors.raised.ended = [each for each in errors.raised.ended if not each()]
     if status < 0:
         errors.fail(status)
     if getattr(errors.raised, "error", None) is None:
@@ -237,8 +248,13 @@ def delivering(call: Callable[[], T]) -> T:
         first = failures.pop(0) if failures else None
     finally:
         errors.raised.failures = before
-        for error in failures:
-            report(error)
+        try:
+            _report_all(failures)
+        except BaseException:
+            if first is not None:
+                # Nothing raises it now.
+                report(first)
+            raise
     try:
         if first is not None:
             raise first
@@ -247,6 +263,16 @@ def delivering(call: Callable[[], T]) -> T:
         # The traceback holds this frame.
         failures.clear()
         del first
+
+
+def _report_all(failures: list[Exception]) -> None:
+    try:
+        while failures:
+            report(failures.pop(0))
+    finally:
+        # An interrupt keeps nobody from knowing the others.
+        if failures:
+            _report_all(failures)
 
 
 def report(error: Exception) -> None:

@@ -8,14 +8,15 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
-from . import _objects, errors, unmanaged, query
+from . import _callbacks, _objects, errors, unmanaged, query
 from ._atomic import SINGLE, callback_of
 from ._coll import MAP, Coll
 from ._convert import HOLDING, MIXED, Link, Maker, Values, check_depth
 from ._guard import current_task
-from ._protocols import AnyModel, AnyWrite
+from ._protocols import AnyModel, AnySeen, AnyWrite
 from ._queue import Queue
 from ._realm import Realm
+from ._seen import Seen
 from .delivery import Delivery
 from .lists import List
 from .maps import Map
@@ -34,6 +35,8 @@ class Core(abc.ABC, _objects.Core):
         realm.guard.home = weakref.ref(self)
         self._closed = False
         self._write: Optional[AnyWrite] = None
+        #: What objects are seen in now, None outside of writes; see _seen.py.
+        self._seen: Optional[AnySeen] = None
         #: Objects that the call under way has stored, and the values they had; see _atomic.py.
         self._stored: Optional[list[tuple[Any, dict[str, Any]]]] = None
         self._frozen: Optional[weakref.ref[Any]] = None
@@ -132,11 +135,11 @@ class Core(abc.ABC, _objects.Core):
         row = self._rows.get(class_id)
         if row is None:
             row = self._row(class_id)
-        return stored(row.model, row, key, self._write)
+        return stored(row.model, row, key, self._seen)
 
     def _maker(self, class_id: int) -> Callable[[int], Any]:
         """_object() for many of one class, now."""
-        return maker(self._row(class_id), self._write)
+        return maker(self._row(class_id), self._seen)
 
     def _link_maker(self) -> Maker:
         """_object() for what layouts keep."""
@@ -228,8 +231,23 @@ class Core(abc.ABC, _objects.Core):
         if self._closed or not self._realm.in_write():
             callback()
             return
+        if self._seen is None:
+            # A write of the library's own begins: a queued one, or that of a batch of changes.
+            self._seen = Seen()
+            _callbacks.when_called(self._write_of_library_may_have_ended)
         with callback_of(self):
             callback()
+
+    def _write_of_library_may_have_ended(self) -> bool:
+        """Whether it has. What observers saw in it is lost or kept; a queued write has taken that over."""
+        if not self._closed and self._realm.in_write():
+            return False
+        seen = self._seen
+        if seen is not None and self._write is None:
+            # Kept, it has no higher key than all objects that there are.
+            seen.end(self, True)
+            self._seen = None
+        return True
 
     def _add_unmanaged(self, instances: Iterable[Any], policy: str = "error") -> None:
         unmanaged.add_unmanaged(self, instances, policy)

@@ -33,6 +33,7 @@ class Guard:
 @disjoint_base
 class Core:
     _write: Any
+    _seen: Any
     def _guarded_by(self, guard: Guard, /) -> None: ...
     _stored: Any
     _rows: Any
@@ -41,13 +42,15 @@ class Core:
 @disjoint_base
 class Write:
     _task: Any
-    is_open: bool
     def __exit__(
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType], /
     ) -> None: ...
     def __aexit__(
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType], /
     ) -> Awaitable[None]: ...
+
+class Seen:
+    is_open: bool
 
 class Block:
     def __exit__(
@@ -74,7 +77,7 @@ def configure(
     words: Any = ..., error: type[BaseException] = ..., datetime: Any = ..., timedelta: Any = ..., epoch: Any = ...,
     classes: dict[int, type[Any]] = ..., most_values: int = ...,
 ) -> None: ...
-def claim(instance: Any, row: Any, key: int, write: Any) -> bool: ...
+def claim(instance: Any, row: Any, key: int, seen: Any) -> bool: ...
 def add(database: Any, instance: Any) -> bool: ...
 def add_all(database: Any, instances: list[Any]) -> bool: ...
 def find(database: Any, model: type[Any] | str, primary_key: Any) -> Any: ...

@@ -94,20 +94,30 @@ class AnyObjects(Protocol):
 
 
 class AnyWrite(Protocol):
-    """The open write of a database, or one that has ended."""
-
-    is_open: bool
+    """The open write of a database."""
 
     @property
     def _task(self) -> Any: ...
-    def _has_lost(self, class_id: int, key: int) -> bool: ...
     def _end(self, cancelled: bool) -> None: ...
+
+
+class AnySeen(Protocol):
+    """A write, or a part of one, that objects were seen in."""
+
+    is_open: bool
+    last_kept: Optional[dict[int, int]]
+    rest: Any
+
+    def has_lost(self, class_id: int, key: int) -> bool: ...
+    def end(self, database: AnyDatabase, is_lost: bool) -> None: ...
 
 
 class AnyDatabase(Protocol):
     """An open database: its objects, and values on their way in and out."""
 
     _write: Optional[AnyWrite]
+    #: What objects are seen in now, None outside of writes; see _seen.py.
+    _seen: Optional[AnySeen]
     #: Objects that the call under way has stored, and the values they had; see _atomic.py.
     _stored: Optional[list[tuple[Any, dict[str, Any]]]]
     #: What was used of its classes, by their ids.

@@ -74,15 +74,20 @@ class _Queued:
     """A write that waits for its turn, and its future. The library owns it, and lets go of it when it has run or never
     will. It holds no database: that would keep what keeps it."""
 
+    # Also of one that an interrupt has kept from being made.
+    _future: Optional[Future[Any]] = None
+    _function: Optional[Callable[[Any], Any]] = None
+    #: The outcome; None as long as it is unknown.
+    _status: Optional[int] = None
+
     def __init__(self, database: D, function: Callable[[D], Any], future: Future[Any]) -> None:
         self._home: weakref.ref[Any] = weakref.ref(database)
-        self._function: Optional[Callable[[Any], Any]] = function
-        self._future: Optional[Future[Any]] = future
         self._write: Optional[Write] = None
         self._result: Any = None
         self._failure: Optional[BaseException] = None
-        #: The outcome; None as long as it is unknown.
-        self._status: Optional[int] = None
+        self._function = function
+        # Last: there is somebody to be told from here on.
+        self._future = future
 
     def __call__(self, status: Optional[int], _: int) -> None:
         # First: where an interrupt comes before the future has it, the end of this object sees to that.
@@ -98,14 +103,14 @@ class _Queued:
         assert database is not None and function is not None and future is not None  # it is what dispatches
         # Nor does the frame, which the traceback of what the function raises will hold.
         self._function = None
-        if not future.set_running_or_notify_cancel():
-            import asyncio
-
-            self._future = None
-            raise asyncio.CancelledError
         write = self._write = Write(database, None)
         try:
             write._begun()
+            if not future.set_running_or_notify_cancel():
+                import asyncio
+
+                self._future = None
+                raise asyncio.CancelledError
             self._result = function(database)
             _refuse_coroutine(self._result)
             write._end(cancelled=False)
@@ -119,17 +124,14 @@ class _Queued:
             del future
 
     def _done(self, status: int) -> None:
+        if self._write is not None:
+            self._write._settle(cancelled=status < 0)
         future = self._future
-        if future is None:
-            return
-        if status >= 0:
+        if future is not None and status >= 0:
             future.set_result(self._result)
-        else:
-            if self._write is not None:
-                self._write._lose()
-            if future.running() or future.set_running_or_notify_cancel():
-                future.set_exception(self._failure or errors.made(status))
-        self._future = self._result = self._failure = None
+        elif future is not None and (future.running() or future.set_running_or_notify_cancel()):
+            future.set_exception(self._failure or errors.made(status))
+        self._write = self._future = self._result = self._failure = None
 
     def __del__(self) -> None:
         future = self._future

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional
 from . import _objects, _rules, _showing, errors, fields
 from ._attributes import Property, Signature, check_name, is_class_variable, is_special, start
 from ._convert import INVERSE, LINK
-from ._protocols import AnyRow, AnyWrite
+from ._protocols import AnyRow, AnySeen
 from .fields import MISSING, Declared, Field, Index
 from .notifications import ChangeStream, ObjectChange, Observation, object_changes, observe_object
 from .query import path_names
@@ -46,7 +46,7 @@ class Model(_objects.Object):
 
     if TYPE_CHECKING:
         _row: Optional[AnyRow]
-        _write: Optional[AnyWrite]
+        _seen: Optional[AnySeen]
         _values: dict[str, Any]
 
     _properties: ClassVar[dict[str, Property]] = {}
@@ -195,13 +195,12 @@ class Model(_objects.Object):
 
     def _live_key(self) -> int:
         """The key, if the object was not lost with a cancelled write."""
-        write = self._write
-        if write is not None and not write.is_open:
+        if self._seen is not None and not self._seen.is_open:
             if _is_lost(self):
                 raise errors.ObjectDeletedError(
                     f"this {type(self).__name__} was added in a write that was cancelled",
                     class_name=type(self).__name__)
-            _set_write(self, None)
+            _set_seen(self, _open_part(self._seen))
         return self._key
 
     def _stored_row(self, wanted: str) -> AnyRow:
@@ -359,8 +358,19 @@ def _can_be_used(instance: Model) -> bool:
 
 def _is_lost(instance: Model) -> bool:
     """Whether it was made in a write that was cancelled: its key may be that of another object by now."""
-    write, row = instance._write, instance._row
-    return write is not None and row is not None and not write.is_open and write._has_lost(row.class_id, instance._key)
+    seen, row = instance._seen, instance._row
+    while row is not None and seen is not None and not seen.is_open:
+        if seen.has_lost(row.class_id, instance._key):
+            return True
+        seen = seen.rest
+    return False
+
+
+def _open_part(seen: Optional[AnySeen]) -> Optional[AnySeen]:
+    """What may still take along an object that is not lost yet."""
+    while seen is not None and not seen.is_open:
+        seen = seen.rest
+    return seen
 
 
 def _copied(value: Any) -> Any:
@@ -378,36 +388,36 @@ def _copied(value: Any) -> Any:
 # What an object keeps, past __setattr__.
 _set_row: Callable[[Model, Optional[AnyRow]], None] = _objects.Object.__dict__["_row"].__set__
 _set_key: Callable[[Model, int], None] = _objects.Object.__dict__["_key"].__set__
-_set_write: Callable[[Model, Optional[AnyWrite]], None] = _objects.Object.__dict__["_write"].__set__
+_set_seen: Callable[[Model, Optional[AnySeen]], None] = _objects.Object.__dict__["_seen"].__set__
 _set_values: Callable[[Model, dict[str, Any]], None] = _objects.Object.__dict__["_values"].__set__
 
 
-def stored(cls: type[Model], row: AnyRow, key: int, write: Optional[AnyWrite]) -> Any:
+def stored(cls: type[Model], row: AnyRow, key: int, seen: Optional[AnySeen]) -> Any:
     """An object for a row."""
     instance = cls.__new__(cls)
     _set_row(instance, row)
     _set_key(instance, key)
-    _set_write(instance, write)
+    _set_seen(instance, seen)
     return instance
 
 
-def maker(row: AnyRow, write: Optional[AnyWrite]) -> Callable[[int], Any]:
+def maker(row: AnyRow, seen: Optional[AnySeen]) -> Callable[[int], Any]:
     """stored() for many rows of a class."""
     cls: Any = row.model
-    new, set_row, set_key, set_write = cls.__new__, _set_row, _set_key, _set_write
+    new, set_row, set_key, set_seen = cls.__new__, _set_row, _set_key, _set_seen
 
     def make(key: int) -> Any:
         instance = new(cls)
         set_row(instance, row)
         set_key(instance, key)
-        set_write(instance, write)
+        set_seen(instance, seen)
         return instance
     return make
 
 
-def store(instance: Model, row: AnyRow, key: int, write: Optional[AnyWrite]) -> None:
+def store(instance: Model, row: AnyRow, key: int, seen: Optional[AnySeen]) -> None:
     """Makes an unmanaged object a managed one."""
-    if not _objects.claim(instance, row, key, write):
+    if not _objects.claim(instance, row, key, seen):
         raise errors.InvalidArgumentError(
             f"this {type(instance).__name__} was stored in a database meanwhile, by another thread or by a converter",
             class_name=type(instance).__name__)
@@ -416,7 +426,7 @@ def store(instance: Model, row: AnyRow, key: int, write: Optional[AnyWrite]) -> 
 def unstore(instance: Model, values: dict[str, Any]) -> None:
     """Makes it unmanaged again, if storing it was undone."""
     _set_row(instance, None)
-    _set_write(instance, None)
+    _set_seen(instance, None)
     _set_values(instance, values)
 
 

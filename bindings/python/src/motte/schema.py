@@ -442,7 +442,7 @@ class Row(_objects.Row):
         database = self.database
         if database._write is not None:
             database._check_task()
-        key = instance._key if instance._write is None else instance._live_key()
+        key = instance._key if instance._seen is None else instance._live_key()
         try:
             if bound.read is not None:
                 value = bound.read(key)

@@ -91,7 +91,7 @@ def _add_all(database: AnyDatabase, instances: Iterable[M], update: bool) -> lis
     row: Row = database._row_of(type(made[0]))
     # All of each object is there: nothing is started.
     for instance, key in zip(made, _inserted(database, row, columns, "error")):
-        store(instance, row, key, database._write)
+        store(instance, row, key, database._seen)
     return made
 
 

@@ -82,7 +82,7 @@ def add_one(database: AnyDatabase, instance: Model, policy: str) -> bool:
         return False
     flags = policy_flags(policy) if may_exist else _NEW
     key, is_new = database._realm.row_create(row.class_id, new.props, row.encoded(new.bounds, values), flags)
-    store(instance, row, key, database._write)
+    store(instance, row, key, database._seen)
     return True
 
 
@@ -138,7 +138,7 @@ def add_unmanaged(database: AnyDatabase, instances: Iterable[Any], policy: str =
             with _numbered(instances, instance):
                 connect(database, instance, unmanaged.keys[identity], unmanaged, identity in unmanaged.new)
         for identity, instance in found.items():
-            store(instance, database._row_of(type(instance)), unmanaged.keys[identity], database._write)
+            store(instance, database._row_of(type(instance)), unmanaged.keys[identity], database._seen)
 
 
 class _numbered:
@@ -225,7 +225,7 @@ def embed(database: AnyDatabase, instance: Any, place: Callable[[], int],
         key = place()
         database._realm.row_set(row.class_id, key, props, values)
         connect(database, instance, key, unmanaged, True)
-        store(instance, row, key, database._write)
+        store(instance, row, key, database._seen)
 
 
 def update_embedded(database: AnyDatabase, instance: Any, known: Link, unmanaged: Unmanaged) -> None:
@@ -240,4 +240,4 @@ def update_embedded(database: AnyDatabase, instance: Any, known: Link, unmanaged
         if not is_same(before, after):
             database._realm.row_set(row.class_id, known.key, bound.props, row.encoded([bound], [value]))
     connect(database, instance, known.key, unmanaged, False)
-    store(instance, row, known.key, database._write)
+    store(instance, row, known.key, database._seen)

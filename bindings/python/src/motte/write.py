@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from . import _objects, errors
 from ._guard import current_task
-from ._protocols import AnyDatabase
+from ._protocols import AnyDatabase, AnySeen
+from ._seen import Seen, part_undone
 from ._waiting import SLICE_MS, checked_timeout, deadline_of, left_ms, left_seconds
 from .notifications import Observation
 
@@ -36,23 +37,34 @@ class Write(_objects.Write):
     def __init__(self, database: AnyDatabase, timeout: Optional[float], skipping: Iterable[Observation] = ()) -> None:
         self._database, self._timeout = database, checked_timeout(timeout)
         self._skipping = [observation._token for observation in skipping]
-        #: Whether what it did may still be lost: the outermost block is open.
-        self.is_open = False
-        self.was_cancelled = False
+        self._is_open = self._was_cancelled = False
         #: What the commit made, None before.
         self.version: Optional[int] = None
         self._task: Any = None
-        #: By class the highest key of all objects that there are without what it did; None as long as that is not lost.
-        self._last_kept: Optional[dict[int, int]] = None
+        #: The block around it.
         self._outer: Optional[Write] = None
-        #: Blocks inside it that have ended, which may still be lost with it.
-        self._inner: list[Write] = []
+        #: That one, when this one has ended and is a part of it.
+        self._kept_in: Optional[Write] = None
         self._savepoint: Optional[int] = None
         self._was_used = False
         self._turn: Optional[_Turn] = None
-        #: Whether it is a block inside another write, whether its end has begun, and whether its savepoint is released
-        #: if it is gone.
-        self._is_inside = self._is_ending = self._is_released = False
+        #: Whether it is a block inside another write, and whether its savepoint is released if it is gone.
+        self._is_inside = self._is_released = False
+        #: Whether there is nothing of it to be ended.
+        self._is_over = True
+        #: What objects were seen in at last, and the version before it, when it commits.
+        self._seen: Optional[AnySeen] = None
+        self._before: Optional[int] = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what it did may still be lost: the outermost block is open."""
+        return self._is_open if self._kept_in is None else self._kept_in.is_open
+
+    @property
+    def was_cancelled(self) -> bool:
+        """Whether what it did is lost."""
+        return self._was_cancelled if self._kept_in is None else self._kept_in.was_cancelled
 
     def _use(self) -> None:
         """It is good for one block, also where that never began."""
@@ -80,26 +92,36 @@ class Write(_objects.Write):
                     raise
                 if deadline is not None and left <= SLICE_MS:
                     raise
-            except BaseException:
-                self._give_up()
-                raise
 
     def _begin(self, timeout_ms: int) -> None:
         """Waits for the lock. Callbacks that are called meanwhile find a write that is not open yet."""
         database = self._database
-        self._task, database._write = current_task(), self
+        # On another thread nothing of the database is touched.
+        database._realm.check()
         try:
-            database._realm.begin_write(timeout_ms)
+            self._is_over = False
+            self._task, database._seen, database._write = current_task(), Seen(), self
+            try:
+                database._realm.begin_write(timeout_ms)
+            except errors.WriteTimeoutError:
+                # Nobody was called.
+                self._end(cancelled=False)
+                self._is_over = True
+                raise
+            self._begun()
         except BaseException:
-            database._write = None
+            # A callback failed while changes were delivered, or an interrupt came: the write itself may have begun.
+            self._abandon_open()
             raise
-        self._begun()
 
     def _begun(self) -> None:
+        database = self._database
         self._task = current_task()
-        self.is_open = True
-        self._database._write = self
-        _open.add(self)
+        if database._seen is None:
+            database._seen = Seen()
+        self._is_open, self._was_cancelled, self._is_over, database._write = True, False, False, self
+        if not self._is_inside:
+            _open.add(self)
 
     def _begins_inside(self) -> bool:
         """Whether it is a block inside another one, and began. The library's write is open without a block of ours in a
@@ -118,7 +140,7 @@ class Write(_objects.Write):
             self._begun()
         except BaseException:
             # The savepoint may be there although the block is not open yet.
-            self._is_ending = True
+            self._is_over = False
             self._abandon()
             raise
         return True
@@ -158,18 +180,7 @@ class Write(_objects.Write):
                     write.is_open and write._task is current_task() for write in _open):
                 raise errors.ReentrantError(error.message) from None
             return False
-        except BaseException:
-            self._give_up()
-            raise
         return True
-
-    def _give_up(self) -> None:
-        """A callback failed while changes were delivered, or an interrupt came: the write itself may have begun."""
-        database = self._database
-        if database._write is self:
-            self._end(cancelled=True)
-        if database._realm.in_write():
-            database._realm.cancel()
 
     # -------------------------------------------------------------------------------------------- ending
 
@@ -179,19 +190,13 @@ class Write(_objects.Write):
     def _ended(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
                traceback: Optional[TracebackType]) -> None:
         """The end of the block; see native/block.c."""
-        if self._is_current():
-            self._is_ending = True
-            if error is None:
-                self._commit()
-            else:
-                self._cancel_for(error)
-            self._is_ending = False
-        elif _chain(self._database._write, self) is not None:
-            # cancel() was interrupted when it had all but ended.
-            self._is_ending = True
+        if not self._is_current():
+            # It was cancelled. That may have been interrupted when it had all but ended.
             self._abandon_open()
-        elif self.was_cancelled and self._last_kept is None:
-            self._lose()
+        elif error is None:
+            self._commit()
+        else:
+            self._cancel_for(error)
         self._pass_on()
 
     def _cancel_for(self, error: BaseException) -> None:
@@ -201,8 +206,7 @@ class Write(_objects.Write):
             # What left the block is what matters, wherever that happened: after fork(), on another thread.
             if hasattr(error, "add_note"):
                 error.add_note(f"The write could not be cancelled here: {failure}")
-            if self.is_open:
-                self._abandon_open()
+            self._abandon_open()
 
     def _abandon(self) -> None:
         """Ends what is open of it when beginning or ending it was interrupted, wherever that was, here too."""
@@ -212,30 +216,36 @@ class Write(_objects.Write):
             self._pass_on()
 
     def _abandon_open(self) -> None:
-        if not self.is_open and not self._is_ending:
+        if self._is_over:
             return
         database, realm = self._database, self._database._realm
         try:
             self._check_thread()
         except errors.WrongThreadError:
             return
-        is_there = not database.closed and realm.in_write()
-        if self._is_inside:
-            is_kept = False
-            if is_there and self._savepoint is not None:
-                try:
-                    realm.roll_back(self._savepoint)
-                except errors.Error as failure:
-                    is_kept = self._is_released and isinstance(failure, errors.InvalidArgumentError)
-            self._leave(is_kept)
-        else:
-            self.was_cancelled = self.was_cancelled or is_there
-            self._cancel_native()
-            self._end(self.was_cancelled)
-            database._delivery.write_has_ended()
-        if self.was_cancelled and self._last_kept is None:
-            self._lose()
-        self._is_ending = False
+        if not self._is_inside:
+            # What on_commit() refuses has ended; an interrupt that comes while observers are called undoes nothing.
+            self._end_all(cancelled=not self._is_newer())
+            return
+        is_kept = False
+        if self._savepoint is not None and not database.closed and realm.in_write():
+            try:
+                realm.roll_back(self._savepoint)
+            except errors.Error as failure:
+                is_kept = self._is_released and isinstance(failure, errors.InvalidArgumentError)
+        self._leave(is_kept)
+
+    def _end_all(self, cancelled: bool) -> None:
+        """The outermost block, as far as it has not ended yet."""
+        if cancelled:
+            try:
+                self._cancel_native()
+            except errors.Error:
+                # What keeps the library from it ends ours all the same.
+                pass
+        self._end(cancelled)
+        self._settle(cancelled)
+        self._database._delivery.write_has_ended()
 
     def _pass_on(self) -> None:
         """The turn, to the next task."""
@@ -249,7 +259,7 @@ class Write(_objects.Write):
         write: Any = self._database._write
         while write is not None and write is not self:
             write = write._outer
-        return self.is_open and write is self
+        return self._is_open and write is self
 
     def _commit(self) -> None:
         realm = self._database._realm
@@ -263,31 +273,20 @@ class Write(_objects.Write):
                 raise
             self._leave(kept=True)
             return
-        before = None
         # What on_commit() refuses now is this, and no queued write before it.
         errors.raised.queued = None
-        try:
-            before = realm.version()[0]
-            # Callbacks run in here and may look at the database, which is no longer in this write.
-            self._end(cancelled=False)
-            self.version = realm.commit(self._skipping)
-        except BaseException:
-            is_open = realm.in_write()
-            # What on_commit() refuses has ended; an interrupt that comes while observers are called undoes nothing.
-            is_lost = self.was_cancelled = is_open or not self._is_newer(before)
-            if is_open:
-                realm.cancel()
-            self._end(cancelled=is_lost)
-            if is_lost:
-                self._lose()
-            raise
-        finally:
-            self._database._delivery.write_has_ended()
+        # What fails from here on, _abandon() ends.
+        self._before = realm.version()[0]
+        # Callbacks run in here and may look at the database, which is no longer in this write.
+        self._end(cancelled=False)
+        self.version = realm.commit(self._skipping)
+        self._settle(cancelled=False)
+        self._database._delivery.write_has_ended()
 
-    def _is_newer(self, version: Optional[int]) -> bool:
-        """Whether the database shows a newer version than that one."""
+    def _is_newer(self) -> bool:
+        """Whether it was committed: the database shows a newer version than before."""
         try:
-            return version is not None and self._database._realm.version()[0] > version
+            return self._before is not None and self._database._realm.version()[0] > self._before
         except errors.Error:
             return False
 
@@ -298,25 +297,25 @@ class Write(_objects.Write):
         self._check_thread()
         realm = self._database._realm
         if self._savepoint is None:
-            self._cancel_native()
-            self._end(cancelled=True)
-            self._lose()
-            self._database._delivery.write_has_ended()
+            try:
+                self._cancel_native()
+            except errors.Error:
+                # What keeps the library from it ends ours all the same.
+                self._end(cancelled=True)
+                raise
+            self._end_all(cancelled=True)
         elif not self._database.closed:
             realm.roll_back(self._savepoint)
             self._leave(kept=False)
-            self._lose()
 
     def _cancel_native(self) -> None:
-        """That of the library, where an interrupt has not come after it before; what keeps it from that ends ours."""
+        """That of the library, where an interrupt has not come after it before. An observer that the commit has called
+        may have one of its own open."""
         database = self._database
-        if database.closed or not database._realm.in_write():
+        if database._write is not None and _chain(database._write, self) is None:
             return
-        try:
+        if not database.closed and database._realm.in_write():
             database._realm.cancel()
-        except errors.Error:
-            self._end(cancelled=True)
-            raise
 
     def _check_thread(self) -> None:
         """On another thread than its own, the write stays open: that one can still commit or cancel it."""
@@ -328,75 +327,51 @@ class Write(_objects.Write):
             # Whatever else there is, ending it says or mends.
             pass
 
-    def _keep(self, inner: Write) -> None:
-        if not self._inner or self._inner[-1] is not inner:
-            self._inner.append(inner)
-            self._skipping += inner._skipping
-
-    # Interrupted anywhere, each of these two can be done again: what they go by changes last.
+    # Interrupted anywhere, each of these can be done again: what they go by changes last.
 
     def _leave(self, kept: bool) -> None:
         """The block around it goes on; those inside it that are open end with it."""
         database, outer = self._database, self._outer
         inside = _chain(database._write, self)
-        if inside is None:
-            return
-        for write in inside:
-            self._keep(write)
+        if inside is not None:
             if not kept:
-                write._finish(cancelled=True)
-        if kept and outer is not None:
-            outer._keep(self)
-        else:
-            self._finish(cancelled=not kept)
-        database._write = outer
-        _part(inside, self)
+                part_undone(database)
+            self._finish(inside, not kept, outer if kept else None)
+            database._write = outer
+        self._is_over = True
 
     def _end(self, cancelled: bool) -> None:
-        """With all blocks around it and inside it."""
-        chain = _chain(self._database._write, None) or []
-        for write in chain:
-            write._finish(cancelled)
-            if write is not self:
-                self._keep(write)
-        self._finish(cancelled)
-        self._database._write = None
-        _part(chain)
-
-    def _finish(self, cancelled: bool) -> None:
-        self.is_open, self.was_cancelled = False, cancelled
-        _open.discard(self)
-        for inner in self._inner:
-            inner._finish(cancelled)
-
-    # -------------------------------------------------------------------------------------------- what is lost with it
-
-    def _lose(self) -> None:
-        """What it did is undone, at this moment. What is newer than all objects that there are now was made in it, and
-        its keys are nobody's, or will be those of other objects: another process may use them."""
+        """With all blocks around it and inside it. What becomes of what was seen in it, _settle() says."""
         database = self._database
-        if database.closed:
-            return
-        self._set_lost({class_id: self._last_key(class_id) for class_id in list(database._rows)})
+        is_around = _chain(database._write, self) is not None
+        others = [write for write in _chain(database._write, None) or [] if write is not self] if is_around else []
+        for write in others:
+            self._skip(write)
+        self._finish(others, cancelled, None)
+        _open.discard(self)
+        if is_around:
+            self._seen, database._seen = database._seen or self._seen, None
+            database._write = None
 
-    def _set_lost(self, last_kept: dict[int, int]) -> None:
-        self.was_cancelled = True
-        # An inner block that was undone before knows its own.
-        if self._last_kept is None:
-            self._last_kept = last_kept
-        for inner in self._inner:
-            inner._set_lost(last_kept)
+    def _finish(self, others: Iterable[Write], cancelled: bool, kept_in: Optional[Write]) -> None:
+        """This block and others that end with it."""
+        for write in (*others, self):
+            if kept_in is not None:
+                kept_in._skip(write)
+            write._was_cancelled, write._kept_in = cancelled, kept_in
+            write._is_open = False
+            if write is not self:
+                write._is_over = True
 
-    def _last_key(self, class_id: int) -> int:
-        try:
-            return self._database._realm.last_key(class_id)
-        except errors.Error:
-            # Unreadable: nothing that was seen in this write is known to be there.
-            return -1
+    def _skip(self, inner: Write) -> None:
+        self._skipping += [token for token in inner._skipping if token not in self._skipping]
 
-    def _has_lost(self, class_id: int, key: int) -> bool:
-        """Whether the object was made in it and is gone with it."""
-        return self._last_kept is not None and key > self._last_kept.get(class_id, -1)
+    def _settle(self, cancelled: bool) -> None:
+        """It is known now what has become of it."""
+        self._was_cancelled = cancelled
+        if self._seen is not None:
+            self._seen.end(self._database, cancelled)
+        self._is_over = True
 
     def __reduce__(self) -> Any:
         raise TypeError("a Write belongs to its database and thread and cannot be pickled or copied")
@@ -458,12 +433,6 @@ def _chain(innermost: Any, until: Optional[Write]) -> Optional[list[Write]]:
         found.append(innermost)
         innermost = innermost._outer
     return found
-
-
-def _part(blocks: Iterable[Write], *more: Write) -> None:
-    """They no longer know the blocks around them: the two would keep each other, and the database."""
-    for write in (*blocks, *more):
-        write._outer = None
 
 
 def _leave(place: asyncio.Future[bool]) -> None:
