@@ -16,7 +16,7 @@ from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any, Generic, Optional, TypeVar
 
-from . import errors
+from . import _again, errors
 from .objectid import ObjectId
 
 V = TypeVar("V")
@@ -53,7 +53,8 @@ class Converter(Generic[V]):
         if value is None:
             return None
         if not self.accepts(value):
-            raise errors.WrongTypeError(f"{value!r:.60} is {_kind(value)} where {self.name} is wanted")
+            raise errors.WrongTypeError(
+                f"{value!r:.60} is {_kind(value)} where {self.name} is wanted{_again.note(value, self.type)}")
         return self._store(value)
 
     def for_query(self, value: Any) -> Any:
@@ -81,16 +82,19 @@ class EnumConverter(Converter[enum.Enum]):
     def __init__(self, members: type[enum.Enum], stored_type: Any) -> None:
         super().__init__(members, stored_type, lambda member: member.value, members)
 
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, self.type) or _again.are_same_enums(type(value), self.type)
+
     def stored(self, value: Any) -> Any:
         """Takes a member or the value of one: others could not be read again."""
-        if value is None or isinstance(value, self.type):
+        if value is None or self.accepts(value):
             return None if value is None else value.value
         try:
             return self.type(value).value
         except (ValueError, TypeError):
             raise errors.WrongTypeError(
                 f"{value!r:.60} is no {self.name}, whose values are {_listed([each.value for each in self.type])}"
-            ) from None
+                f"{_again.note(value, self.type)}") from None
 
     def loaded(self, stored: Any, nullable: bool = False) -> Optional[enum.Enum]:
         """The member; one that is unknown is None where that is allowed."""

@@ -22,7 +22,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Callable, Literal, NamedTuple, Optional, Union, overload
 
-from . import errors
+from . import _again, errors
 from ._convert import (
     DATA, BOOL, DECIMAL, DOUBLE, FLOAT, INT, INVERSE, LINK, MIXED, OBJECT_ID, STRING, TIMESTAMP, UUID, Values,
     wrong_type,
@@ -485,9 +485,10 @@ def check_value(declared: Any, value: Any) -> None:
         return
     if declared.type == LINK:
         target = declared.target_class
-        if not hasattr(value, "_row") or target is not None and not isinstance(value, target):
+        if not hasattr(value, "_row") or target is not None and not target._stands_for(type(value)):
+            again = "" if target is None else _again.note(value, target)
             raise errors.WrongTypeError(
-                f"{value!r:.60} is {type(value).__name__} where {declared.target} is wanted")
+                f"{value!r:.60} is {type(value).__name__} where {declared.target} is wanted{again}")
         return
     if declared.converter is not None:
         value = declared.converter.stored(value)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional
 
-from . import _objects, _rules, _showing, errors, fields
+from . import _again, _objects, _rules, _showing, errors, fields
 from ._attributes import Property, Signature, check_name, is_class_variable, is_special, start
 from ._convert import INVERSE, LINK
 from ._protocols import AnyRow, AnySeen
@@ -146,6 +146,11 @@ class Model(_objects.Object):
     def _check_given(cls, name: str, value: Any) -> None:
         """A value of a type that needs a closer look."""
         fields.check(cls._declared()[name], value, cls.__name__)
+
+    @classmethod
+    def _stands_for(cls, other: type[Any]) -> bool:
+        """Whether objects of another class are taken where those of this one are wanted."""
+        return issubclass(other, cls) or _are_alike(cls, other)
 
     @classmethod
     def _path_target(cls, names: tuple[str, ...]) -> Optional[type[Model]]:
@@ -384,6 +389,15 @@ def _copied(value: Any) -> Any:
         return {_copied(each) for each in value} if not is_sequence(value) else [*map(_copied, value)]
     return [*map(_copied, value)] if is_sequence(value) else value
 
+
+def _declare_the_same(one: type[Any], other: type[Any]) -> bool:
+    from .schema import is_declared_alike
+
+    return issubclass(one, Model) and issubclass(other, Model) and one._stored_name == other._stored_name and (
+        is_declared_alike(one, other))
+
+
+_are_alike = _again.Alike(_declare_the_same)
 
 # What an object keeps, past __setattr__.
 _set_row: Callable[[Model, Optional[AnyRow]], None] = _objects.Object.__dict__["_row"].__set__

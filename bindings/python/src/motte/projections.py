@@ -116,7 +116,7 @@ class Projection(Generic[R]):
     _found: ClassVar[Optional[dict[str, _Field]]] = None
 
     def __init__(self, root: R) -> None:
-        if not isinstance(root, self._model) or self._model is Model:
+        if not self._model._stands_for(type(root)) or self._model is Model:
             raise errors.WrongTypeError(f"a {type(self).__name__} shows a {self._model.__name__}, not {root!r:.60}")
         #: The object that is shown.
         self.root = root
@@ -200,7 +200,7 @@ class Projection(Generic[R]):
     def _results_of(cls, collection: Collection[Any]) -> Results[Any]:
         """The objects of a collection, seen through this."""
         model = collection._row().model
-        if not issubclass(model, cls._model):
+        if not cls._model._stands_for(model):
             raise errors.WrongTypeError(f"{cls.__name__} shows {cls._model.__name__}, and these are {model.__name__}")
         cls._fields()
         return _ProjectedResults(collection._database, collection._coll.to_results(), cls)

@@ -15,7 +15,7 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from . import _objects, _rules, errors
+from . import _again, _objects, _rules, errors
 from ._atomic import atomically, needs_others
 from ._convert import (
     DATA, BOOL, DECIMAL, DECODERS, DOUBLE, EPOCH, FLOAT, IN_PLACE, INT, INVERSE, LINK, MIXED, OBJECT_ID,
@@ -136,7 +136,22 @@ def _plain(value: Any, converter: Optional[Converter[Any]] = None, depth: int = 
             return []
     if isinstance(value, partial):
         return within([value.func, value.args, value.keywords])
-    return getattr(value, "__qualname__", type(value).__qualname__) if callable(value) else value
+    if isinstance(value, types.MethodType):
+        return [within(value.__func__), _plain_state(value.__self__, within)]
+    if isinstance(value, types.BuiltinMethodType) and not isinstance(value.__self__, (types.ModuleType, type(None))):
+        return within([value.__qualname__, value.__self__])
+    if not callable(value):
+        return value
+    if hasattr(value, "__qualname__"):
+        return [getattr(value, "__module__", None), value.__qualname__]
+    return [within(getattr(type(value), "__call__", None)), _plain_state(value, within)]
+
+
+def _plain_state(value: Any, within: Callable[[Any], Any]) -> Any:
+    """That of an object whose method makes values; where it has no dict, `==` says what is like it."""
+    if isinstance(value, type) or not hasattr(value, "__dict__"):
+        return within(value) if isinstance(value, type) else value
+    return [type(value).__module__, type(value).__qualname__, within(vars(value))]
 
 
 def public_names(classes: Sequence[type[Model]]) -> list[tuple[str, str, str]]:
@@ -244,10 +259,12 @@ def _check_linked(declared: Declared, value: Any) -> None:
     """What is assigned to a link."""
     target = declared.target_class
     if value is None or type(value) is Link or isinstance(value, Model) and (
-            target is None or isinstance(value, target)):
+            target is None or target._stands_for(type(value))):
         return
     name = declared.target
-    found = "" if isinstance(value, Model) else f"; db.get({name}, key) finds one by its primary key"
+    found = f"; db.get({name}, key) finds one by its primary key"
+    if isinstance(value, Model):
+        found = "" if target is None else _again.note(value, target)
     raise errors.WrongTypeError(
         f"{value!r:.60} is {type(value).__name__} where an object of {name}, or None, is wanted{found}")
 
