@@ -169,3 +169,64 @@ def test_sections_are_observed(db: motte.Database) -> None:
     assert [change.modifications for change in stream] == []
     for token in tokens:
         token.stop()
+
+
+class Report:
+    """Its method is the key function, and it holds all that is made with that."""
+
+    def __init__(self) -> None:
+        self.db = motte.open(in_memory="sections", schema=[Person, Dog])
+        self.sections = people(self.db).sectioned(self.decade)
+        section = self.sections[0]
+        self.kept = [section, section.where("age > 0"), section.freeze(), section.observe(print), section.changes(),
+                     section.group_by("age").count(), self.sections.observe(print), section.sectioned(self.decade)]
+
+    def decade(self, person: Person) -> int:
+        return person.age // 10
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_method_as_key_function_is_garbage_with_its_sections(closes: bool) -> None:
+    gc.collect()
+    before = _handles.live_handles(), _callbacks.alive()
+    gc.disable()
+    try:
+        report = Report()
+        if closes:
+            report.db.close()
+        del report
+        gc.collect()
+        assert (_handles.live_handles(), _callbacks.alive()) == before
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("make", [
+    lambda section: section, lambda section: section.where("age > 0"), lambda section: section.sorted("name").limit(9),
+    lambda section: section.freeze().thaw(), lambda section: section.sectioned("age")[0],
+    lambda section: section.sectioned(lambda person: person.age)[0],
+    lambda section: section.distinct("name").results()])
+def test_a_key_function_lives_as_long_as_what_is_made_with_it(
+    db: motte.Database, make: Callable[[motte.Section[Person]], motte.Results[Person]]
+) -> None:
+    found = people(db).sorted("age")
+    alive = _callbacks.alive()
+    made = make(found.sectioned(lambda person: person.age // 10)[0])
+    gc.collect()
+    seen: list[int] = []
+    observation = made.observe(lambda changes: seen.append(len(changes.insertions)))
+    db.dispatch()
+    before = len(made)
+    with db.write():
+        db.add(Person(name="Abe", age=made[0].age))
+    db.dispatch()
+    assert len(made) == before + 1 and seen == [0, 1]
+    del made
+    gc.collect()
+    with db.write():
+        db.add(Person(name="Bea", age=found[0].age))
+    db.dispatch()
+    assert seen[:3] == [0, 1, 1]
+    del observation
+    gc.collect()
+    assert _callbacks.alive() == alive

@@ -41,11 +41,17 @@ def object_link(handle: Any) -> tuple[int, int]:
 class Coll(Guarded):
     """A list, set, map, results or backlinks."""
 
-    __slots__ = ("_address",)
+    __slots__ = ("kept", "_address")
 
-    def __init__(self, handle: Any, guard: Guard) -> None:
+    def __init__(self, handle: Any, guard: Guard, kept: Any = None) -> None:
         super().__init__(handle, guard)
+        #: What the library calls for it, and does not keep: the key function of sections. So has all that is made of
+        #: it.
+        self.kept = kept
         self._address: Optional[int] = None
+
+    def _made(self, place: Any) -> Coll:
+        return Coll(own(place), self.guard, self.kept)
 
     @property
     def address(self) -> int:
@@ -81,7 +87,7 @@ class Coll(Guarded):
         """The list or map nested in an element."""
         place = out("motte_coll")
         errors.check(lib.motte_coll_get_coll(self.handle, index, place))
-        return Coll(own(place), self.guard)
+        return self._made(place)
 
     def find(self, value: Any) -> Optional[int]:
         place, values = ffi.new("size_t *"), one(value)
@@ -102,17 +108,17 @@ class Coll(Guarded):
     def snapshot(self) -> Coll:
         place = out("motte_coll")
         errors.check(lib.motte_coll_snapshot(self.handle, place))
-        return Coll(own(place), self.guard)
+        return self._made(place)
 
     def freeze(self) -> Coll:
         place = out("motte_coll")
         _callbacks.check_calling(lib.motte_freeze(self.raw, ffi.cast("void **", place)))
-        return Coll(own(place), FREE)
+        return Coll(own(place), FREE, self.kept)
 
     def to_results(self) -> Coll:
         place = out("motte_coll")
         errors.check(lib.motte_coll_to_results(self.handle, place))
-        return Coll(own(place), self.guard)
+        return self._made(place)
 
     def explain(self, flags: int) -> str:
         return explained(lib.motte_coll_explain, self.handle, flags)
@@ -121,20 +127,20 @@ class Coll(Guarded):
         place, content = out("motte_coll"), utf8(text)
         errors.check(lib.motte_coll_filter(
             self.handle, content, len(content), arguments.pointer(), len(arguments), place))
-        return Coll(own(place), self.guard)
+        return self._made(place)
 
     def sort(self, keys: Sequence[tuple[str, bool]]) -> Coll:
         """Keys are (path, whether descending)."""
         place = out("motte_coll")
         cells, _kept = self._sort_keys(keys)
         errors.check(lib.motte_coll_sort(self.handle, cells, len(keys), place))
-        return Coll(own(place), self.guard)
+        return self._made(place)
 
     def distinct(self, paths: Sequence[str]) -> Coll:
         place = out("motte_coll")
         cells, _kept = self._sort_keys([(path, False) for path in paths])
         errors.check(lib.motte_coll_distinct(self.handle, cells, len(paths), place))
-        return Coll(own(place), self.guard)
+        return self._made(place)
 
     @staticmethod
     def _sort_keys(keys: Sequence[tuple[str, bool]]) -> tuple[Any, list[Any]]:
@@ -150,7 +156,7 @@ class Coll(Guarded):
     def limit(self, count: int) -> Coll:
         place = out("motte_coll")
         errors.check(lib.motte_coll_limit(self.handle, count, place))
-        return Coll(own(place), self.guard)
+        return self._made(place)
 
     def aggregate(self, operation: int, prop: int, make: Maker) -> Any:
         cells = Cells(1)
@@ -159,8 +165,9 @@ class Coll(Guarded):
 
     def observe(self, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]] = None) -> Token:
         if paths is None:
-            return Token.started(lib.motte_observe_coll, self.handle, self.guard, callback)
-        return Token.started(lib.motte_observe_coll_paths, self.handle, self.guard, callback, paths)
+            return Token.started(lib.motte_observe_coll, self.handle, self.guard, callback, kept=self.kept)
+        return Token.started(
+            lib.motte_observe_coll_paths, self.handle, self.guard, callback, paths, kept=self.kept)
 
     def same(self, other: Coll) -> bool:
         return bool(lib.motte_equal(self.handle, other.handle))
@@ -292,7 +299,7 @@ class Coll(Guarded):
     def map_get_coll(self, key: str) -> Coll:
         place, content = out("motte_coll"), map_key(key)
         errors.check(lib.motte_map_get_coll(self.handle, content, len(content), place))
-        return Coll(own(place), self.guard)
+        return self._made(place)
 
     def map_has(self, key: str) -> bool:
         content = map_key(key)

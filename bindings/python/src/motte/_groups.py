@@ -28,13 +28,14 @@ class Column(NamedTuple):
 class NativeGroups(Guarded):
     """The groups of a collection."""
 
-    __slots__ = ("columns",)
+    __slots__ = ("columns", "_kept")
 
     def __init__(self, coll: Coll, text: str, arguments: Values) -> None:
         place, content = out("motte_groups"), utf8(text)
         errors.check(lib.motte_coll_group(
             coll.handle, content, len(content), arguments.pointer(), len(arguments), place))
         super().__init__(own(place), coll.guard)
+        self._kept = coll.kept
         number = ffi.new("size_t *")
         errors.check(lib.motte_groups_column_count(self.handle, number))
         self.columns = [self._column(index) for index in range(number[0])]
@@ -48,7 +49,7 @@ class NativeGroups(Guarded):
                       bool(flags[0] & lib.MOTTE_GROUP_NULLABLE), int(target[0]))
 
     def observe(self, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]] = None) -> Token:
-        return Token.started(lib.motte_observe_groups, self.handle, self.guard, callback)
+        return Token.started(lib.motte_observe_groups, self.handle, self.guard, callback, kept=self._kept)
 
     def count(self) -> int:
         place = ffi.new("size_t *")

@@ -14,16 +14,21 @@ from ._tokens import OK, Token
 
 
 class NativeSections(Guarded):
-    """A collection in sections."""
+    """A collection in sections. The library knows the key function weakly: what it holds must not hold what keeps the
+    sections, as a method of an object that has them does. So they keep it, and all that is made of them."""
 
-    __slots__ = ()
+    __slots__ = ("_kept",)
+
+    def __init__(self, handle: Any, coll: Coll, *kept: Any) -> None:
+        super().__init__(handle, coll.guard)
+        self._kept = coll.kept, *kept
 
     @staticmethod
     def by_path(coll: Coll, path: str, first_letter: bool) -> NativeSections:
         place, name = out("motte_sections"), utf8(path)
         errors.check(lib.motte_sections_by_path(
             coll.handle, name, len(name), lib.MOTTE_SECTIONS_FIRST_LETTER if first_letter else 0, place))
-        return NativeSections(own(place), coll.guard)
+        return NativeSections(own(place), coll)
 
     @staticmethod
     def by_function(coll: Coll, function: Callable[[int], Any]) -> NativeSections:
@@ -37,8 +42,9 @@ class NativeSections(Guarded):
 
         place = out("motte_sections")
         errors.check(lib.motte_sections_by_callback(
-            coll.handle, lib.motte_python_section_key, _callbacks.passed(key), lib.motte_python_free, place))
-        return NativeSections(own(place), coll.guard)
+            coll.handle, lib.motte_python_section_key, _callbacks.passed(key, weakly=True), lib.motte_python_free,
+            place))
+        return NativeSections(own(place), coll, key)
 
     def count(self) -> int:
         place = ffi.new("size_t *")
@@ -53,7 +59,7 @@ class NativeSections(Guarded):
     def get(self, index: int) -> Coll:
         place = out("motte_coll")
         _callbacks.check_calling(lib.motte_sections_get(self.handle, index, place))
-        return Coll(own(place), self.guard)
+        return Coll(own(place), self.guard, self._kept)
 
     def find(self, key: Any) -> Optional[int]:
         place, wanted = ffi.new("size_t *"), one(key)
@@ -67,7 +73,7 @@ class NativeSections(Guarded):
 
     def observe(self, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]]) -> Token:
         return Token.started(lib.motte_observe_sections, self.handle, self.guard, callback, paths or (),
-                             flags=0 if paths is None else lib.MOTTE_OBSERVE_PATHS)
+                             flags=0 if paths is None else lib.MOTTE_OBSERVE_PATHS, kept=self._kept)
 
     def observe_one(
         self, key: Any, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]]
@@ -75,4 +81,5 @@ class NativeSections(Guarded):
         # What the pointer leads to lives as long as these values do.
         wanted = one(key)
         return Token.started(lib.motte_observe_section, self.handle, self.guard, callback, paths or (),
-                             flags=0 if paths is None else lib.MOTTE_OBSERVE_PATHS, more=[wanted.pointer()])
+                             flags=0 if paths is None else lib.MOTTE_OBSERVE_PATHS, more=[wanted.pointer()],
+                             kept=self._kept)

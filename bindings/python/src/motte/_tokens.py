@@ -17,17 +17,18 @@ OK: int = lib.MOTTE_OK
 
 class Token:
     """An observation; it ends when it is stopped or dropped. It owns the callback, so that a callback that owns it is
-    garbage as any other circle."""
+    garbage as any other circle; and so what else the library calls for it."""
 
-    __slots__ = ("handle", "_received")
+    __slots__ = ("handle", "_received", "_kept")
 
-    def __init__(self, handle: Any, received: Optional[Callable[[Any], None]]) -> None:
-        self.handle, self._received = handle, received
+    def __init__(self, handle: Any, received: Optional[Callable[[Any], None]], kept: Any) -> None:
+        self.handle, self._received, self._kept = handle, received, kept
 
     @staticmethod
     def started(
         function: Any, source: Any, guard: Guard, callback: Optional[Callable[[Any], None]],
-        paths: Optional[Sequence[str]] = None, *, flags: int = 0, more: Sequence[Any] = ()
+        paths: Optional[Sequence[str]] = None, *, flags: int = 0, more: Sequence[Any] = (),
+        kept: Any = None
     ) -> Token:
         """Calls one of motte_observe_*, with key paths one of motte_observe_*_paths. Without a callback, changes wait
         for next()."""
@@ -49,7 +50,7 @@ class Token:
             errors.check(function(
                 *arguments, flags, lib.motte_python_changes, _callbacks.passed(received, weakly=True),
                 lib.motte_python_free, place))
-        return Token(own(place), received)
+        return Token(own(place), received, kept)
 
     def next(self) -> Optional[NativeChanges]:
         """The next change set, None while there is none; StopIteration when there will be none."""

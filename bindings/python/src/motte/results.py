@@ -117,7 +117,8 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
         if live is self._database:
             return self
         handle = live._realm.thaw(self._coll.handle)
-        return None if handle is None else remake(self)(live, _coll=Coll(handle, live._realm.guard))
+        return None if handle is None else remake(self)(
+            live, _coll=Coll(handle, live._realm.guard, self._coll.kept))
 
     def freeze(self) -> Results[T]:
         """As it is now, for ever and for every thread; within a write as it was before that."""
@@ -378,8 +379,7 @@ class Sections(Sequence[Section[T]], Generic[T]):
 
 
 def _key_function(collection: Collection[T], by: Callable[[T], Any]) -> Callable[[int], Any]:
-    """Gives the key of the element at a position. The library keeps it, so it keeps no database: whoever asks for keys
-    has one."""
+    """Gives the key of the element at a position. It keeps no database: whoever asks for keys has one."""
     home, there, coll = weakref.ref(collection._database), remake(collection), collection._coll
 
     def key(index: int) -> Any:

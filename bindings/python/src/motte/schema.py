@@ -144,7 +144,7 @@ def _plain(value: Any, converter: Optional[Converter[Any]] = None, depth: int = 
         return value
     if hasattr(value, "__qualname__"):
         return [getattr(value, "__module__", None), value.__qualname__]
-    return [within(getattr(type(value), "__call__", None)), _plain_state(value, within)]
+    return [within(type(value).__call__), _plain_state(value, within)]
 
 
 def _plain_state(value: Any, within: Callable[[Any], Any]) -> Any:
