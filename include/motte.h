@@ -2093,9 +2093,10 @@ enum {
 
 /* Bits of motte_export_options.flags and motte_import_options.flags. */
 enum {
-    MOTTE_EXPORT_NESTED_LINKS = 0x1,  /* JSON: linked objects in place, not as references */
-    MOTTE_EXPORT_DOCUMENT = 0x2,      /* of a whole database: one JSON document instead of JSON Lines */
-    MOTTE_IMPORT_IGNORE_UNKNOWN = 0x1 /* JSON: names that the class does not have are ignored */
+    MOTTE_EXPORT_NESTED_LINKS = 0x1,   /* JSON: linked objects in place, not as references */
+    MOTTE_EXPORT_DOCUMENT = 0x2,       /* of a whole database: one JSON document instead of JSON Lines */
+    MOTTE_IMPORT_IGNORE_UNKNOWN = 0x1, /* JSON: names that the class does not have are ignored */
+    MOTTE_IMPORT_YEARS_1_TO_9999 = 0x2 /* Arrow: times of other years are refused, which some languages cannot show */
 };
 
 typedef struct motte_export_options {
@@ -2216,9 +2217,10 @@ motte_status motte_arrow_schema(const motte_coll *coll, const motte_arrow_option
                                 struct ArrowSchema *out_schema);
 
 /** Objects of a class from the batches of a stream, whose columns are matched with properties by their names. All or
- *  nothing. Of the options only flags (IGNORE_UNKNOWN: columns without a property) and policy are of use here; they may
- *  be NULL. Takes the stream over and releases it, also when it fails; CALLBACK where the stream fails. Its functions
- *  must not end the write or close the realm.
+ *  nothing. Of the options only flags and policy are of use here; they may be NULL. IGNORE_UNKNOWN passes over columns
+ *  without a property; with YEARS_1_TO_9999 a time of another year in UTC is OVERFLOW, wherever in a column it is. Takes
+ *  the stream over and releases it, also when it fails; CALLBACK where the stream fails. Its functions must not end the
+ *  write or close the realm.
  *  Thread: owner. Result: -. Optional: out_counts. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, WRONG_TYPE,
  *  NULL_NOT_ALLOWED, DUPLICATE_PRIMARY_KEY, NO_PRIMARY_KEY, INVALID_UTF8, OVERFLOW, VALUE_TOO_LARGE, NOT_IN_WRITE,
  *  CALLBACK. */

@@ -20,10 +20,12 @@ public func motte_arrow_insert(
         let session = try Handles.realm(realm).box.session
         var policy = UpdatePolicy.error
         var ignoresUnknown = false
+        var years = ArrowYears.all
         if let options {
             let given = try readStruct(options, empty: motte_import_options())
-            try checkFlags(given.flags, allowed: UInt32(MOTTE_IMPORT_IGNORE_UNKNOWN))
+            try checkFlags(given.flags, allowed: UInt32(MOTTE_IMPORT_IGNORE_UNKNOWN | MOTTE_IMPORT_YEARS_1_TO_9999))
             ignoresUnknown = given.flags & UInt32(MOTTE_IMPORT_IGNORE_UNKNOWN) != 0
+            if given.flags & UInt32(MOTTE_IMPORT_YEARS_1_TO_9999) != 0 { years = .oneTo9999 }
             policy = try UpdatePolicy(createFlags: given.policy)
         }
         _ = try session.schema.type(cls)
@@ -31,7 +33,8 @@ public func motte_arrow_insert(
         let reader = try ArrowStreamReader(stream)
         let outcome = try session.atomically { () throws(DatabaseError) -> (created: Int, updated: Int) in
             let importer = try ArrowImport(
-                session, into: TableKey(cls), reader.schema, policy: policy, ignoresUnknown: ignoresUnknown)
+                session, into: TableKey(cls), reader.schema, policy: policy, ignoresUnknown: ignoresUnknown,
+                years: years)
             while try reader.next({ (batch) throws(DatabaseError) in try importer.insert(batch) }) {}
             return (importer.created, importer.updated)
         }

@@ -3,12 +3,25 @@ import MotteColumns
 import MotteSchemaModel
 import MotteValues
 
+/// Which times an import takes. Some languages show those of the years 1 to 9999, and no others.
+package enum ArrowYears: Sendable {
+    case all, oneTo9999
+
+    /// 0001-01-01 to 9999-12-31 in UTC.
+    private static let seconds = Int64(-62_135_596_800) ... 253_402_300_799
+
+    @inline(__always)
+    func contain(_ time: Timestamp) -> Bool { self == .all || Self.seconds.contains(time.seconds) }
+}
+
 struct ArrowCells {
     let property: Property
     /// What values borrow while they are read.
     let arena: ByteArena
     /// Mixed values that are JSON.
     let json: JSONImport?
+    /// Times outside of these are refused.
+    let years: ArrowYears
 
     /// Views borrow from the arrays.
     func read(_ input: ArrowInput, _ index: Int) throws(DatabaseError) -> ValueView {
@@ -162,7 +175,7 @@ struct ArrowCells {
             guard UTF8Validation.isValid(bytes) else { throw error(.invalidUTF8, "a text is not valid UTF-8") }
             guard input.field.note == "mixed", let json else { return .string(bytes) }
             var reader = JSONReader(bytes)
-            let read = try JSONMixedReader(importer: json, arena: arena, isLast: true).read(&reader)
+            let read = try JSONMixedReader(importer: json, arena: arena, isLast: true, cells: self).read(&reader)
             guard let read else { throw error(.wrongType, "a value links to an object that is not there") }
             guard reader.isAtEnd else {
                 throw error(.wrongType, "text follows the JSON value in \(Self.cut(bytes))")
@@ -214,6 +227,14 @@ struct ArrowCells {
 
     private func time(_ input: ArrowInput, _ time: Timestamp) throws(DatabaseError) -> ValueView {
         guard property.type == .timestamp || property.type == .mixed else { throw refused(input) }
+        try check(time)
         return .timestamp(time)
+    }
+
+    @inline(__always)
+    func check(_ time: Timestamp) throws(DatabaseError) {
+        guard years.contain(time) else {
+            throw error(.overflow, "\(time.seconds) s since 1970 lie outside of the years 1 to 9999")
+        }
     }
 }

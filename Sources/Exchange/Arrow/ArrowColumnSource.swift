@@ -84,7 +84,7 @@ final class ArrowColumnSource {
     ) throws(DatabaseError) {
         if input.dictionary == nil {
             switch (property.type, input.field.type) {
-            case (.timestamp, .timestamp(let units)): return times(input, rows, units, output, stride)
+            case (.timestamp, .timestamp(let units)): return try times(input, rows, units, output, stride)
             case (.bool, .bool): return bools(input, rows, output, stride)
             default: break
             }
@@ -134,7 +134,7 @@ final class ArrowColumnSource {
     private func times(
         _ input: ArrowInput, _ rows: Range<Int>, _ unitsPerSecond: Int64, _ output: UnsafeMutablePointer<ValueView>,
         _ stride: Int
-    ) {
+    ) throws(DatabaseError) {
         for (index, row) in rows.enumerated() {
             guard !input.isNull(row) else {
                 output[index &* stride] = .null
@@ -148,6 +148,7 @@ final class ArrowColumnSource {
                 case 1_000_000: ArrowCells.timestamp(count, 1_000_000)
                 default: ArrowCells.timestamp(count, 1_000_000_000)
                 }
+            do throws(DatabaseError) { try cells.check(time) } catch { throw error.at(rowIndex: index) }
             output[index &* stride] = .timestamp(time)
         }
     }

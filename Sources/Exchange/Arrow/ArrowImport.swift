@@ -17,6 +17,7 @@ package final class ArrowImport {
     private let table: TableKey
     private let type: ObjectType
     private let policy: UpdatePolicy
+    private let years: ArrowYears
     private let schema: Schema
     private let arena = ByteArena()
     private let json: JSONImport
@@ -29,11 +30,12 @@ package final class ArrowImport {
 
     package init(
         _ session: Session, into table: TableKey, _ fields: ArrowInputField, policy: UpdatePolicy,
-        ignoresUnknown: Bool
+        ignoresUnknown: Bool, years: ArrowYears = .all
     ) throws(DatabaseError) {
         self.session = session
         self.table = table
         self.policy = policy
+        self.years = years
         schema = try session.schema
         guard let type = schema[table] else {
             throw DatabaseError(.unknownClass, "there is no class with the key \(table.rawValue)")
@@ -77,8 +79,7 @@ package final class ArrowImport {
         }
         let key = property.type == .link ? target?.tableKey?.rawValue ?? 0 : 0
         let source = ArrowColumnSource(
-            property, column, target: key, cells: ArrowCells(property: property, arena: arena, json: json),
-            mostRows: Self.mostRows)
+            property, column, target: key, cells: cells(property), mostRows: Self.mostRows)
         plain.append((child, source))
     }
 
@@ -205,7 +206,7 @@ package final class ArrowImport {
     }
 
     private func cells(_ property: Property) -> ArrowCells {
-        ArrowCells(property: property, arena: arena, json: json)
+        ArrowCells(property: property, arena: arena, json: json, years: years)
     }
 
     private func value(_ property: Property, _ input: ArrowInput, _ index: Int) throws(DatabaseError) -> ValueView {

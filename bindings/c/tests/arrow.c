@@ -271,6 +271,47 @@ static void test_insertion(void) {
     motte_release(coll);
 }
 
+/* Four times, of which the third is null, into a write of its own. */
+static motte_status insert_times(const char *format, const void *times, uint32_t flags) {
+    struct ArrowArrayStream stream = made_by_hand();
+    motte_import_options options = {.struct_size = sizeof options, .flags = flags};
+    name_schema.format = format;
+    name_schema.name = "when";
+    name_array.n_buffers = 2;
+    name_buffers[1] = times;
+    MUST(motte_realm_begin_write(realm, -1));
+    motte_status status = motte_arrow_insert(realm, class_q, &stream, &options, NULL);
+    MUST(motte_realm_cancel(realm));
+    return status;
+}
+
+static void test_years(void) {
+    const int64_t first = -62135596800, last = 253402300799;
+    static const struct {
+        const char *format;
+        int64_t units;
+    } kinds[] = {{"tss:", 1}, {"tsm:UTC", 1000}, {"tsu:Europe/Berlin", 1000000}, {"tdm", 1000}};
+    const uint32_t flag = MOTTE_IMPORT_YEARS_1_TO_9999;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const int64_t units = kinds[i].units;
+        int64_t times[4] = {first * units, 0, INT64_MAX, (last + 1) * units - 1};
+        STATUS(MOTTE_OK, insert_times(kinds[i].format, times, flag));
+        times[3]++;
+        STATUS(MOTTE_OK, insert_times(kinds[i].format, times, 0));
+        STATUS(MOTTE_E_OVERFLOW, insert_times(kinds[i].format, times, flag));
+        CHECK(check_error().row_index == 3 && strcmp(check_error().property_name, "when") == 0);
+        times[0]--;
+        STATUS(MOTTE_E_OVERFLOW, insert_times(kinds[i].format, times, flag));
+        CHECK(check_error().row_index == 0 && all_released_once());
+    }
+    int32_t days[4] = {-719162, 0, INT32_MAX, 2932896};
+    STATUS(MOTTE_OK, insert_times("tdD", days, flag));
+    days[3]++;
+    STATUS(MOTTE_OK, insert_times("tdD", days, 0));
+    STATUS(MOTTE_E_OVERFLOW, insert_times("tdD", days, flag));
+    STATUS(MOTTE_E_UNKNOWN_FLAG, insert_times("tdD", days, 0x4));
+}
+
 static motte_status insert_changed(motte_class cls) {
     struct ArrowArrayStream stream = {give_schema, give_next, give_error, release_stream, NULL};
     motte_status status = motte_arrow_insert(realm, cls, &stream, NULL, NULL);
@@ -420,6 +461,7 @@ int main(void) {
     test_streams();
     test_refusals_of_reading();
     test_insertion();
+    test_years();
     test_refusals_of_insertion();
     test_single_batches();
     motte_release(realm);

@@ -10,6 +10,8 @@ struct JSONMixedReader {
     let importer: JSONImport
     let arena: ByteArena
     let isLast: Bool
+    /// Of a text in Arrow data: what refuses times.
+    var cells: ArrowCells?
 
     /// nil when it links to an object that is not there yet.
     func read(_ reader: inout JSONReader) throws(DatabaseError) -> ValueView? {
@@ -68,6 +70,7 @@ struct JSONMixedReader {
         _ = try reader.nextKey()
         let value = try JSONScalarReader(arena: arena).read(type, &reader)
         guard !value.isNull else { throw reader.failure("\"\(mark.name)\" has a value") }
+        if let cells, value.kind == .timestamp { try cells.check(value.timestampValue) }
         _ = try reader.nextKey()
         return value
     }

@@ -263,8 +263,8 @@ def fixed(type_: int, content: bytes) -> list[Any]:
 
 _READY_FORMATS = {INT: "q", LINK: "q", DOUBLE: "d", FLOAT: "f", BOOL: "?"}
 #: What a second has of a unit, and the seconds since 1970 of the years 1 to 9999; of nanoseconds all fit.
-PARTS = {"s": 1, "ms": 1_000, "us": 1_000_000}
-LEAST_SECOND, MOST_SECOND = (each.days * 86_400 + each.seconds for each in (LEAST, MOST))
+_PARTS = {"s": 1, "ms": 1_000, "us": 1_000_000}
+_LEAST_SECOND, _MOST_SECOND = (each.days * 86_400 + each.seconds for each in (LEAST, MOST))
 _UNITS = {"s": "MOTTE_UNIT_SECONDS", "ms": "MOTTE_UNIT_MILLISECONDS", "us": "MOTTE_UNIT_MICROSECONDS",
           "ns": "MOTTE_UNIT_NANOSECONDS"}
 
@@ -308,12 +308,6 @@ def _without_zone(values: Any, dtype: Any) -> Any:
     return None if unit not in _UNITS else values.to_numpy(dtype=f"datetime64[{unit}]")
 
 
-def far_away(numbers: Any, unit: str) -> Any:
-    """Which of an array of times since 1970 no datetime can hold."""
-    parts = PARTS[unit]
-    return (numbers < LEAST_SECOND * parts) | (numbers >= (MOST_SECOND + 1) * parts)
-
-
 def _from_datetime64(values: Any, mask: Any) -> Optional[Column]:
     import numpy
 
@@ -334,7 +328,8 @@ def _from_datetime64(values: Any, mask: Any) -> Optional[Column]:
     validity = bitmap([not hidden for hidden in absent.tolist()]) if absent.any() else None
     numbers: Any = numpy.where(absent, 0, plain.view("int64"))
     if unit[0] != "ns":
-        far = numpy.flatnonzero(far_away(numbers, unit[0]))
+        parts = _PARTS[unit[0]]
+        far = numpy.flatnonzero((numbers < _LEAST_SECOND * parts) | (numbers >= (_MOST_SECOND + 1) * parts))
         if len(far):
             raise errors.NumberOverflowError(
                 f"{plain[far[0]]!r} lies outside the years 1 to 9999, which is how it would be read",

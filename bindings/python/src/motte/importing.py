@@ -2,7 +2,6 @@
 """
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
@@ -11,7 +10,6 @@ from typing import Any, Optional
 
 from . import _arrow, _rules, errors, storing, unmanaged
 from ._atomic import atomically
-from ._columns import LEAST_SECOND, MOST_SECOND, PARTS, far_away
 from ._convert import DOUBLE, FLOAT, LINK, TIMESTAMP
 from ._ffi import lib, sized
 from ._protocols import AnyDatabase
@@ -50,25 +48,18 @@ def _frame(row: Row, data: Any) -> Any:
         return _from_pandas(row, data)
     if library == "polars":
         data = data.collect() if hasattr(data, "collect") else data
-        _check_polars(row, data)
-    if library == "pyarrow" and hasattr(data, "columns"):
-        _check_times(importlib.import_module(library), row, data)
+        _check_polars(data)
     return data
 
 
-def _check_polars(row: Row, data: Any) -> None:
-    """A column of Python objects goes to Arrow as their addresses; and see _check_times()."""
+def _check_polars(data: Any) -> None:
+    """A column of Python objects goes to Arrow as their addresses."""
     schema = getattr(data, "schema", None)
     for name, kind in schema.items() if isinstance(schema, Mapping) else ():
         if "Object" in str(kind):
             raise errors.WrongTypeError(
                 f"the polars column '{name}' holds Python objects ({kind}), of which nothing can be read; cast it, or "
                 "give rows as dicts", property_name=name)
-        unit = getattr(kind, "time_unit", "ns")
-        if name in row.properties and "Datetime" in type(kind).__name__ and unit != "ns":
-            numbers = data[name].to_physical()
-            for first in far_away(numbers, unit).arg_true().head(1):
-                raise _unreadable(name, numbers[first], unit, first)
 
 
 def _from_pandas(row: Row, data: Any) -> Any:
@@ -85,28 +76,7 @@ def _from_pandas(row: Row, data: Any) -> Any:
                 table = table.set_column(position, name, values)
     except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError) as error:
         raise errors.WrongTypeError(f"the frame has a column that pyarrow cannot read: {error}") from None
-    _check_times(pyarrow, row, table)
     return table
-
-
-def _check_times(pyarrow: Any, row: Row, table: Any) -> None:
-    """The library takes times of all years, and nobody could read those that no datetime can hold."""
-    compute = importlib.import_module("pyarrow.compute")
-    for field, column in zip(table.schema, table.columns):
-        if field.name not in row.properties or not pyarrow.types.is_timestamp(field.type) or field.type.unit == "ns":
-            continue
-        numbers, parts = column.cast(pyarrow.int64()), PARTS[field.type.unit]
-        is_far = compute.or_(compute.less(numbers, LEAST_SECOND * parts),
-                             compute.greater_equal(numbers, (MOST_SECOND + 1) * parts))
-        first = compute.index(is_far, True).as_py()
-        if first >= 0:
-            raise _unreadable(field.name, numbers[first], field.type.unit, first)
-
-
-def _unreadable(name: str, number: Any, unit: str, number_of_row: int) -> errors.Error:
-    return errors.NumberOverflowError(
-        f"{number} {unit} since 1970 in '{name}' lie outside the years 1 to 9999, which is how they would be read",
-        property_name=name, row_index=number_of_row)
 
 
 def _renamed(model: type[Model], data: Any) -> Any:
@@ -126,13 +96,28 @@ def _import_arrow(
     database: AnyDatabase, row: Row, data: Any, flags: int, ignore_unknown: bool
 ) -> ImportCounts:
     options = sized("motte_import_options")
-    options.flags = lib.MOTTE_IMPORT_IGNORE_UNKNOWN * ignore_unknown
+    # The library takes times of all years, and nobody could read those that no datetime can hold.
+    options.flags = lib.MOTTE_IMPORT_YEARS_1_TO_9999 | lib.MOTTE_IMPORT_IGNORE_UNKNOWN * ignore_unknown
     options.policy = flags
     counts = sized("motte_import_counts")
     if isinstance(data, Collection):
         data = _exactly(data)
-    _arrow.insert(database._realm.handle, row.class_id, data, options, counts)
+    try:
+        _arrow.insert(database._realm.handle, row.class_id, data, options, counts)
+    except errors.Error as error:
+        _name(error, row.model)
+        raise
     return ImportCounts(int(counts.created), int(counts.updated))
+
+
+def _name(error: errors.Error, model: type[Model]) -> None:
+    """The library knows properties by the names that the file has."""
+    stored = error.property_name
+    for name, declared in model._declared().items():
+        if error.class_name == model._stored_name and declared.stored_name == stored != name:
+            error.message = error.message.replace(f"{model._stored_name}.{stored}", f"{model.__name__}.{name}", 1)
+            error.class_name, error.property_name = model.__name__, name
+            return
 
 
 def _exactly(data: Collection[Any]) -> Any:
