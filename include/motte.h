@@ -2218,9 +2218,9 @@ motte_status motte_arrow_schema(const motte_coll *coll, const motte_arrow_option
 
 /** Objects of a class from the batches of a stream, whose columns are matched with properties by their names. All or
  *  nothing. Of the options only flags and policy are of use here; they may be NULL. IGNORE_UNKNOWN passes over columns
- *  without a property; with YEARS_1_TO_9999 a time of another year in UTC is OVERFLOW, wherever in a column it is. Takes
- *  the stream over and releases it, also when it fails; CALLBACK where the stream fails. Its functions must not end the
- *  write or close the realm.
+ *  without a property; with YEARS_1_TO_9999 a time of another year in UTC is OVERFLOW, wherever in a column it is.
+ *  Takes the stream over and releases it, also when it fails; CALLBACK where the stream fails. Its functions must not
+ *  end the write or close the realm.
  *  Thread: owner. Result: -. Optional: out_counts. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, WRONG_TYPE,
  *  NULL_NOT_ALLOWED, DUPLICATE_PRIMARY_KEY, NO_PRIMARY_KEY, INVALID_UTF8, OVERFLOW, VALUE_TOO_LARGE, NOT_IN_WRITE,
  *  CALLBACK. */
