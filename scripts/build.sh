@@ -18,12 +18,11 @@ cd "$(dirname "$0")/.."
 
 jobs=${MOTTE_JOBS:-$(nproc)}
 scratch=.build
-# Modules are compiled beside each other: each needs of those below it only what they declare, which is written first.
-# The driver does so without cross-module optimisation, which is for `public` declarations and the engine has none;
-# what is worth inlining across modules says @inlinable.
-parallel=(-j "$jobs" --use-integrated-swift-driver -Xswiftc -disable-cmo)
+# Cross-module optimisation is for `public` declarations, and between modules of the engine everything is `package`;
+# what is worth inlining across modules says @inlinable. It only takes time.
+common=(-j "$jobs" -Xswiftc -disable-cmo)
 layers=(--explicit-target-dependency-import-check error)
-optimised=(-c release --scratch-path "$scratch" "${parallel[@]}" "${layers[@]}")
+optimised=(-c release --scratch-path "$scratch" "${common[@]}" "${layers[@]}")
 largest_bytes=$((15 * 1000 * 1000 + 300 * 1000))
 
 fail() { echo "build: $*" >&2; exit 1; }
@@ -47,7 +46,7 @@ link_static() {
 build_library() {
     local output=build/library
     mkdir -p "$output" "$scratch"
-    [ -e "$scratch/libmotte.so" ] || echo "build: compiling the engine takes about 4 minutes on two cores"
+    [ -e "$scratch/libmotte.so" ] || echo "build: compiling the engine takes about 8 minutes on two cores"
     swift build "${optimised[@]}" --product motte
     python3 bindings/c/header.py exports > "$scratch/motte.map"
     python3 bindings/c/header.py functions | sort > "$output/libmotte.exports"
@@ -102,7 +101,7 @@ build_tests() {
 
 build_addresses() {
     MOTTE_ENGINE_ONLY=1 swift build --build-tests -c release --sanitize address --scratch-path .build-address \
-        "${parallel[@]}" "${layers[@]}" -Xswiftc -assert-config -Xswiftc Debug \
+        "${common[@]}" "${layers[@]}" -Xswiftc -assert-config -Xswiftc Debug \
         -Xswiftc -sanitize-coverage=edge,inline-8bit-counters,pc-table,trace-cmp
 }
 

@@ -39,7 +39,7 @@ soaked="StorageTests PagesTests ReplicationTests FuzzTests"
 build_tests() {
     MOTTE_ENGINE_ONLY=1 MOTTE_TEST_TARGETS=$soaked \
         swift build --build-tests -c release --scratch-path .build-soak \
-        -j "$jobs" --use-integrated-swift-driver -Xswiftc -disable-cmo -Xswiftc -assert-config -Xswiftc Debug
+        -j "$jobs" -Xswiftc -disable-cmo -Xswiftc -assert-config -Xswiftc Debug
 }
 
 # How often its scale of 1 goes into what is wanted, and which tests.

@@ -11,7 +11,7 @@ import Testing
     private func broken(_ change: (HandleTable, (Int) throws -> Slot) throws -> Void) throws -> String {
         let table = HandleTable()
         let kinds: [HandleKind] = [.realm, .object, .coll, .query, .token]
-        let tokens = try kinds.map { try table.insert(Box(kind: $0)) }
+        let tokens = try kinds.map { try table.insert(Box.plain($0)) }
         let pinned = try table.pin(tokens[1])
         for index in [1, 4, 3] { #expect(table.release(tokens[index])) }
         try table.checkInvariants()
@@ -104,7 +104,7 @@ import Testing
     /// While other threads use a table, what they hold for a moment is no mistake.
     @Test func momentsOfOtherThreadsAreAllowed() throws {
         let table = HandleTable()
-        let token = try table.insert(Box(kind: .realm))
+        let token = try table.insert(Box.plain(.realm))
         let slot = try #require(table.existingSlot(token.slot))
         // A thread within `unpin`, about to let the box go.
         slot.pointee.state.bitwiseOr(HandleTable.released, ordering: .relaxed)
@@ -122,7 +122,7 @@ import Testing
         }
         let small = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let table = HandleTable()
-            let token = try table.insert(Box(kind: .realm))
+            let token = try table.insert(Box.plain(.realm))
             table.liveCounts[Int(HandleKind.realm.rawValue)].add(1, ordering: .relaxed)
             table.release(token)
         }
@@ -143,7 +143,7 @@ import Testing
 
     private static func largeTable() throws -> (HandleTable, [HandleToken]) {
         let table = HandleTable()
-        return (table, try (0 ..< 100).map { _ in try table.insert(Box(kind: .realm)) })
+        return (table, try (0 ..< 100).map { _ in try table.insert(Box.plain(.realm)) })
     }
     #endif
 }

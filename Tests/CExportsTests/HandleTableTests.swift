@@ -14,7 +14,7 @@ private final class NotedBoxes: Sendable {
     private let notes = Locked<[Int: Note]>([:])
 
     func make(_ kind: HandleKind, _ number: Int) -> Box {
-        let box = Box(kind: kind)
+        let box = Box.plain(kind)
         notes.withLock { $0[number] = Note(box: box) }
         return box
     }

@@ -6,7 +6,10 @@ import MotteValues
 
 package class Box {
     package let kind: HandleKind
-    package init(kind: HandleKind) { self.kind = kind }
+    init(kind: HandleKind) { self.kind = kind }
+
+    /// One of no class of its own, for tests of the handle table.
+    package static func plain(_ kind: HandleKind) -> Box { Box(kind: kind) }
 
     /// Throws why the next use on this thread would fail.
     func check() throws(DatabaseError) {}
