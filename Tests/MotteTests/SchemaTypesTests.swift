@@ -1,6 +1,7 @@
 /// The schema as programs see it: what the engine's declarations become, and their texts.
 import Motte
 import MotteSchemaModel
+import MotteValues
 import Testing
 
 @Suite struct SchemaTypesTests {
@@ -19,7 +20,7 @@ import Testing
         ])
 
     var schema: Motte.ObjectSchema {
-        Motte.ObjectSchema(person, objectClass: Stand.self, names: ["full_name": "name"])
+        Motte.ObjectSchema(person, objectClass: Stand.self, names: [NameKey("full_name"): "name"])
     }
 
     @Test func typesHaveTheirNumbersAndNames() {  // 1.16
@@ -104,7 +105,7 @@ import Testing
     }
 
     @Test func equalityIsOfTheDeclaration() {
-        let same = Motte.ObjectSchema(person, objectClass: SchemaTypesTests.Stand.self, names: ["full_name": "name"])
+        let same = Motte.ObjectSchema(person, objectClass: SchemaTypesTests.Stand.self, names: [NameKey("full_name"): "name"])
         let renamed = Motte.ObjectSchema(person, objectClass: Stand.self)
         let other = Motte.ObjectSchema(
             MotteSchemaModel.ObjectType(name: "Other", properties: []), objectClass: Stand.self)
