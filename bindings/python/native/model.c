@@ -181,7 +181,7 @@ static void object_dealloc(PyObject *self) {
 
 static PyMemberDef object_members[] = {
     {"_key", T_LONGLONG, offsetof(Object, key), 0, NULL},
-    {"_seen", T_OBJECT, offsetof(Object, seen), 0, NULL},
+    {"_write", T_OBJECT, offsetof(Object, seen), 0, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 

@@ -188,6 +188,35 @@ def a_call(home: Home) -> None:
         home.db.objects(Note)[0].size = 3
 
 
+def a_block_in_a_call(home: Home) -> None:
+    def change(note: Note) -> int:
+        with home.db.write():
+            home.obtain()
+        raise Own
+    with home.db.write():
+        home.db.add(Note())
+        with pytest.raises(Own):
+            home.db.objects(Note).update(size=change)
+        home.db.objects(Note)[0].size = 3
+
+
+def a_call_in_a_block(home: Home) -> None:
+    """That was kept, or undone by itself, before the block was undone."""
+    def change(note: Note) -> int:
+        home.obtain()
+        if len(home.seen) > 4:
+            raise Own
+        return 3
+    with home.db.write():
+        home.db.add(Note())
+        with pytest.raises(Own), home.db.write():
+            home.db.objects(Note).update(size=change)
+            with pytest.raises(Own):
+                home.db.objects(Note).update(size=change)
+            home.seen += [home.db.objects(Bell).last()]
+            fail()
+
+
 @pytest.mark.parametrize("commit_every", [0, 2])
 def test_what_an_import_has_undone_is_gone(home: Home, commit_every: int) -> None:
     def look(done: int, total: int) -> None:
@@ -240,8 +269,8 @@ def a_queued_write(home: Home) -> None:
 
 @pytest.mark.parametrize("undo", [
     a_block, an_inner_block, the_block_around, an_interrupt_as_it_begins, an_interrupt_as_it_begins_later,
-    an_interrupt_after_a_look, an_observer, an_observer_beside_others, a_batch_that_does_not_fit, a_call, on_commit,
-    a_queued_write])
+    an_interrupt_after_a_look, an_observer, an_observer_beside_others, a_batch_that_does_not_fit, a_call,
+    a_block_in_a_call, a_call_in_a_block, on_commit, a_queued_write])
 def test_what_was_undone_is_gone(
     home: Home, undo: Callable[[Home], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,6 +308,27 @@ def test_what_was_not_undone_stays(home: Home, monkeypatch: pytest.MonkeyPatch) 
     home.another_process()
     db.refresh()
     assert [each.name for each in home.seen] == ["mine"] * 4 + ["after"] * 3 + ["before", "inside"]
+
+
+def test_a_deletion_that_was_undone(home: Home) -> None:
+    """Objects that are there again are no lost ones, also beside calls that were undone meanwhile."""
+    db = home.db
+
+    def change(note: Note) -> int:
+        raise Own
+    with db.write():
+        db.add_all([Note(name="first"), Note(name="last")])
+    with db.write():
+        last = db.objects(Note).last()
+        with pytest.raises(Own), db.write():
+            again = db.objects(Note).last()
+            assert again == last
+            db.delete(db.objects(Note).where("name == 'last'"))
+            with pytest.raises(Own):
+                db.objects(Note).update(size=change)
+            fail()
+        assert last is not None and again is not None and last.name == again.name == "last"
+    assert last.name == again.name == "last" and last == again
 
 
 # ------------------------------------------------------------------------------------------------ ends

@@ -8,6 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 
+#: Whether two model classes ask the same of a file and of new objects; schema.py says how.
+is_declared_alike: Any = None
+
+
 def is_named_alike(one: type, other: type) -> bool:
     """Whether they are two that the same text may have made."""
     return one is not other and one.__qualname__ == other.__qualname__ and one.__module__ == other.__module__

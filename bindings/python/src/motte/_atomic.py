@@ -17,7 +17,7 @@ from typing import Any, Optional, TypeVar, cast
 from . import _objects, errors
 from ._convert import DEEPEST, HOLDING, Link
 from ._protocols import AnyDatabase
-from ._seen import part_undone
+from ._seen import Seen
 from .model import Model, unstore
 from .objectid import ObjectId
 
@@ -36,7 +36,7 @@ class atomically(_objects.Block):
     """A block that changes everything in it or nothing. Within another one, a part of that; outside of a write, nothing
     is undone, as nothing is changed."""
 
-    __slots__ = ("_database", "_savepoint", "_stored", "_outer", "_is_released")
+    __slots__ = ("_database", "_savepoint", "_stored", "_outer", "_seen", "_is_released")
     _kind: type[Stored] = list
 
     def __init__(self, database: AnyDatabase) -> None:
@@ -46,6 +46,8 @@ class atomically(_objects.Block):
         self._stored: Optional[Stored] = None
         #: What the callback around it has stored.
         self._outer: Optional[Stored] = None
+        #: What objects are seen in meanwhile; None outside of a write.
+        self._seen: Optional[Seen] = None
         #: Whether its savepoint may be released, if it is gone.
         self._is_released = False
 
@@ -55,10 +57,13 @@ class atomically(_objects.Block):
             return
         self._outer = database._stored
         realm, stored = database._realm, self._kind()
+        seen = database._seen
         if realm.in_write():
+            seen = self._seen = Seen(seen)
             self._savepoint = realm.savepoint()
-        # Last: what is raised before, an interrupt for one, leaves no block open.
+        # Last, and without a call: what is raised before, an interrupt for one, leaves no block open.
         self._stored = database._stored = stored
+        database._seen = seen
 
     def _ended(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
                traceback: Optional[TracebackType]) -> None:
@@ -91,8 +96,6 @@ class atomically(_objects.Block):
         except errors.Error as error:
             is_kept = self._is_released and isinstance(error, errors.InvalidArgumentError)
             failure = None if is_kept else error
-        if savepoint is not None and not is_kept:
-            part_undone(database)
         while stored and not is_kept:
             instance, values = stored[-1]
             unstore(instance, values)
@@ -103,7 +106,11 @@ class atomically(_objects.Block):
 
     def _leave(self, is_kept: bool) -> None:
         """What is kept is undone with the callback around it, if that raises."""
-        stored, outer = self._stored, self._outer
+        stored, outer, seen = self._stored, self._outer, self._seen
+        if seen is not None:
+            seen.end(self._database, not is_kept)
+            if self._database._seen is seen:
+                self._database._seen = seen.around
         if is_kept and outer is not None and stored is not None:
             outer.extend(stored)
         self._stored, self._database._stored = None, outer

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import abc
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from . import _callbacks, _objects, errors, unmanaged, query
@@ -233,7 +233,7 @@ class Core(abc.ABC, _objects.Core):
             return
         if self._seen is None:
             # A write of the library's own begins: a queued one, or that of a batch of changes.
-            self._seen = Seen()
+            self._seen = Seen(None)
             _callbacks.when_called(self._write_of_library_may_have_ended)
         with callback_of(self):
             callback()
@@ -270,6 +270,9 @@ class _PassingRows:
     def get(self, class_id: int) -> Optional[Row]:
         row = self._rows.get(class_id)
         return None if row is None else row()
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rows)
 
     def __setitem__(self, class_id: int, row: Row) -> None:
         self._rows[class_id] = weakref.ref(row)

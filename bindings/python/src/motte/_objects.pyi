@@ -49,6 +49,7 @@ class Write:
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType], /
     ) -> Awaitable[None]: ...
 
+@disjoint_base
 class Seen:
     is_open: bool
 

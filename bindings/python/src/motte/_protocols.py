@@ -105,9 +105,9 @@ class AnySeen(Protocol):
     """A write, or a part of one, that objects were seen in."""
 
     is_open: bool
-    last_kept: Optional[dict[int, int]]
-    rest: Any
 
+    @property
+    def around(self) -> Optional[AnySeen]: ...
     def has_lost(self, class_id: int, key: int) -> bool: ...
     def end(self, database: AnyDatabase, is_lost: bool) -> None: ...
 

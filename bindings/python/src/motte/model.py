@@ -46,7 +46,8 @@ class Model(_objects.Object):
 
     if TYPE_CHECKING:
         _row: Optional[AnyRow]
-        _seen: Optional[AnySeen]
+        #: What it was seen in; see _seen.py.
+        _write: Optional[AnySeen]
         _values: dict[str, Any]
 
     _properties: ClassVar[dict[str, Property]] = {}
@@ -200,12 +201,12 @@ class Model(_objects.Object):
 
     def _live_key(self) -> int:
         """The key, if the object was not lost with a cancelled write."""
-        if self._seen is not None and not self._seen.is_open:
+        if self._write is not None and not self._write.is_open:
             if _is_lost(self):
                 raise errors.ObjectDeletedError(
                     f"this {type(self).__name__} was added in a write that was cancelled",
                     class_name=type(self).__name__)
-            _set_seen(self, _open_part(self._seen))
+            _set_seen(self, _still_open(self._write))
         return self._key
 
     def _stored_row(self, wanted: str) -> AnyRow:
@@ -363,18 +364,18 @@ def _can_be_used(instance: Model) -> bool:
 
 def _is_lost(instance: Model) -> bool:
     """Whether it was made in a write that was cancelled: its key may be that of another object by now."""
-    seen, row = instance._seen, instance._row
+    seen, row = instance._write, instance._row
     while row is not None and seen is not None and not seen.is_open:
         if seen.has_lost(row.class_id, instance._key):
             return True
-        seen = seen.rest
+        seen = seen.around
     return False
 
 
-def _open_part(seen: Optional[AnySeen]) -> Optional[AnySeen]:
-    """What may still take along an object that is not lost yet."""
+def _still_open(seen: Optional[AnySeen]) -> Optional[AnySeen]:
+    """What an object may still be lost with."""
     while seen is not None and not seen.is_open:
-        seen = seen.rest
+        seen = seen.around
     return seen
 
 
@@ -391,10 +392,8 @@ def _copied(value: Any) -> Any:
 
 
 def _declare_the_same(one: type[Any], other: type[Any]) -> bool:
-    from .schema import is_declared_alike
-
     return issubclass(one, Model) and issubclass(other, Model) and one._stored_name == other._stored_name and (
-        is_declared_alike(one, other))
+        _again.is_declared_alike(one, other))
 
 
 _are_alike = _again.Alike(_declare_the_same)
@@ -402,7 +401,7 @@ _are_alike = _again.Alike(_declare_the_same)
 # What an object keeps, past __setattr__.
 _set_row: Callable[[Model, Optional[AnyRow]], None] = _objects.Object.__dict__["_row"].__set__
 _set_key: Callable[[Model, int], None] = _objects.Object.__dict__["_key"].__set__
-_set_seen: Callable[[Model, Optional[AnySeen]], None] = _objects.Object.__dict__["_seen"].__set__
+_set_seen: Callable[[Model, Optional[AnySeen]], None] = _objects.Object.__dict__["_write"].__set__
 _set_values: Callable[[Model, dict[str, Any]], None] = _objects.Object.__dict__["_values"].__set__
 
 

@@ -89,6 +89,9 @@ def is_declared_alike(one: type[Model], other: type[Model]) -> bool:
         return False
 
 
+_again.is_declared_alike = is_declared_alike
+
+
 def _is_rule_alike(one: PropertySpec, other: PropertySpec) -> bool:
     mine, others = one.rule or Rule(), other.rule or Rule()
     return mine.required == others.required and mine.allowed == others.allowed and (
@@ -459,7 +462,7 @@ class Row(_objects.Row):
         database = self.database
         if database._write is not None:
             database._check_task()
-        key = instance._key if instance._seen is None else instance._live_key()
+        key = instance._key if instance._write is None else instance._live_key()
         try:
             if bound.read is not None:
                 value = bound.read(key)

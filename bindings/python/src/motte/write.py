@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from . import _objects, errors
 from ._guard import current_task
 from ._protocols import AnyDatabase, AnySeen
-from ._seen import Seen, part_undone
+from ._seen import Seen
 from ._waiting import SLICE_MS, checked_timeout, deadline_of, left_ms, left_seconds
 from .notifications import Observation
 
@@ -52,7 +52,7 @@ class Write(_objects.Write):
         self._is_inside = self._is_released = False
         #: Whether there is nothing of it to be ended.
         self._is_over = True
-        #: What objects were seen in at last, and the version before it, when it commits.
+        #: What objects are seen in, and the version before it, when it commits.
         self._seen: Optional[AnySeen] = None
         self._before: Optional[int] = None
 
@@ -100,7 +100,8 @@ class Write(_objects.Write):
         database._realm.check()
         try:
             self._is_over = False
-            self._task, database._seen, database._write = current_task(), Seen(), self
+            self._task, self._seen = current_task(), Seen(None)
+            database._seen, database._write = self._seen, self
             try:
                 database._realm.begin_write(timeout_ms)
             except errors.WriteTimeoutError:
@@ -117,8 +118,12 @@ class Write(_objects.Write):
     def _begun(self) -> None:
         database = self._database
         self._task = current_task()
-        if database._seen is None:
-            database._seen = Seen()
+        if self._is_inside:
+            self._seen = Seen(database._seen)
+        elif self._seen is None:
+            # A queued write: what observers saw as it began was seen in it.
+            self._seen = database._seen or Seen(None)
+        database._seen = self._seen
         self._is_open, self._was_cancelled, self._is_over, database._write = True, False, False, self
         if not self._is_inside:
             _open.add(self)
@@ -334,9 +339,10 @@ class Write(_objects.Write):
         database, outer = self._database, self._outer
         inside = _chain(database._write, self)
         if inside is not None:
-            if not kept:
-                part_undone(database)
             self._finish(inside, not kept, outer if kept else None)
+            if self._seen is not None:
+                self._seen.end(database, not kept)
+                database._seen = self._seen.around
             database._write = outer
         self._is_over = True
 
@@ -350,8 +356,7 @@ class Write(_objects.Write):
         self._finish(others, cancelled, None)
         _open.discard(self)
         if is_around:
-            self._seen, database._seen = database._seen or self._seen, None
-            database._write = None
+            database._seen = database._write = None
 
     def _finish(self, others: Iterable[Write], cancelled: bool, kept_in: Optional[Write]) -> None:
         """This block and others that end with it."""
@@ -362,6 +367,9 @@ class Write(_objects.Write):
             write._is_open = False
             if write is not self:
                 write._is_over = True
+                if write._seen is not None:
+                    # Lost or kept with what is around it.
+                    write._seen.is_open = False
 
     def _skip(self, inner: Write) -> None:
         self._skipping += [token for token in inner._skipping if token not in self._skipping]
