@@ -90,7 +90,7 @@ typedef struct {
     PyObject_HEAD PyObject *task;
 } Write;
 
-/* Base of Seen: a write, or a part of one, that objects were seen in; open while nobody knows what is lost of it. */
+/* Base of Seen: a write, or a part of one, that objects were seen in; open until it is known what is lost of it. */
 typedef struct {
     PyObject_HEAD bool is_open;
 } Seen;
