@@ -598,9 +598,10 @@ motte_status motte_config_set_queue(motte_config *config, motte_queue *queue);
  *                                migration are used until the end of the next call on it only, which may have them as
  *                                arguments, so that the memory behind them can be given back then: for programs that
  *                                read more of a file than "memory" in one version, one write or one migration
- *    "max_file_size"     int     the most bytes the file may grow to; MAP_FULL beyond that. A part, a quarter and
- *                                512 pages at most, is kept for commits that make it no fuller: deleting works in a
- *                                full file. Unless set, 16 TiB
+ *    "max_file_size"     int     the most bytes the file may grow to by what this process adds; MAP_FULL beyond that.
+ *                                Commits that make it no fuller, deletions above all, may pass it by half, or by 4 MB
+ *                                if that is more: what they change needs other pages before its own are free. Who
+ *                                opened the file first says it for the process. Unless set, 16 TiB
  *    "durability"        string  "full" (default): a commit that returned survives a power cut;
  *                                "relaxed": a power cut may lose the last commits, the file stays whole;
  *                                "none": nothing is flushed, for scratch data. Those that may write a file in one

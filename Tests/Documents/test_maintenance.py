@@ -104,7 +104,7 @@ def test_compact_on_launch(path: pathlib.Path) -> None:
     assert path.stat().st_size <= size
 
 
-@promises("docs/maintenance.md", "the most bytes the file may grow to while it is open")
+@promises("docs/maintenance.md", "the most bytes the file may grow to by what is added while it is open")
 def test_max_file_size(tmp_path: pathlib.Path) -> None:
     with motte.open(tmp_path / "small.motte", schema=SCHEMA, max_file_size=8 << 20) as db:
         fill(db, 0, 100)

@@ -60,7 +60,8 @@ extension Realm {
         /// while more than half of the file, and 4 MB, are free. It is one choice for all who have the file open in a
         /// process: that of the first.
         public var compactsAutomatically = false
-        /// The most bytes the file may grow to; a commit that needs more throws. nil: 16 TiB.
+        /// The most bytes the file may grow to by what is added; a commit that needs more throws. Commits that make it
+        /// no fuller may pass it: deleting works in a full file. nil: 16 TiB.
         public var maximumFileSize: Int?
 
         /// A Realm file (`app.realm`) is converted on the first opening to a file beside it (`app.motte`), and that one

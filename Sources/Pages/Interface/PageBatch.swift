@@ -68,7 +68,7 @@ package struct PageBatch: ~Copyable {
         Changes(entries: effectiveEntries(), byteCount: byteCount, spills: spills, takesAway: takesAway)
     }
 
-    /// It deletes objects and makes none: it may use the pages that a full file keeps (`SpaceReserve`).
+    /// It deletes objects and makes none: it may pass the limit (`SizeLimit`).
     package var takesAway = false
 
     /// Entries are put that lie in that spill file.

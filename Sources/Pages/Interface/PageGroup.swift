@@ -19,6 +19,8 @@ package final class PageGroup {
     private var changes = MemoryTree()
     private var waitingBytes = 0
     private var failure: DatabaseError?
+    /// Each of what waits does, see `PageBatch.takesAway`.
+    private var takesAway = true
     /// The latest version in the file.
     package private(set) var flushed: Version
     /// The latest version added.
@@ -57,6 +59,7 @@ package final class PageGroup {
                 newest = pinned
                 changes = MemoryTree()
                 waitingBytes = 0
+                takesAway = true
             } else {
                 keep(batch, version)
             }
@@ -72,6 +75,7 @@ package final class PageGroup {
     private func keep(_ batch: borrowing PageBatch, _ version: Version) {
         changes.apply(batch.effectiveEntries(), rememberingDeletions: true)
         waitingBytes += batch.byteCount
+        takesAway = takesAway && batch.takesAway
         newest = OverlaySnapshot(base, changes, version)
     }
 
@@ -86,6 +90,7 @@ package final class PageGroup {
             if entry.isDeletion { batch.delete(entry.key) } else { batch.put(entry.key, entry.value) }
             place = changes.place(after: found)
         }
+        batch.takesAway = takesAway
         do throws(DatabaseError) {
             try store.commit(batch, lock: lock, version: newest.version)
         } catch {
@@ -99,6 +104,7 @@ package final class PageGroup {
         newest = pinned
         changes = MemoryTree()
         waitingBytes = 0
+        takesAway = true
     }
 
     /// Lets others write; what was added and not flushed is forgotten.

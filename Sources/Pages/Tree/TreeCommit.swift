@@ -24,16 +24,16 @@ package struct TreeCommit {
 
     /// What becomes of the WAL.
     package struct WALRequest {
-        /// The commit also writes records of the WAL into the tree, which were acknowledged: it may use the reserve.
-        var mayTakeReserve: Bool
+        /// The commit also writes records of the WAL into the tree, which were acknowledged: it may pass the limit.
+        var isOwed: Bool
         /// Its records are in the entries of this commit, or it is not to be gone on with.
         var isDone: Bool
         /// Pages of a new one; 0: none.
         var pageCount: PageCount
         var salt: UInt64
 
-        package init(mayTakeReserve: Bool = false, isDone: Bool, pageCount: PageCount, salt: UInt64) {
-            self.mayTakeReserve = mayTakeReserve
+        package init(isOwed: Bool = false, isDone: Bool, pageCount: PageCount, salt: UInt64) {
+            self.isOwed = isOwed
             self.isDone = isDone
             self.pageCount = pageCount
             self.salt = salt
@@ -50,18 +50,19 @@ package struct TreeCommit {
     /// Pages of a WAL that this commit makes.
     private(set) var newWAL: PageRun?
     private let compaction: OnlineCompaction?
-    private let reserve: SpaceReserve
-    /// Pages of the tree and of its values in the version before.
+    /// Pages of the tree and of its values in the version before, and of the file.
     private let nodesBefore: PageCount
+    private let pagesBefore: PageCount
     /// Where the compaction continues with the next commit.
     private var position: [UInt8]?
 
-    /// Takes the state's map, so that it is nobody else's.
+    /// Takes the state's map, so that it is nobody else's. The file may grow to `limit`; if that is nil, to what commits
+    /// may that make the tree larger.
     package init(
         _ pages: TreePages, _ state: inout TreeState, _ version: Version, byteCount: Int, _ wal: WALRequest,
         _ compaction: OnlineCompaction? = nil, limit: PageCount? = nil
     ) {
-        let limit = limit ?? pages.image.pageLimit
+        let limit = limit ?? pages.sizeLimit.pageCount
         self.compaction = compaction
         self.pages = pages
         self.version = version
@@ -73,13 +74,13 @@ package struct TreeCommit {
             image.giveBackMemory(of: run)
         }
         map.dropEnd()
-        reserve = SpaceReserve(image)
         nodesBefore = TreeCommit.pagesInTree(state.root)
+        pagesBefore = state.root.pageCount
         // Before nodes and values take pieces of the run that the WAL before the last one has left; and only where its
         // records will find room in the tree.
-        if wal.pageCount > 0, reserve.isLeft(by: wal.pageCount * 3, of: map) {
-            let count = wal.pageCount
-            let run = map.take(atLeast: count, atMost: count, wishing: count, limit: limit)
+        if wal.pageCount > 0, pages.sizeLimit.hasRoom(for: wal.pageCount * 3, in: map),
+            let run = map.takeWhole(wal.pageCount, limit: limit)
+        {
             newWAL = run
             next.root.wal = WALLocation(run: run, birth: version, salt: wal.salt)
         } else if wal.isDone {
@@ -137,10 +138,13 @@ package struct TreeCommit {
         root.branchPageCount + root.leafPageCount + root.extentPageCount
     }
 
-    /// Refuses a commit that makes the tree larger and leaves less than the reserve.
-    func requireReserve() throws(DatabaseError) {
+    /// Refuses a commit that makes the tree larger and passes the limit.
+    func requireRoom() throws(DatabaseError) {
         guard compaction?.isAutomatic ?? true, TreeCommit.pagesInTree(next.root) > nodesBefore else { return }
-        guard reserve.isLeft(by: 0, of: next.map) else { throw writer.allocator.full }
+        let size = pages.sizeLimit
+        guard next.map.pageCount <= max(size.pageCount, pagesBefore), size.hasRoom(for: 0, in: next.map) else {
+            throw writer.allocator.full
+        }
     }
 
     /// What the compaction moves with this commit.

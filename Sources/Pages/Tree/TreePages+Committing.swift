@@ -51,27 +51,48 @@ extension TreePages {
             compaction == nil
             ? try walRequest(known, changes.entries, changes.byteCount)
             : TreeCommit.WALRequest(isDone: true, pageCount: 0, salt: 0)
+        let isAskedFor = !(compaction?.isAutomatic ?? true)
         do throws(DatabaseError) {
-            try commitAll(changes, header, wal, after: known, compaction)
+            let limit = isAskedFor ? sizeLimit.mostPages : sizeLimit.pageCount
+            try commitAll(changes, header, wal, after: known, compaction, limit: limit)
         } catch {
             guard compaction == nil, !isPoisoned, error.code == .mapFull || error.code == .diskFull else { throw error }
-            // What is free within the file may do for the commit itself, without a new log: deleting is the way out of
-            // a full file.
+            // Deleting is the way out of a full file. On a full disk, what is free within the file may do for the
+            // commit itself, without a new log; and a file may pass its limit for what makes the tree no larger.
             wal.pageCount = 0
             wal.salt = 0
             do throws(DatabaseError) {
-                let pages = image.pageCount(in: try disk.byteCount())
-                let limit = min(image.pageLimit, max(known.root.pageCount, pages))
-                try commitAll(changes, header, wal, after: known, nil, limit: limit)
+                try commitOnceMore(changes, header, wal, after: known, error.code)
             } catch let second {
                 throw isPoisoned ? second : error
             }
         }
     }
 
+    private func commitOnceMore(
+        _ changes: PageBatch.Changes, _ header: FileHeader, _ wal: TreeCommit.WALRequest, after known: TreeVersion,
+        _ refusal: ErrorCode
+    ) throws(DatabaseError) {
+        guard refusal == .mapFull else {
+            let pages = image.pageCount(in: try disk.byteCount())
+            let limit = min(image.pageLimit, max(known.root.pageCount, pages))
+            return try commitAll(changes, header, wal, after: known, nil, limit: limit)
+        }
+        if durability == .relaxed {
+            // What has died since the last flush is free after one.
+            try makeDurable(known.version, evenWhereRelaxed: true)
+            do throws(DatabaseError) {
+                return try commitAll(changes, header, wal, after: known, nil, limit: sizeLimit.pageCount)
+            } catch {
+                guard error.code == .mapFull else { throw error }
+            }
+        }
+        try commitAll(changes, header, wal, after: known, nil, limit: sizeLimit.mostPages)
+    }
+
     private func commitAll(
         _ changes: PageBatch.Changes, _ header: FileHeader, _ wal: TreeCommit.WALRequest, after known: TreeVersion,
-        _ compaction: OnlineCompaction?, limit: PageCount? = nil
+        _ compaction: OnlineCompaction?, limit: PageCount
     ) throws(DatabaseError) {
         guard !known.wal.isEmpty else {
             return try commit(changes, header, wal, after: known, compaction, limit: limit)
@@ -113,7 +134,7 @@ extension TreePages {
 
     private func commit(
         _ changes: PageBatch.Changes, _ header: FileHeader, _ wal: TreeCommit.WALRequest, after known: TreeVersion,
-        _ compaction: OnlineCompaction?, limit: PageCount?
+        _ compaction: OnlineCompaction?, limit: PageCount
     ) throws(DatabaseError) {
         let root = known.root
         try compaction?.note(bytesBefore: disk.byteCount())
@@ -123,7 +144,7 @@ extension TreePages {
             limit: limit)
         do throws(DatabaseError) {
             try commit.build(changes, header)
-            if !wal.mayTakeReserve, !changes.takesAway { try commit.requireReserve() }
+            if !wal.isOwed, !changes.takesAway { try commit.requireRoom() }
             try commit.lookAfter()
             try write(&commit, after: root)
         } catch {

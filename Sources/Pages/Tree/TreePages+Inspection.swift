@@ -14,7 +14,7 @@ extension TreePages {
             pageCount: root.pageCount.rawValue,
             branchPageCount: root.branchPageCount.rawValue, leafPageCount: root.leafPageCount.rawValue,
             overflowPageCount: root.extentPageCount.rawValue, treeDepth: root.tree.isNone ? 0 : root.level + 1,
-            fileBytes: try disk.byteCount(), mostFileBytes: image.byteCount(of: image.pageLimit),
+            fileBytes: try disk.byteCount(), mostFileBytes: image.byteCount(of: sizeLimit.pageCount),
             waitingWriterCount: waitingWriterCount)
         (
             statistics.memoryBytes, statistics.mostMemoryBytes, statistics.memoryBudgetBytes, statistics.holdCount

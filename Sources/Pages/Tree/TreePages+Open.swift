@@ -118,10 +118,8 @@ extension TreePages {
             }
             let cipher = try head.cipher(options.encryptionKey, disk.path)
             let size = try disk.byteCount()
-            let limit = options.mostFileBytes.map { max($0, size) }
             let image = try PageImage(
-                disk, pageBytes: head.pageBytes, cipher, memoryBytes: try options.chosenMemory(), limit: limit)
-            disk.limitGrowth(to: image.byteCount(of: image.pageLimit))
+                disk, pageBytes: head.pageBytes, cipher, memoryBytes: try options.chosenMemory())
             let hold = PageHold(image)
             defer { withExtendedLifetime(hold) {} }
             let isOpenElsewhere = sidecar?.isFileOpenElsewhere() ?? false

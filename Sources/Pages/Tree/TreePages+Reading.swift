@@ -81,10 +81,7 @@ extension TreePages {
 
     private func checkSize(_ root: RootSlot) throws(DatabaseError) {
         guard root.pageCount <= image.pageLimit else {
-            throw DatabaseError(
-                .mapFull,
-                "'\(path)' has grown beyond what it may grow to here; open it with a larger 'max_file_size' in every"
-                    + " process", path: path)
+            throw .corrupted("its root counts more pages than any file has (T7)")
         }
     }
 

@@ -10,6 +10,7 @@ import MotteValues
 package final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     let disk: any Disk
     package let image: PageImage
+    let sizeLimit: SizeLimit
     let pins: PagePins
     let identity: FileIdentity?
     /// The first bytes of the file, which never change.
@@ -74,6 +75,8 @@ package final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     init(_ parts: Parts, _ options: PageStoreOptions) {
         disk = parts.disk
         image = parts.image
+        sizeLimit = SizeLimit(image, bytes: options.mostFileBytes, fileBytes: parts.byteCount)
+        disk.limitGrowth(to: image.byteCount(of: sizeLimit.pageCount))
         shown = Locked(Shown(known: parts.newest))
         walPages = options.walPages.map { PageCount($0) }
         passedOver = parts.passedOver

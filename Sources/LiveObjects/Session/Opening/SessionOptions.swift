@@ -34,7 +34,7 @@ package struct SessionOptions: Sendable {
     package var isImmutable = false
     /// For the files that processes share, where the file's own directory cannot be written.
     package var lockDirectory: String?
-    /// The most bytes a file may grow to.
+    /// The most bytes a file may grow to by what is added.
     package var mostFileBytes: Int?
     /// Bytes that pages of the file may take in memory; who opens it first says it for the process. nil: a share of
     /// what there is.

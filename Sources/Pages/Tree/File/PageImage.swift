@@ -17,7 +17,7 @@ package final class PageImage: @unchecked Sendable {  // @unchecked: states are 
     package let layout: PageLayout
     /// nil: a plain file.
     let cipher: PageCipher?
-    /// Pages the file can grow to.
+    /// Pages that a file of this format can have.
     package let pageLimit: PageCount
     let regions: PageRegions
     private let pageShift: Int
@@ -43,10 +43,9 @@ package final class PageImage: @unchecked Sendable {  // @unchecked: states are 
     private static let smallPagesBytes = 8 << 20
     private static let manyPages: PageCount = 256
 
-    /// `memoryBytes` is what pages may take; `limit` bytes are the most the file may grow to, nil: what the format
-    /// allows.
+    /// `memoryBytes` is what pages may take.
     package init(
-        _ disk: any Disk, pageBytes: Int, _ cipher: PageCipher? = nil, memoryBytes: Int = .max, limit: Int? = nil
+        _ disk: any Disk, pageBytes: Int, _ cipher: PageCipher? = nil, memoryBytes: Int = .max
     ) throws(DatabaseError) {
         self.disk = disk
         self.pageBytes = pageBytes
@@ -56,8 +55,7 @@ package final class PageImage: @unchecked Sendable {  // @unchecked: states are 
         motte_shim_prepare_holds()
         guard let regions = PageRegions(pageBytes: pageBytes) else { throw PageImage.noMemory(disk.path) }
         self.regions = regions
-        let most = limit.map { PageCount(in: max($0, pageBytes * 16), pageBytes: pageBytes) }
-        pageLimit = min(regions.pageLimit, most ?? regions.pageLimit)
+        pageLimit = regions.pageLimit
         clockWord = .allocate(capacity: 1)
         clockWord.initialize(to: 1)
         let budget = PageCount(in: memoryBytes, pageBytes: pageBytes)

@@ -16,8 +16,9 @@ package struct PageAllocator {
     /// How many pages to look for in one piece.
     private let wish: PageCount
     private let path: String
-    /// Pages that the file may have.
+    /// Pages that the file may grow to, and those it has, which may be more.
     private let limit: PageCount
+    private let pagesBefore: PageCount
     /// Values that were set apart so far; each is a write of its own.
     private var apartCount = 0
     private static let mostApart = 2
@@ -29,6 +30,7 @@ package struct PageAllocator {
     ) {
         self.image = image
         self.limit = limit ?? image.pageLimit
+        pagesBefore = map.pageCount
         self.map = map
         self.wish = wish
         self.path = path
@@ -45,7 +47,7 @@ package struct PageAllocator {
             giveBack()
             let run = take(count)
             // The image has no place for it, so it must not be given back either.
-            guard map.pageCount <= limit else { throw full }
+            guard isWithinLimit else { throw full }
             current = run
             try image.beginBuilding(run)
         }
@@ -55,6 +57,8 @@ package struct PageAllocator {
         note(page, count)
         return page
     }
+
+    private var isWithinLimit: Bool { map.pageCount <= max(limit, pagesBefore) }
 
     private mutating func take(_ count: PageCount) -> PageRun {
         // As low as possible, so that the file can end earlier.
@@ -79,7 +83,7 @@ package struct PageAllocator {
         }
         apartCount += 1
         let run = map.takeSmallest(count, limit: limit)
-        guard map.pageCount <= limit else { throw full }
+        guard isWithinLimit else { throw full }
         try image.beginBuilding(run)
         note(run.start, count)
         return run.start
@@ -129,7 +133,7 @@ package struct PageAllocator {
     }
 
     var full: DatabaseError {
-        let bytes = image.byteCount(of: image.pageLimit)
+        let bytes = image.byteCount(of: limit)
         return DatabaseError(
             .mapFull,
             "'\(path)' would grow beyond \(bytes) bytes, the most it may; open it again with a larger max_file_size",

@@ -204,6 +204,15 @@ package struct SpaceMap {
         return run
     }
 
+    /// Takes so many pages side by side; nil where the file would pass the limit.
+    mutating func takeWhole(_ count: PageCount, limit: PageCount) -> PageRun? {
+        var map = self
+        let run = map.take(atLeast: count, atMost: count, wishing: count, limit: limit)
+        guard map.pageCount <= max(limit, pageCount) else { return nil }
+        self = map
+        return run
+    }
+
     /// Free pages at the end leave the file.
     package mutating func dropEnd() {
         if let last = free.last, last.end == pageCount.end {

@@ -56,7 +56,7 @@ extension TreePages {
             }
         }
         return TreeCommit.WALRequest(
-            mayTakeReserve: isSmall && !known.wal.isEmpty, isDone: isDone, pageCount: count, salt: salt)
+            isOwed: isSmall && !known.wal.isEmpty, isDone: isDone, pageCount: count, salt: salt)
     }
 
     private func isSmall(_ entries: [PageBatch.Entry], _ byteCount: Int) -> Bool {
@@ -85,10 +85,9 @@ extension TreePages {
         let entries = PageCount(known.wal.changes.entryCount + entryCount)
         let nodes = min(entries, root.leafPageCount) + min(entries * root.level, root.branchPageCount)
         let count = nodes + (known.wal.usedPages + TreePages.mostRecordPages) * 2
-        let reserve = SpaceReserve(image)
-        if reserve.isLeft(by: count, ofFileWith: root.pageCount) { return true }
+        if sizeLimit.hasRoom(for: count, inFileWith: root.pageCount) { return true }
         guard let state, state.root.version == root.version, state.root.tree == root.tree else { return false }
-        return reserve.isLeft(by: count, of: state.map)
+        return sizeLimit.hasRoom(for: count, in: state.map)
     }
 
     /// Nothing of what a WAL's pages held before is looked at, but the file has to be so long.

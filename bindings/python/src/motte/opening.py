@@ -68,7 +68,7 @@ def open(
     in this process: that of the first. If it is not given, it is what the environment variable MOTTE_MEMORY says, or
     an eighth of the machine's memory. `auto_compact`: commits also move up to 1 MB from the end of the file to free
     pages before it, while more than half of the file, and 4 MB, are free. `max_file_size` is the most bytes the file
-    may grow to; a small part of them is kept for writes that make it no fuller, so that deleting works in a full file.
+    may grow to by what is added; writes that make it no fuller may pass it, so that deleting works in a full file.
     `row_group_size`, 1 to 65536, is how many rows of a class a new file stores together; fewer make it
     larger, and cheaper to change one of many values. Classes with wide values get 480 where this is more.
     `timeout` is how many seconds opening waits for others, 30 if it is not given: for who opens, compacts or deletes
