@@ -42,8 +42,8 @@ package struct PageStoreOptions: Sendable {
     package var immutable = false
     /// All that write a file in this process have to name the same.
     package var durability = Durability.full
-    /// The most bytes the file may grow to while it is open, by commits that make it fuller (`SizeLimit`); nil: what the
-    /// format allows, 16 TiB.
+    /// The most bytes the file may grow to while it is open, by commits that make it fuller (`SizeLimit`); nil: what
+    /// the format allows, 16 TiB.
     package var mostFileBytes: Int?
     /// Bytes that pages of the file may take in this process's memory; what is in use may take more. nil: the
     /// environment variable MOTTE_MEMORY (bytes, or with K, M, G behind the number), else an eighth of the machine's

@@ -105,7 +105,8 @@ import Testing
     }
 
     @Test func equalityIsOfTheDeclaration() {
-        let same = Motte.ObjectSchema(person, objectClass: SchemaTypesTests.Stand.self, names: [NameKey("full_name"): "name"])
+        let same = Motte.ObjectSchema(
+            person, objectClass: SchemaTypesTests.Stand.self, names: [NameKey("full_name"): "name"])
         let renamed = Motte.ObjectSchema(person, objectClass: Stand.self)
         let other = Motte.ObjectSchema(
             MotteSchemaModel.ObjectType(name: "Other", properties: []), objectClass: Stand.self)

@@ -56,8 +56,8 @@ package struct TreeCommit {
     /// Where the compaction continues with the next commit.
     private var position: [UInt8]?
 
-    /// Takes the state's map, so that it is nobody else's. The file may grow to `limit`; if that is nil, to what commits
-    /// may that make the tree larger.
+    /// Takes the state's map, so that it is nobody else's. The file may grow to `limit` pages; nil: to as many as for
+    /// commits that make the tree larger.
     package init(
         _ pages: TreePages, _ state: inout TreeState, _ version: Version, byteCount: Int, _ wal: WALRequest,
         _ compaction: OnlineCompaction? = nil, limit: PageCount? = nil
@@ -74,7 +74,7 @@ package struct TreeCommit {
             image.giveBackMemory(of: run)
         }
         map.dropEnd()
-        nodesBefore = TreeCommit.pagesInTree(state.root)
+        nodesBefore = state.root.treePageCount
         pagesBefore = state.root.pageCount
         // Before nodes and values take pieces of the run that the WAL before the last one has left; and only where its
         // records will find room in the tree.
@@ -134,13 +134,9 @@ package struct TreeCommit {
         withExtendedLifetime(batch.count) {}
     }
 
-    private static func pagesInTree(_ root: RootSlot) -> PageCount {
-        root.branchPageCount + root.leafPageCount + root.extentPageCount
-    }
-
     /// Refuses a commit that makes the tree larger and passes the limit.
     func requireRoom() throws(DatabaseError) {
-        guard compaction?.isAutomatic ?? true, TreeCommit.pagesInTree(next.root) > nodesBefore else { return }
+        guard compaction?.isAutomatic ?? true, next.root.treePageCount > nodesBefore else { return }
         let size = pages.sizeLimit
         guard next.map.pageCount <= max(size.pageCount, pagesBefore), size.hasRoom(for: 0, in: next.map) else {
             throw writer.allocator.full

@@ -53,7 +53,7 @@ extension TreePages {
             : TreeCommit.WALRequest(isDone: true, pageCount: 0, salt: 0)
         let isAskedFor = !(compaction?.isAutomatic ?? true)
         do throws(DatabaseError) {
-            let limit = isAskedFor ? sizeLimit.mostPages : sizeLimit.pageCount
+            let limit = isAskedFor ? sizeLimit.mostPages(after: known.root) : sizeLimit.pageCount
             try commitAll(changes, header, wal, after: known, compaction, limit: limit)
         } catch {
             guard compaction == nil, !isPoisoned, error.code == .mapFull || error.code == .diskFull else { throw error }
@@ -87,7 +87,7 @@ extension TreePages {
                 guard error.code == .mapFull else { throw error }
             }
         }
-        try commitAll(changes, header, wal, after: known, nil, limit: sizeLimit.mostPages)
+        try commitAll(changes, header, wal, after: known, nil, limit: sizeLimit.mostPages(after: known.root))
     }
 
     private func commitAll(

@@ -75,7 +75,7 @@ package final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     init(_ parts: Parts, _ options: PageStoreOptions) {
         disk = parts.disk
         image = parts.image
-        sizeLimit = SizeLimit(image, bytes: options.mostFileBytes, fileBytes: parts.byteCount)
+        sizeLimit = SizeLimit(image, bytes: options.mostFileBytes)
         disk.limitGrowth(to: image.byteCount(of: sizeLimit.pageCount))
         shown = Locked(Shown(known: parts.newest))
         walPages = options.walPages.map { PageCount($0) }

@@ -125,7 +125,7 @@ def test_times_that_a_datetime_holds(db: motte.Database, case: str, second: int)
 def test_texts_of_mixed_values(db: motte.Database) -> None:
     """Which say that they are JSON."""
     field = pyarrow.field("mixed", pyarrow.string(), metadata={"motte:type": "mixed"})
-    for text in ('{"$date": "+12345-01-01T00:00:00Z"}', '[1, {"a": {"$date": "-0001-01-01T00:00:00Z"}}]'):
+    for text in ('{"$date": "+12345-01-01T00:00:00Z"}', '[1, {"a": {"$date": "-00001-01-01T00:00:00Z"}}]'):
         data = pyarrow.table([pyarrow.array(["1", text])], schema=pyarrow.schema([field]))
         with pytest.raises(errors.NumberOverflowError, match="years 1 to 9999") as caught:
             db.import_data(Times, data)

@@ -25,7 +25,7 @@ struct AutomaticCompaction {
             commitsToWait -= 1
             return nil
         }
-        let used = root.branchPageCount + root.leafPageCount + root.extentPageCount
+        let used = root.treePageCount
         guard root.pageCount - used > max(AutomaticCompaction.leastUnused, used) else { return nil }
         running = OnlineCompaction(stepBytes: OnlineCompaction.automaticStepBytes, isAutomatic: true)
         return running

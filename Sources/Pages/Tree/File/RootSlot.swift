@@ -37,6 +37,8 @@ package struct RootSlot: Equatable {
     var branchPageCount: PageCount = 0
     var leafPageCount: PageCount = 0
     var extentPageCount: PageCount = 0
+    /// Of the tree and of its values.
+    var treePageCount: PageCount { branchPageCount + leafPageCount + extentPageCount }
     package var sequence: UInt64 = 0
     package var log: [UInt8] = []
     /// Where small commits on top of this root are; nil where the file has none.
