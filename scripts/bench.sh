@@ -3,8 +3,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 pkg-config --exists lmdb sqlite3 || scripts/setup.sh benchmarks
-# Package.swift has the benchmarks and the engines they compare with only where this is set.
-export MOTTE_BENCHMARKS=1
-mapfile -t optimised < <(scripts/build.sh flags)
-swift build "${optimised[@]}" --product MotteBench
+scripts/build.sh bench
 exec .build/release/MotteBench "$@"

@@ -8,7 +8,8 @@
 #   scripts/build.sh tests             the Swift tests of what is above the engine; MOTTE_TEST_TARGETS names others
 #   scripts/build.sh addresses         engine, its tests and the fuzz targets, with the address sanitizer and what
 #                                      libFuzzer counts: optimised, with assertions (.build-address)
-#   scripts/build.sh flags             the arguments of the one build, a line each, for `swift test` and `swift build`
+#   scripts/build.sh bench             the benchmarks
+#   scripts/build.sh flags             the arguments of the one build, a line each, for `swift test --skip-build`
 #   scripts/build.sh threads           engine and its tests, for debugging, with the thread sanitizer (.build-thread)
 #
 #   MOTTE_GLIBC=2.28       library and tool for systems with that C library or a later one (old-glibc.sh)
@@ -20,12 +21,13 @@ jobs=${MOTTE_JOBS:-$(nproc)}
 scratch=.build
 # Cross-module optimisation is for `public` declarations, and between modules of the engine everything is `package`;
 # what is worth inlining across modules says @inlinable. It only takes time.
-common=(-j "$jobs" -Xswiftc -disable-cmo)
-layers=(--explicit-target-dependency-import-check error)
-optimised=(-c release --scratch-path "$scratch" "${common[@]}" "${layers[@]}")
+common=(-Xswiftc -disable-cmo)
+optimised=(-c release --scratch-path "$scratch" "${common[@]}")
 largest_bytes=$((15 * 1000 * 1000 + 300 * 1000))
 
 fail() { echo "build: $*" >&2; exit 1; }
+
+compile() { python3 scripts/compile.py --jobs "$jobs" "$@"; }
 
 # Links a product of the build again, with the Swift runtime inside; the arguments are for swiftc.
 link_static() {
@@ -46,8 +48,8 @@ link_static() {
 build_library() {
     local output=build/library
     mkdir -p "$output" "$scratch"
-    [ -e "$scratch/libmotte.so" ] || echo "build: compiling the engine takes about 8 minutes on two cores"
-    swift build "${optimised[@]}" --product motte
+    [ -e "$scratch/libmotte.so" ] || echo "build: compiling the engine takes about 5 minutes on two cores"
+    compile --objects motte -- "${optimised[@]}"
     python3 bindings/c/header.py exports > "$scratch/motte.map"
     python3 bindings/c/header.py functions | sort > "$output/libmotte.exports"
     # -Bsymbolic and -z nodelete: the Swift runtime inside must not meet another one in the process, and its threads and
@@ -82,7 +84,7 @@ build_library() {
 build_tool() {
     local output=build/tool needed
     mkdir -p "$output"
-    swift build "${optimised[@]}" --product motte-tool
+    compile --objects motte-tool -- "${optimised[@]}"
     link_static motte-tool -emit-executable -o "$scratch/motte" -Xlinker --defsym=main=MotteTool_main \
         -Xlinker --allow-shlib-undefined \
         -lFoundation -lFoundationInternationalization -l_FoundationICU -l_FoundationCShims -l_FoundationCollections \
@@ -96,12 +98,12 @@ build_tool() {
 
 build_tests() {
     MOTTE_TEST_TARGETS=${MOTTE_TEST_TARGETS-MotteTests CExportsTests ConformanceTests} \
-        swift build "${optimised[@]}" --build-tests
+        compile tests --plain MotteTests -- "${optimised[@]}"
 }
 
 build_addresses() {
-    MOTTE_ENGINE_ONLY=1 swift build --build-tests -c release --sanitize address --scratch-path .build-address \
-        "${common[@]}" "${layers[@]}" -Xswiftc -assert-config -Xswiftc Debug \
+    MOTTE_ENGINE_ONLY=1 compile tests -- -c release --sanitize address --scratch-path .build-address \
+        "${common[@]}" -Xswiftc -assert-config -Xswiftc Debug \
         -Xswiftc -sanitize-coverage=edge,inline-8bit-counters,pc-table,trace-cmp
 }
 
@@ -110,9 +112,12 @@ build_threads() {
     MOTTE_ENGINE_ONLY=1 swift build --build-tests --sanitize thread --scratch-path .build-thread -j "$jobs"
 }
 
+# Package.swift has the benchmarks and the engines they compare with only where this is set.
+build_bench() { MOTTE_BENCHMARKS=1 compile MotteBench -- "${optimised[@]}"; }
+
 case ${1:-} in
     "") build_library; build_tool ;;
-    library | tool | tests | addresses | threads) "build_$1" ;;
+    library | tool | tests | addresses | threads | bench) "build_$1" ;;
     flags) printf '%s\n' "${optimised[@]}" ;;
-    *) fail "no '$1'; there are library, tool, tests, addresses and threads" ;;
+    *) fail "no '$1'; there are library, tool, tests, addresses, threads and bench" ;;
 esac

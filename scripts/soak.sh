@@ -38,8 +38,8 @@ mkdir -p "$logs"
 soaked="StorageTests PagesTests ReplicationTests FuzzTests"
 build_tests() {
     MOTTE_ENGINE_ONLY=1 MOTTE_TEST_TARGETS=$soaked \
-        swift build --build-tests -c release --scratch-path .build-soak \
-        -j "$jobs" -Xswiftc -disable-cmo -Xswiftc -assert-config -Xswiftc Debug
+        python3 scripts/compile.py tests --jobs "$jobs" -- -c release --scratch-path .build-soak \
+        -Xswiftc -disable-cmo -Xswiftc -assert-config -Xswiftc Debug
 }
 
 # How often its scale of 1 goes into what is wanted, and which tests.
@@ -68,7 +68,7 @@ soak_debug() {
 soak_optimised() {
     local optimised
     mapfile -t optimised < <(scripts/build.sh flags)
-    swift build --build-tests "${optimised[@]}"
+    python3 scripts/compile.py tests --jobs "$jobs" -- "${optimised[@]}"
     MOTTE_TEST_SCALE=10 swift test --skip-build "${optimised[@]}"
 }
 # Until something is released there is no tag to compare with: a copy has one, and loses a function behind it.
