@@ -14,7 +14,7 @@
 #   make deb        packages for Debian: libmotte1, libmotte-dev, motte, python3-motte (scripts/debian.sh)
 #   make bench      benchmarks beside SQLite and raw LMDB
 #   make bench-all  all benchmarks beside other engines, ObjectBox too, and memory by budget
-#   make fuzz       the fuzz targets (scripts/fuzz.sh)
+#   make fuzz       the fuzz targets (Fuzz/run.sh)
 #   make soak       random, crash and damage tests as often as is promised, an hour (scripts/soak.sh lists them)
 #   make clean
 
@@ -61,13 +61,13 @@ demo:
 	@scripts/demo.sh
 
 bench: setup
-	@scripts/bench.sh
+	@Benchmarks/run.sh
 
 bench-all: setup
-	@scripts/bench-all.sh
+	@Benchmarks/all.sh
 
 fuzz: setup
-	@scripts/fuzz.sh
+	@Fuzz/run.sh
 
 soak: setup
 	@scripts/soak.sh $(STAGES)

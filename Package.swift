@@ -99,7 +99,7 @@ let package = Package(
             name: "MotteFuzz",
             dependencies: (allLayers.map { "Motte" + $0 } + ["CMotteShim"]).map { .target(name: $0) },
             path: "Fuzz",
-            exclude: ["kept"]),
+            exclude: ["kept", "run.sh"]),
         .target(
             name: "TestSupport",
             dependencies: allLayers.map { .target(name: "Motte" + $0) },
@@ -134,7 +134,7 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// Benchmarks stand beside other engines, whose headers nothing else needs (scripts/bench.sh).
+// Benchmarks stand beside other engines, whose headers nothing else needs (Benchmarks/run.sh).
 if Context.environment["MOTTE_BENCHMARKS"] == "1" {
     package.targets += [
         .systemLibrary(

@@ -2,7 +2,7 @@
 /// returns, or throws a `Finding`; the end of the process is a finding by itself.
 ///
 /// Each target has a file of its own in this folder and a line in `all`. `seeds` are small sound inputs to begin from,
-/// made again each time. Inputs that once were findings are kept in `Fuzz/kept/<target>`. `scripts/fuzz.sh` runs the
+/// made again each time. Inputs that once were findings are kept in `Fuzz/kept/<target>`. `Fuzz/run.sh` runs the
 /// targets under libFuzzer, the tests in `Tests/FuzzTests` run seeds and kept inputs in every build.
 import MotteValues
 

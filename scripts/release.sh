@@ -103,7 +103,8 @@ else
     scripts/debian.sh "$source" "$work/deb" > "$work/deb.txt" 2>&1 || { cat "$work/deb.txt"; fail "no packages"; }
     mv "$work/deb"/*.deb "$output/"
 
-    # Installed into a root of its own, used, and removed without a trace; scripts/check-debian.sh does it in a Debian.
+    # Installed into a root of its own, used, and removed without a trace; Tests/Consumers/check-debian.sh does it in a
+    # Debian.
     debian=$work/debian
     mkdir -p "$debian"/var/lib/dpkg/{info,updates,triggers}
     touch "$debian/var/lib/dpkg/status"

@@ -76,7 +76,7 @@ stage_style() {
 }
 
 stage_interfaces() {
-    scripts/check-interfaces.sh
+    Tests/Interfaces/check.sh
 }
 
 stage_library() {
@@ -102,7 +102,7 @@ stage_c() {
 stage_python() {
     scripts/install-python.sh
     "$python" -m pytest -q bindings/python/tests Tests/Tool Tests/FileFormat Tests/Documents Tests/Scripts
-    scripts/check-pythons.sh
+    Tests/Consumers/check-pythons.sh
 }
 
 # The release library in one piece: use of memory that was given up, by tests that hand back what was lent.
@@ -118,7 +118,7 @@ stage_memory() {
     # From Python, tests of nearly all functions that take or give pointers; memory.txt lists them.
     export PYTHONMALLOC=malloc
     local checked=(valgrind --quiet --error-exitcode=9 --num-callers=30
-        "--suppressions=$root/scripts/valgrind-python.suppressions" "$python")
+        "--suppressions=$root/bindings/python/tests/valgrind.suppressions" "$python")
     "${checked[@]}" -m pytest -q -p no:faulthandler -p no:cacheprovider @bindings/python/tests/memory.txt
     # And the check itself: a program that gives a text up before the library reads it has to be found.
     local status=0
@@ -156,7 +156,7 @@ stage_size() {
 
 stage_consumers() {
     needs_package
-    scripts/check-consumers.sh
+    Tests/Consumers/check.sh
 }
 
 # The engine below the language bindings; what the C and Python tests drive is the release library.
@@ -211,7 +211,7 @@ stage_fuzz() {
     with_addresses 9 '^StorageTests\.EverythingTests' 0
     with_addresses 50 '^PagesTests\.CutTests/(random|with a WAL)Runs' 0
     with_addresses 10 '^PagesTests\.DamageTests/everyFlipped' 0
-    scripts/fuzz.sh
+    Fuzz/run.sh
 }
 
 # ------------------------------------------------------------------------------------------------ running them

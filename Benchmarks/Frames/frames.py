@@ -1,6 +1,6 @@
 """Columns out of and into Python libraries, beside DuckDB: the same rows in a file of each, rounds in turn, medians.
 
-    scripts/bench-frames.sh [--rows 1000000] [--rounds 5]
+    Benchmarks/Frames/run.sh [--rows 1000000] [--rounds 5]
 
 Seven columns: id, two texts (one nearly unique, one of 1,000 cities), an int, a double, a bool, a timestamp. Results of
 both are compared before anything is timed.

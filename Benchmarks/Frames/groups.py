@@ -1,7 +1,7 @@
 """Groups beside DuckDB, with one thread each, and SQLite: the same rows in a file of each, rounds in turn, medians.
 What they give is compared before anything is timed. Those that take longer than DuckDB are marked.
 
-    scripts/bench-frames.sh --groups [--rows 1000000] [--rounds 7] [--flights] [--cpu]
+    Benchmarks/Frames/run.sh --groups [--rows 1000000] [--rounds 7] [--flights] [--cpu]
 """
 from __future__ import annotations
 

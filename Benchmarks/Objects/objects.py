@@ -1,7 +1,7 @@
 """What Python does per object, beside sqlite3 and, where its wheel is there, ObjectBox: the same rows in a file of
 each, rounds in turn, medians.
 
-    scripts/bench-objects.sh [--quick] [--rows 20000] [--rounds 7] [--clock wall|cpu]
+    Benchmarks/Objects/run.sh [--quick] [--rows 20000] [--rounds 7] [--clock wall|cpu]
 
 Six properties: an int as primary key, two texts, an int, a float, a bool. What is read is compared before anything is
 timed. `cpu` counts the time of the thread, which says more on a machine that is busy.

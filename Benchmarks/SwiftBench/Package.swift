@@ -1,6 +1,6 @@
 // swift-tools-version: 6.1
 // Measures the Swift API beside GRDB. A package of its own, so that programs which depend on Motte and the test runs
-// never fetch GRDB; `scripts/bench-swift.sh` builds and runs it.
+// never fetch GRDB; `Benchmarks/SwiftBench/run.sh` builds and runs it.
 import PackageDescription
 
 let package = Package(

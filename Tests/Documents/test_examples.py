@@ -33,7 +33,7 @@ ELSEWHERE = {
     "make verify": "scripts/test.sh", "make tidy": "scripts/test.sh",
     "make check": "scripts/check.sh", "make lint": "scripts/style.sh", "make pins": "scripts/pin.sh",
     "make docs": "scripts/docs.sh", "make release": "scripts/release.sh",
-    "make install": "scripts/check-consumers.sh", "pip install ./bindings/python": "scripts/check-consumers.sh",
+    "make install": "Tests/Consumers/check.sh", "pip install ./bindings/python": "Tests/Consumers/check.sh",
     "swift build --target": "Package.swift", "swift test --filter": "scripts/test.sh",
     "swiftc @motte/build/swift/flags": "scripts/build-swift-library.sh",
     "swift build -Xswiftc @$PWD/motte/build/swift/flags": "scripts/build-swift-library.sh",
@@ -41,7 +41,7 @@ ELSEWHERE = {
     "motte status people.motte --folder postgresql:": "Tests/Tool/test_postgres.py",
     "psql reports": "Tests/Tool/test_postgres.py",
 }
-# Swift is compiled by scripts/check-consumers.sh; what else stands in the documents is compiled there as well, or
+# Swift is compiled by Tests/Consumers/check.sh; what else stands in the documents is compiled there as well, or
 # names a place that only its user has.
 SWIFT = {
     "import Motte": "Tests/Consumers", ".package(url:": "Tests/Consumers/swift/Package.swift.in",

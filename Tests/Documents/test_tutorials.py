@@ -1,5 +1,5 @@
 """The tutorials, typed along: what a program prints is what stands below it. That in Swift is compiled and run by
-scripts/check-consumers.sh.
+Tests/Consumers/check.sh.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What scripts/check-interfaces.sh finds of changes to the C interface."""
+"""What Tests/Interfaces/check.sh finds of changes to the C interface."""
 from __future__ import annotations
 
 import os

@@ -1,5 +1,5 @@
 // Writes the file with all types of properties, and what is in it as text. Part of no target here:
-// scripts/make-compatibility-files.sh copies it among the tests and runs it.
+// Tests/Compatibility/make-files.sh copies it among the tests and runs it.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues

@@ -1,5 +1,5 @@
 // Writes the file with ordered indexes of several properties, descending, unique and folded, and what is in it as text.
-// Part of no target here: scripts/make-compatibility-files.sh copies it among the tests and runs it.
+// Part of no target here: Tests/Compatibility/make-files.sh copies it among the tests and runs it.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage

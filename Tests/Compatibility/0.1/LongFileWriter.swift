@@ -1,5 +1,5 @@
 // Writes the file with all kinds of values that can be long, and with long ones, some in a WAL, and what is in it as
-// text. Part of no target here: scripts/make-compatibility-files.sh copies it among the tests and runs it.
+// text. Part of no target here: Tests/Compatibility/make-files.sh copies it among the tests and runs it.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage

@@ -1,5 +1,5 @@
 // Writes the file with lengths of lists in one and two bytes and ints of declared widths, and what is in it as text.
-// Part of no target here: scripts/make-compatibility-files.sh copies
+// Part of no target here: Tests/Compatibility/make-files.sh copies
 // it among the tests and runs it.
 import MotteLiveObjects
 import MotteSchemaModel

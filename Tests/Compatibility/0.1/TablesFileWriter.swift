@@ -1,5 +1,5 @@
 // Writes the file with a class whose row groups are smaller than those of the file, and what is in it as text. Part of
-// no target here: scripts/make-compatibility-files.sh copies it among the tests and runs it.
+// no target here: Tests/Compatibility/make-files.sh copies it among the tests and runs it.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage

@@ -1,6 +1,6 @@
 // Writes the files whose newest versions are records of a WAL that was closed, puts and deletions among them, plain
 // and encrypted with the key 0, 1, ... 63, and what is in them as text. Part of no target here:
-// scripts/make-compatibility-files.sh copies it among the tests and runs it.
+// Tests/Compatibility/make-files.sh copies it among the tests and runs it.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteStorage

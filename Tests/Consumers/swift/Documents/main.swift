@@ -1,6 +1,5 @@
-// The examples of docs/COMING_FROM_REALMSWIFT.md with what they need around them. scripts/readme-example.py puts the
-// block of the document that begins so in place of each line `// Block: ...`.
-import Foundation
+// The examples of docs/COMING_FROM_REALMSWIFT.md with what they need around them. Tests/Consumers/readme_example.py
+// puts the block of the document that begins so in place of each line `// Block: ...`. ort Foundation
 
 // Block: import RealmSwift
 

@@ -1,4 +1,4 @@
-// The example of docs/from-realm.md as it stands there (scripts/readme-example.py), in a folder with app.realm; what it
-// prints is compared by scripts/check-consumers.sh.
+// The example of docs/from-realm.md as it stands there (Tests/Consumers/readme_example.py), in a folder with app.realm;
+// Tests/Consumers/check.sh compares what it prints.
 
 // Block: import Foundation

@@ -1,5 +1,5 @@
-// The program of docs/tutorial-swift.md as it stands there (scripts/readme-example.py). What it prints is compared with
-// what the document says by scripts/check-consumers.sh.
+// The program of docs/tutorial-swift.md as it stands there (Tests/Consumers/readme_example.py).
+// Tests/Consumers/check.sh compares what it prints with what the document says.
 
 // Block: import Foundation
 // Block: let file = URL(

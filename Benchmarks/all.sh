@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # All that docs/BENCHMARKS.md compares with other engines, one after the other: workloads, small commits that are
 # flushed and not, single objects beside ObjectBox as well, memory by budget.
-#   scripts/bench-all.sh [--rows 1000000] [--rounds 3]     of the workloads; the others have sizes of their own
+#   Benchmarks/all.sh [--rows 1000000] [--rounds 3]     of the workloads; the others have sizes of their own
 set -euo pipefail
 cd "$(dirname "$0")/.."
 title() { printf '\n=== %s\n' "$1"; }
 title "workloads, beside SQLite and LMDB"
-scripts/bench.sh --all "$@"
+Benchmarks/run.sh --all "$@"
 title "small commits that are not flushed, in turns with SQLite"
-scripts/bench.sh --rows 200000 --rounds 1 --pairs 1000 --relaxed
+Benchmarks/run.sh --rows 200000 --rounds 1 --pairs 1000 --relaxed
 title "small commits that are flushed, in turns with SQLite"
-scripts/bench.sh --rows 200000 --rounds 1 --pairs 600
+Benchmarks/run.sh --rows 200000 --rounds 1 --pairs 600
 title "single objects through C, beside LMDB and ObjectBox"
-scripts/bench-peers.sh --clock cpu
+Benchmarks/Peers/run.sh --clock cpu
 title "memory and time by budget, beside SQLite"
 scripts/build.sh tool > /dev/null
 scripts/install-python.sh > /dev/null

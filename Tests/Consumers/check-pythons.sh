@@ -2,12 +2,12 @@
 # The wheel in every Python that it is for and that this machine has: bindings/python/tests/smoke.py in each, and
 # reentrant_program.py, as each collects garbage in its own places.
 #
-#   scripts/check-pythons.sh         the wheel that scripts/install-python.sh has made
+#   Tests/Consumers/check-pythons.sh         the wheel that scripts/install-python.sh has made
 #
 # One wheel is for all of them (abi3). Interpreters are found on PATH and under pyenv; cffi comes from the pinned
 # requirements. The last line is "N passed, N failed"; none found but that of .venv is said.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -2,13 +2,13 @@
 # All figures of queries from one command, with ratios: scans, orders and groups beside SQLite and plain columns in
 # memory, groups beside DuckDB with one thread, indexes beside SQLite, plans beside their alternatives.
 #
-#   scripts/bench-queries.sh [rounds]       default: 15
+#   Benchmarks/queries.sh [rounds]       default: 15
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rounds=${1:-15}
-scripts/bench.sh --queries "$rounds"
+Benchmarks/run.sh --queries "$rounds"
 echo
-scripts/bench-frames.sh --groups --rounds "$rounds"
+Benchmarks/Frames/run.sh --groups --rounds "$rounds"
 echo
 .venv/bin/python Benchmarks/Plans/indexes.py 1000000 "$rounds"
 echo

@@ -1,17 +1,17 @@
-"""Prints examples of the documents, so that check-consumers.sh can run what they promise; the rest of the examples are
-run by Tests/Documents.
+"""Prints examples of the documents, so that check.sh can run what they promise; the rest of the examples are run by
+Tests/Documents.
 
-    python3 scripts/readme-example.py swift|c|python          the example of a language of README.md
-    python3 scripts/readme-example.py fill DOCUMENT TEMPLATE  a Swift source, with the blocks of a document in place of
-                                                              its lines `// Block: how the block begins`
-    python3 scripts/readme-example.py output DOCUMENT         what it says that its programs print: the blocks of text
-                                                              behind a block of code
+    readme_example.py swift|c|python          the example of a language of README.md
+    readme_example.py fill DOCUMENT TEMPLATE  a Swift source, with the blocks of a document in place of its lines
+                                              `// Block: how the block begins`
+    readme_example.py output DOCUMENT         what it says that its programs print: the blocks of text behind a block
+                                              of code
 """
 import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 MARKS = {"swift": "import Motte", "c": "#include <motte_inline.h>", "python": "import motte"}
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What Python does per object beside sqlite3 and ObjectBox, whose wheel goes to an environment of its own.
-#   scripts/bench-objects.sh [--quick] [--rows 20000] [--rounds 7] [--clock wall|cpu]
+#   Benchmarks/Objects/run.sh [--quick] [--rows 20000] [--rounds 7] [--clock wall|cpu]
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 [ -x .venv/bin/python ] || scripts/setup.sh
 peers=build/bench/objects
 .venv/bin/python -c 'import motte' 2> /dev/null || scripts/install-python.sh

@@ -2,7 +2,7 @@
 # Uses Motte the way others do: from an install prefix with CMake and pkg-config, as a Swift package by URL and tag, and
 # as a wheel in an environment where Swift is not installed.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 root=$PWD
 jobs=${MOTTE_JOBS:-$(nproc)}
 work=$root/build/consumers
@@ -48,7 +48,8 @@ gcc -Wall -Wextra -Werror Tests/Consumers/consumer.c -o "$work/use-pkg-config" $
 say "pkg-config"
 
 # The example of the README, as it stands there.
-python3 scripts/readme-example.py c > "$work/readme.c"
+examples=Tests/Consumers/readme_example.py
+python3 "$examples" c > "$work/readme.c"
 # shellcheck disable=SC2046
 gcc -Wall -Wextra -Werror "$work/readme.c" -o "$work/readme" $(pkg-config --cflags --libs motte) \
     -Wl,-rpath,"$(pkg-config --variable=libdir motte)"
@@ -64,14 +65,14 @@ git -C "$work/motte" -c user.name=consumer -c user.email=consumer@example.com \
 mkdir -p "$work/swift/Sources/Consumer"
 sed -e "s#@MOTTE_URL@#file://$work/motte#" -e "s#@MOTTE_VERSION@#$version#" Tests/Consumers/swift/Package.swift.in \
     > "$work/swift/Package.swift"
-{ echo "import RealmSwift"; python3 scripts/readme-example.py swift; } > "$work/swift/Sources/Consumer/main.swift"
+{ echo "import RealmSwift"; python3 "$examples" swift; } > "$work/swift/Sources/Consumer/main.swift"
 cp -r examples/swift/Sources/*/ Tests/Consumers/swift/*/ "$work/swift/Sources/"
-python3 scripts/readme-example.py fill docs/COMING_FROM_REALMSWIFT.md Tests/Consumers/swift/Documents/main.swift \
+python3 "$examples" fill docs/COMING_FROM_REALMSWIFT.md Tests/Consumers/swift/Documents/main.swift \
     > "$work/swift/Sources/Documents/main.swift"
-python3 scripts/readme-example.py fill docs/from-realm.md Tests/Consumers/swift/FromRealm/main.swift \
+python3 "$examples" fill docs/from-realm.md Tests/Consumers/swift/FromRealm/main.swift \
     > "$work/swift/Sources/FromRealm/main.swift"
 cp Tests/RealmFiles/tiny.realm "$work/swift/app.realm"
-python3 scripts/readme-example.py fill docs/tutorial-swift.md Tests/Consumers/swift/Tutorial/main.swift \
+python3 "$examples" fill docs/tutorial-swift.md Tests/Consumers/swift/Tutorial/main.swift \
     > "$work/swift/Sources/Tutorial/main.swift"
 # The toolchain suffices: pkg-config finds nothing, and where a namespace allows it headers of -dev packages are hidden.
 without_packages() {
@@ -155,7 +156,7 @@ Tutorial ^3 books by 2 authors$
 Documents ^parks: \["Washington D%2EC%2E"\] \["Washington D.C."\]
 PROGRAMS
 say "programs with actors, tasks and streams in Swift 6 mode"
-python3 scripts/readme-example.py output docs/tutorial-swift.md > "$work/tutorial.expected"
+python3 "$examples" output docs/tutorial-swift.md > "$work/tutorial.expected"
 mkdir -p "$work/tutorial"
 (cd "$work/tutorial" && "$root/.build-consumer/debug/Tutorial") | diff - "$work/tutorial.expected" ||
     fail "the tutorial says something else than it prints"
@@ -203,7 +204,7 @@ else
     echo "not covered: the wheel's own libpcre2 (no mount namespaces here, or no library to hide)"
 fi
 
-python3 scripts/readme-example.py python > "$work/wheels/readme.py"
+python3 "$examples" python > "$work/wheels/readme.py"
 [ "$(cd "$work/wheels" && env -i PATH=/usr/bin:/bin "$work/venv/bin/python" readme.py)" = Ada ] ||
     fail "the Python example of the README prints something else"
 say "Python example of the README"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Single objects through the C interface beside LMDB and ObjectBox, whose library goes to a folder of its own.
-#   scripts/bench-peers.sh [--rows 300000] [--rounds 5] [--clock wall|cpu]
+#   Benchmarks/Peers/run.sh [--rows 300000] [--rounds 5] [--clock wall|cpu]
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 pkg-config --exists lmdb || scripts/setup.sh benchmarks
 [ -x .venv/bin/python ] || scripts/setup.sh
 [ -f build/library/libmotte.so ] || scripts/build.sh library

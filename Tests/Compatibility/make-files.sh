@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Makes the files of one format that every later version of Motte has to read, or to refuse in words.
 #
-#   scripts/make-compatibility-files.sh 0.1 [COMMIT]
+#   Tests/Compatibility/make-files.sh 0.1 [COMMIT]
 #
 # writes Tests/Compatibility/0.1/KIND.motte and KIND.txt, which are kept in the repository: this is run once for each
 # format, and again only if more is to be in the files. What makes them are the writers beside them, in the sources of
 # the commit (of what is committed here, when none is named).
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 format=${1:?format number}
 commit=${2:-HEAD}
 here=$PWD/Tests/Compatibility/$format

@@ -1,15 +1,15 @@
 """C source of a library that has each function of motte.h and does nothing: its debug information describes the C
 interface with all its types, which that of the real library, written in Swift and stripped, does not.
 
-    python3 scripts/abi/stubs.py functions       the source
-    python3 scripts/abi/stubs.py constants       the source of a program that prints `NAME = number` of each constant
+    stubs.py functions       the source
+    stubs.py constants       the source of a program that prints `NAME = number` of each constant
 """
 import os
 import pathlib
 import re
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bindings" / "c"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bindings" / "c"))
 import header
 
 header.HEADER = pathlib.Path(os.environ.get("MOTTE_HEADER_FOLDER", header.HEADER.parent)) / "motte.h"

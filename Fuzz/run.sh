@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the fuzz targets of Fuzz/ under libFuzzer and the address sanitizer.
 #
-#   scripts/fuzz.sh                     all targets, a number of inputs each: pages take about 60 s, the others 5 s each
-#   scripts/fuzz.sh 600 queryText       one of them (or some) for 600 s each
+#   Fuzz/run.sh                     all targets, a number of inputs each: pages take about 60 s, the others 5 s each
+#   Fuzz/run.sh 600 queryText       one of them (or some) for 600 s each
 #
 # Begins with seeds made by the targets, the inputs of Fuzz/kept and what earlier runs on this machine found
 # interesting (build/fuzz/corpus). A finding leaves its input in build/fuzz/found; mend it, and keep the input in

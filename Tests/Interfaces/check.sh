@@ -2,21 +2,21 @@
 # Whether programs that were built or written against what was released go on: the C interface beside a baseline that
 # is committed, the Swift products beside the last tag.
 #
-#   scripts/check-interfaces.sh              both (make test STAGES=interfaces)
-#   scripts/check-interfaces.sh v0.1.0       the Swift products beside that commit
-#   scripts/check-interfaces.sh --renew      write the baseline of the C interface again, see docs/testing.md
+#   Tests/Interfaces/check.sh              both (make test STAGES=interfaces)
+#   Tests/Interfaces/check.sh v0.1.0       the Swift products beside that commit
+#   Tests/Interfaces/check.sh --renew      write the baseline of the C interface again, see docs/testing.md
 #
 # The C interface is read out of the header: its functions, their types and its constants. That the library exports just
 # these functions is what scripts/build.sh library checks, and what structs look like in memory MOTTE_ABI_LAYOUT.
 # Without abidiff its part is skipped, and with CI=true a failure. The last line is "N passed, N failed".
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 # A test gives another header.
 export MOTTE_HEADER_FOLDER=${MOTTE_HEADER_FOLDER:-include}
 header=$MOTTE_HEADER_FOLDER
-baseline=scripts/abi/libmotte.abi
-constants=scripts/abi/constants.txt
+baseline=Tests/Interfaces/abi/libmotte.abi
+constants=Tests/Interfaces/abi/constants.txt
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
@@ -29,8 +29,8 @@ ok() { echo "ok: $*"; passed=$((passed + 1)); }
 bad() { echo "error: $*"; failed=$((failed + 1)); }
 
 # ------------------------------------------------------------------------------------------------ C
-python3 scripts/abi/stubs.py functions > "$work/functions.c"
-python3 scripts/abi/stubs.py constants > "$work/constants.c"
+python3 Tests/Interfaces/abi/stubs.py functions > "$work/functions.c"
+python3 Tests/Interfaces/abi/stubs.py constants > "$work/constants.c"
 gcc -g -O0 -shared -fPIC -I"$header" "$work/functions.c" -o "$work/libmotte.so.1" -Wl,-soname,libmotte.so.1
 gcc -I"$header" "$work/constants.c" -o "$work/constants"
 "$work/constants" > "$work/constants.txt"
@@ -77,11 +77,12 @@ else
     # Builds both for debugging; what the checker says of a baseline is kept beside them.
     if swift package --scratch-path .build-interfaces diagnose-api-breaking-changes "$reference" \
         --products Motte --products RealmSwift --baseline-dir build/interfaces \
-        --breakage-allowlist-path scripts/abi/swift-allowed.txt > "$work/swift.txt" 2>&1; then
+        --breakage-allowlist-path Tests/Interfaces/abi/swift-allowed.txt > "$work/swift.txt" 2>&1; then
         ok "the Swift products, beside $reference"
     else
         grep -vE '^\[|Compiling|Emitting' "$work/swift.txt" | tail -n 60
-        bad "programs written against $reference may not compile; list what is meant in scripts/abi/swift-allowed.txt"
+        bad "programs written against $reference may not compile;" \
+            "list what is meant in Tests/Interfaces/abi/swift-allowed.txt"
     fi
 fi
 

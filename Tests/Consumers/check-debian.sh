@@ -2,11 +2,11 @@
 # Installs the packages of build/debian in a fresh Debian 12 that has no Swift, uses each of them there, and removes
 # them.
 #
-#   scripts/check-debian.sh [FOLDER WITH THE PACKAGES]         as root; takes debootstrap and the network
+#   Tests/Consumers/check-debian.sh [FOLDER WITH THE PACKAGES]         as root; takes debootstrap and the network
 #
 # The last line is "N passed, N failed".
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 packages=$(cd "${1:-build/debian}" && pwd)
 suite=${MOTTE_DEBIAN_SUITE:-bookworm}
 mirror=${MOTTE_DEBIAN_MIRROR:-http://deb.debian.org/debian}
