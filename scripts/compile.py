@@ -203,6 +203,10 @@ def main() -> int:
         wanted += plan.find_objects(product)
     for product in wish.products:
         wanted.append(plan.find(f"{TESTS}.xctest" if product == "tests" else product))
+    # As the package manager leaves it: a name without the platform for where everything goes.
+    link, folder = scratch / configuration, pathlib.Path(wanted[0]).relative_to(scratch).parts[0]
+    if not link.exists():
+        link.symlink_to(pathlib.Path(folder) / configuration)
     file = scratch / f"{configuration}-interfaces-first.yaml"
     plan.write(file, wanted)
     llbuild = next(pathlib.Path(step["args"][0]).parent for step in plan.steps.values() if "args" in step)
