@@ -88,6 +88,12 @@ package final class QueryWatch {
         if nextTime != .max { try lookAtClock() }
     }
 
+    /// Within a row group, between conditions that may take long: nobody is called back.
+    @inline(__always)
+    func checkInterruption() throws(DatabaseError) {
+        if control.count != countAtBegin { throw Self.interrupted() }
+    }
+
     package static let keysPerCheck = 2_048
 
     private func lookAtClock() throws(DatabaseError) {

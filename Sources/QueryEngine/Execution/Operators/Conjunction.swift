@@ -30,9 +30,11 @@ final class NotOperator: Operator {
 final class AndOperator: Operator {
     private let parts: [Operator]
     private let open: SelectionBuffer
+    private let watch: QueryWatch?
 
     init(_ parts: [Operator], _ reader: TableReader) {
         self.parts = parts
+        watch = reader.watch
         open = SelectionBuffer(rows: reader.mostRows)
     }
 
@@ -43,6 +45,7 @@ final class AndOperator: Operator {
         let count = Selection.wordCount(rows.rowCount)
         for index in 0 ..< count { open[index] = candidates[index] }
         for part in parts {
+            try watch?.checkInterruption()
             try part.select(rows, open, into: words)
             Selection.formAnd(open, words, rows: rows.rowCount)
             if Selection.isEmpty(open, rows: rows.rowCount) { break }
@@ -54,9 +57,11 @@ final class AndOperator: Operator {
 final class OrOperator: Operator {
     private let parts: [Operator]
     private let open: SelectionBuffer
+    private let watch: QueryWatch?
 
     init(_ parts: [Operator], _ reader: TableReader) {
         self.parts = parts
+        watch = reader.watch
         open = SelectionBuffer(rows: reader.mostRows)
     }
 
@@ -67,6 +72,7 @@ final class OrOperator: Operator {
         let count = Selection.wordCount(rows.rowCount)
         for index in 0 ..< count { open[index] = candidates[index] }
         for part in parts {
+            try watch?.checkInterruption()
             try part.select(rows, open, into: words)
             for index in 0 ..< count { open[index] &= ~words[index] }
             if Selection.isEmpty(open, rows: rows.rowCount) { break }
