@@ -98,7 +98,7 @@ build_tool() {
 
 build_tests() {
     MOTTE_TEST_TARGETS=${MOTTE_TEST_TARGETS-MotteTests CExportsTests ConformanceTests} \
-        compile tests --plain MotteTests -- "${optimised[@]}"
+        compile tests motte-tool --plain MotteTests -- "${optimised[@]}"
 }
 
 build_addresses() {

@@ -274,6 +274,7 @@ NAMES_BY_CHARACTERS = re.compile("|".join([
     rf"(?<![\w.]){BARE_NAME} [!=]= {OTHER}",
     rf"{AFTER_OTHER} [!=]= (?:{MEMBER_NAME}(?![\w.\[(<])|{BARE_NAME}(?![\w.?\[(<]))",
     rf"\b(?:contains|(?:first|last)Index)\((?:of: )?(?:{BARE_NAME}|{MEMBER_NAME})\)",
+    r"\b(?:first|last)Index\(of: \"/\"\)",
     r"\bnames\.sorted\(\)", r"\(\\\.\w*[nN]ame\)\)*\.sorted\(\)", r"\bSet\([^()]*\.map\(\\\.\w*[nN]ame\)\)"]))
 KEYS_BY_CHARACTERS = re.compile(r"\[String ?: |\bDictionary<String\b|\bSet<\[?String\b")
 

@@ -163,7 +163,6 @@ enum PageRegistry {
         guard case .file(let path) = options.location, options.maySpill, options.encryptionKey == nil else {
             return SpillPlan(memoryBytes: memory, folder: nil)
         }
-        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-        return SpillPlan(memoryBytes: memory, folder: folder)
+        return SpillPlan(memoryBytes: memory, folder: FilePath.split(path).directory)
     }
 }

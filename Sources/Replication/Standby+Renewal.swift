@@ -69,12 +69,10 @@ extension Standby {
             return nil
         }
         guard !batch.isEmpty else { return nil }
-        let slash = path.lastIndex(of: "/")
-        let folder = slash.map { String(path[..<$0]) } ?? "."
-        let base = slash.map { String(path[path.index(after: $0)...]) } ?? path
+        let (folder, base) = FilePath.split(path)
         let name = "\(base).unshipped-\(end.version.rawValue)-\(batch.to.rawValue).batch"
         // One of that name is this one, from before this process was killed.
         _ = try LogFolder(folder, making: false).create(name, batch.bytes)
-        return slash == nil ? name : "\(folder)/\(name)"
+        return path.utf8.contains(UInt8(ascii: "/")) ? "\(folder)/\(name)" : name
     }
 }

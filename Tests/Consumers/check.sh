@@ -9,7 +9,7 @@ work=$root/build/consumers
 passed=0
 
 say() { passed=$((passed + 1)); echo "ok: $*"; }
-fail() { echo "check-consumers: $*" >&2; exit 1; }
+fail() { echo "consumers: $*" >&2; exit 1; }
 rm -rf "$work"
 mkdir -p "$work"
 # Programs that open the default file have a place of their own for it, whatever the user's has.

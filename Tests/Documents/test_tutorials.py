@@ -49,5 +49,5 @@ def test_the_tutorial_in_c(tmp_path: pathlib.Path) -> None:
 
 
 def test_the_tutorial_in_swift_is_a_program() -> None:
-    script = (ROOT / "scripts" / "check-consumers.sh").read_text()
+    script = (ROOT / "Tests" / "Consumers" / "check.sh").read_text()
     assert "output docs/tutorial-swift.md" in script and "Tutorial ^3 books" in script

@@ -17,7 +17,7 @@ import Testing
     }
 
     /// False where the file is full.
-    private func commit(_ store: PageStore, _ changes: [(Int, Int?)], takesAway: Bool) throws -> Bool {
+    private func commit(_ store: PageStore, _ changes: [(Int, Int?)], _ effect: PageBatch.Effect) throws -> Bool {
         var batch = PageBatch()
         for (number, size) in changes {
             if let size {
@@ -26,7 +26,7 @@ import Testing
                 batch.delete(Array("\(number)".utf8))
             }
         }
-        batch.takesAway = takesAway
+        batch.effect = effect
         do {
             try store.commitNext(batch)
             return true
@@ -50,7 +50,7 @@ import Testing
             for _ in 0 ..< 12 {
                 while true {
                     let size = random.below(100) < 70 ? 200 + random.below(12_000) : 4_096 + random.below(59 * 4_096)
-                    guard try commit(store, [(next, size)], takesAway: false) else { break }
+                    guard try commit(store, [(next, size)], .adds) else { break }
                     sizes[next] = size
                     next += 1
                 }
@@ -62,7 +62,7 @@ import Testing
                     guard let size = sizes[number] else { continue }
                     let less = random.chance(70) && size > 300 ? size - random.below(200) : nil
                     // Of one that is no shorter by a page nobody says that it takes away.
-                    #expect(try commit(store, [(number, less)], takesAway: less == nil), "\(comment)")
+                    #expect(try commit(store, [(number, less)], less == nil ? .deletes : .changes), "\(comment)")
                     sizes[number] = less
                 }
             }
@@ -81,14 +81,14 @@ import Testing
     @Test func aFileIsLargerThanTheLimitItIsOpenedWith() throws {
         let scratch = try Scratch()
         let first = try open(scratch.path()) { _ in }
-        for number in 0 ..< 400 { #expect(try commit(first, [(number, 10_000)], takesAway: false)) }
+        for number in 0 ..< 400 { #expect(try commit(first, [(number, 10_000)], .adds)) }
         first.close()
 
         let store = try open(scratch.path()) { $0.mostFileBytes = 1 << 20 }
-        #expect(try !commit(store, [(400, 10_000)], takesAway: false))
-        #expect(try commit(store, [(0, 9_000)], takesAway: false), "no fuller than before")
-        for number in 1 ..< 350 { #expect(try commit(store, [(number, nil)], takesAway: true)) }
-        #expect(try commit(store, [(400, 10_000)], takesAway: false))
+        #expect(try !commit(store, [(400, 10_000)], .adds))
+        #expect(try commit(store, [(0, 9_000)], .adds), "no fuller than before")
+        for number in 1 ..< 350 { #expect(try commit(store, [(number, nil)], .deletes)) }
+        #expect(try commit(store, [(400, 10_000)], .adds))
         try store.checkInvariants()
         #expect(try store.statistics().mostFileBytes == 1 << 20)
     }
@@ -101,7 +101,7 @@ import Testing
             $0.walPages = 0
         }
         var count = 0
-        while try commit(store, [(count, 3_000)], takesAway: false) { count += 1 }
+        while try commit(store, [(count, 3_000)], .adds) { count += 1 }
         #expect(count > 200)
         // Each also leaves a record, as deletions do that are followed.
         let group = try PageGroup(store, lock: try store.lockForWriting(timeoutMilliseconds: 0))
@@ -110,7 +110,7 @@ import Testing
             var batch = PageBatch()
             batch.delete(Array("\(number)".utf8))
             batch.put(Array("record-\(number)".utf8), value(number, 4_000))
-            batch.takesAway = true
+            batch.effect = .deletes
             version += 1
             _ = try group.add(batch, version: Version(version))
         }
@@ -118,7 +118,7 @@ import Testing
         group.release()
         #expect(try store.newestVersion().rawValue == version)
         #expect(try store.statistics().fileBytes > 1 << 20)
-        #expect(try !commit(store, [(count, 100_000)], takesAway: false))
+        #expect(try !commit(store, [(count, 100_000)], .adds))
         try store.checkInvariants()
     }
 }

@@ -21,7 +21,7 @@ def check(folder: pathlib.Path, text: str, *options: str, **environment: str) ->
     kept = {name: value for name, value in os.environ.items() if name != "CI"}
     # The Swift products take builds of their own.
     given = {**kept, "MOTTE_HEADER_FOLDER": str(folder), "MOTTE_SWIFT_INTERFACES": "no", **environment}
-    return subprocess.run([ROOT / "scripts" / "check-interfaces.sh", *options], cwd=ROOT, capture_output=True,
+    return subprocess.run([ROOT / "Tests" / "Interfaces" / "check.sh", *options], cwd=ROOT, capture_output=True,
                           text=True, env=given)
 
 
@@ -91,7 +91,7 @@ def test_without_abidiff_its_part_is_skipped_but_not_in_ci(
     assert done.returncode == 1
     assert f"error: functions and types of the C interface were not looked at {lack}" in done.stdout
     assert done.stdout.splitlines()[-1] == "1 passed, 1 failed"
-    kept = {file: file.read_bytes() for file in (ROOT / "scripts" / "abi").iterdir() if file.is_file()}
+    kept = {file: file.read_bytes() for file in (ROOT / "Tests" / "Interfaces" / "abi").iterdir() if file.is_file()}
     done = check(tmp_path, HEADER, "--renew", PATH=path)
     assert done.returncode == 1 and f"error: nothing was renewed {lack}" in done.stdout
     assert all(file.read_bytes() == content for file, content in kept.items())

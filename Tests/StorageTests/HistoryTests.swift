@@ -300,9 +300,9 @@ import Testing
                 let size = try HistoryLog.append(
                     recorder, version: store.nextVersion, over: store.pages, into: &$0
                 ).byteCount
-                try HistoryLog.trimIfDue(
-                    through: observed, version: store.nextVersion, recordBytes: large ? 1 << 20 : size,
-                    over: store.pages, into: &$0)
+                if HistoryLog.isTrimDue(store.nextVersion, recordBytes: large ? 1 << 20 : size) {
+                    try HistoryLog.trim(observed: observed, over: store.pages, into: &$0)
+                }
             }
         }
         for key in 0 ..< 63 { try commit(Int64(key), observed: Version(40)) }

@@ -22,7 +22,7 @@ def run(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str
 def done(*arguments: object) -> str:
     """What it prints; it must end well."""
     result = run(*arguments)
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 0, f"{result.stdout}{result.stderr}"
     return result.stdout
 
 

@@ -61,15 +61,32 @@ package struct PageBatch: ~Copyable {
         let byteCount: Int
         /// Where they lie, so that what was written of it can leave memory.
         let spills: [SpillFile]
-        let takesAway: Bool
+        let effect: Effect
+        let recordBytes: Int
     }
 
     package var changes: Changes {
-        Changes(entries: effectiveEntries(), byteCount: byteCount, spills: spills, takesAway: takesAway)
+        Changes(
+            entries: effectiveEntries(), byteCount: byteCount, spills: spills, effect: effect, recordBytes: recordBytes)
     }
 
-    /// It deletes objects and makes none: it may pass the limit (`SizeLimit`).
-    package var takesAway = false
+    /// What a commit does to a file that has a limit; see `SizeLimit`.
+    package enum Effect: Int {
+        /// It deletes objects and makes none.
+        case deletes
+        /// It changes values of objects that there are.
+        case changes
+        case adds
+    }
+    package var effect = Effect.adds
+    /// Of the change records in it, which make any commit larger.
+    package var recordBytes = 0
+
+    /// For what is committed together with others.
+    mutating func note(_ effect: Effect, recordBytes: Int) {
+        self.effect = effect
+        self.recordBytes = recordBytes
+    }
 
     /// Entries are put that lie in that spill file.
     package mutating func lends(_ spill: SpillFile) { spills.append(spill) }

@@ -19,8 +19,9 @@ package final class PageGroup {
     private var changes = MemoryTree()
     private var waitingBytes = 0
     private var failure: DatabaseError?
-    /// Each of what waits does, see `PageBatch.takesAway`.
-    private var takesAway = true
+    /// Of all that waits.
+    private var effect = PageBatch.Effect.deletes
+    private var recordBytes = 0
     /// The latest version in the file.
     package private(set) var flushed: Version
     /// The latest version added.
@@ -59,7 +60,8 @@ package final class PageGroup {
                 newest = pinned
                 changes = MemoryTree()
                 waitingBytes = 0
-                takesAway = true
+                effect = .deletes
+                recordBytes = 0
             } else {
                 keep(batch, version)
             }
@@ -75,7 +77,8 @@ package final class PageGroup {
     private func keep(_ batch: borrowing PageBatch, _ version: Version) {
         changes.apply(batch.effectiveEntries(), rememberingDeletions: true)
         waitingBytes += batch.byteCount
-        takesAway = takesAway && batch.takesAway
+        if batch.effect.rawValue > effect.rawValue { effect = batch.effect }
+        recordBytes += batch.recordBytes
         newest = OverlaySnapshot(base, changes, version)
     }
 
@@ -90,7 +93,7 @@ package final class PageGroup {
             if entry.isDeletion { batch.delete(entry.key) } else { batch.put(entry.key, entry.value) }
             place = changes.place(after: found)
         }
-        batch.takesAway = takesAway
+        batch.note(effect, recordBytes: recordBytes)
         do throws(DatabaseError) {
             try store.commit(batch, lock: lock, version: newest.version)
         } catch {
@@ -104,7 +107,8 @@ package final class PageGroup {
         newest = pinned
         changes = MemoryTree()
         waitingBytes = 0
-        takesAway = true
+        effect = .deletes
+        recordBytes = 0
     }
 
     /// Lets others write; what was added and not flushed is forgotten.

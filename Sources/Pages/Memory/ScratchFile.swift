@@ -54,7 +54,7 @@ package final class ScratchFile {
     }
 
     private static func folders(_ path: String?) -> [String] {
-        let own = path.map { path in path.lastIndex(of: "/").map { String(path[...$0]) } ?? "." }
+        let own = path.map { FilePath.split($0).directory }
         return [namedFolder, own].compactMap { $0 } + ["/var/tmp", "/tmp"]
     }
 

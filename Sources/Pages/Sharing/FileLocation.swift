@@ -81,7 +81,7 @@ package struct FileLocation {
 
     /// Locks and shared memory do not hold across machines.
     func checkFileSystem() throws(DatabaseError) {
-        let directory = FileLocation.split(path).directory
+        let directory = FilePath.split(path).directory
         let type = motte_shim_file_system_type(directory)
         // NFS, SMB, CIFS, SMB2, AFS, Coda, Ceph; from linux/magic.h.
         let network: Set<UInt32> = [0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x5346_414F, 0x7375_7245, 0x00C3_6400]
@@ -94,7 +94,7 @@ package struct FileLocation {
 
     /// So that a file that was made or renamed is found after a power cut. File systems that cannot do it say so.
     func flushDirectory() {
-        let descriptor = openDescriptor(FileLocation.split(path).directory, O_RDONLY | O_DIRECTORY)
+        let descriptor = openDescriptor(FilePath.split(path).directory, O_RDONLY | O_DIRECTORY)
         guard descriptor >= 0 else { return }
         fsync(descriptor)
         closeDescriptor(descriptor)
@@ -112,7 +112,7 @@ package struct FileLocation {
         let resolved = try resolve(directory)
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in path.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        return resolved + "/" + split(path).name + "-" + String(hash, radix: 16) + sharedEnding
+        return resolved + "/" + FilePath.split(path).name + "-" + String(hash, radix: 16) + sharedEnding
     }
 
     /// Whether there is a file now that has anything in it.
@@ -133,7 +133,7 @@ package struct FileLocation {
 
     /// For a file that is not there yet: its directory is resolved.
     private static func resolveNew(_ given: String) throws(DatabaseError) -> String {
-        let (directory, name) = split(given)
+        let (directory, name) = FilePath.split(given)
         guard !name.isEmpty, name != ".", name != ".." else {
             throw DatabaseError(.notAMotteFile, "'\(given)' names a directory, not a Motte file", path: given)
         }
@@ -143,12 +143,5 @@ package struct FileLocation {
         defer { free(resolved) }
         let base = String(cString: resolved)
         return base == "/" ? "/" + name : base + "/" + name
-    }
-
-    private static func split(_ path: String) -> (directory: String, name: String) {
-        let bytes = Array(path.utf8)
-        guard let slash = bytes.lastIndex(of: UInt8(ascii: "/")) else { return (".", path) }
-        let directory = slash == 0 ? "/" : String(decoding: bytes[..<slash], as: UTF8.self)
-        return (directory, String(decoding: bytes[(slash + 1)...], as: UTF8.self))
     }
 }

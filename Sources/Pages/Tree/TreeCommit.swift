@@ -24,16 +24,13 @@ package struct TreeCommit {
 
     /// What becomes of the WAL.
     package struct WALRequest {
-        /// The commit also writes records of the WAL into the tree, which were acknowledged: it may pass the limit.
-        var isOwed: Bool
         /// Its records are in the entries of this commit, or it is not to be gone on with.
         var isDone: Bool
         /// Pages of a new one; 0: none.
         var pageCount: PageCount
         var salt: UInt64
 
-        package init(isOwed: Bool = false, isDone: Bool, pageCount: PageCount, salt: UInt64) {
-            self.isOwed = isOwed
+        package init(isDone: Bool, pageCount: PageCount, salt: UInt64) {
             self.isDone = isDone
             self.pageCount = pageCount
             self.salt = salt
@@ -50,9 +47,7 @@ package struct TreeCommit {
     /// Pages of a WAL that this commit makes.
     private(set) var newWAL: PageRun?
     private let compaction: OnlineCompaction?
-    /// Pages of the tree and of its values in the version before, and of the file.
-    private let nodesBefore: PageCount
-    private let pagesBefore: PageCount
+    private let rootBefore: RootSlot
     /// Where the compaction continues with the next commit.
     private var position: [UInt8]?
 
@@ -74,8 +69,7 @@ package struct TreeCommit {
             image.giveBackMemory(of: run)
         }
         map.dropEnd()
-        nodesBefore = state.root.treePageCount
-        pagesBefore = state.root.pageCount
+        rootBefore = state.root
         // Before nodes and values take pieces of the run that the WAL before the last one has left; and only where its
         // records will find room in the tree.
         if wal.pageCount > 0, pages.sizeLimit.hasRoom(for: wal.pageCount * 3, in: map),
@@ -135,10 +129,9 @@ package struct TreeCommit {
     }
 
     /// Refuses a commit that makes the tree larger and passes the limit.
-    func requireRoom() throws(DatabaseError) {
-        guard compaction?.isAutomatic ?? true, next.root.treePageCount > nodesBefore else { return }
-        let size = pages.sizeLimit
-        guard next.map.pageCount <= max(size.pageCount, pagesBefore), size.hasRoom(for: 0, in: next.map) else {
+    func requireRoom(_ growth: SizeLimit.Growth) throws(DatabaseError) {
+        guard compaction?.isAutomatic ?? true, next.root.treePageCount > rootBefore.treePageCount else { return }
+        guard pages.sizeLimit.allows(growth, from: rootBefore, to: next.root, next.map) else {
             throw writer.allocator.full
         }
     }

@@ -51,9 +51,10 @@ extension TreePages {
             compaction == nil
             ? try walRequest(known, changes.entries, changes.byteCount)
             : TreeCommit.WALRequest(isDone: true, pageCount: 0, salt: 0)
+        noteForeignPages(known.root)
         let isAskedFor = !(compaction?.isAutomatic ?? true)
         do throws(DatabaseError) {
-            let limit = isAskedFor ? sizeLimit.mostPages(after: known.root) : sizeLimit.pageCount
+            let limit = isAskedFor ? sizeLimit.mostPages(beside: foreign.pages) : sizeLimit.pageCount
             try commitAll(changes, header, wal, after: known, compaction, limit: limit)
         } catch {
             guard compaction == nil, !isPoisoned, error.code == .mapFull || error.code == .diskFull else { throw error }
@@ -73,21 +74,21 @@ extension TreePages {
         _ changes: PageBatch.Changes, _ header: FileHeader, _ wal: TreeCommit.WALRequest, after known: TreeVersion,
         _ refusal: ErrorCode
     ) throws(DatabaseError) {
+        // What has died since the last flush is free after one.
+        if durability == .relaxed { try makeDurable(known.version, evenWhereRelaxed: true) }
         guard refusal == .mapFull else {
             let pages = image.pageCount(in: try disk.byteCount())
             let limit = min(image.pageLimit, max(known.root.pageCount, pages))
             return try commitAll(changes, header, wal, after: known, nil, limit: limit)
         }
         if durability == .relaxed {
-            // What has died since the last flush is free after one.
-            try makeDurable(known.version, evenWhereRelaxed: true)
             do throws(DatabaseError) {
                 return try commitAll(changes, header, wal, after: known, nil, limit: sizeLimit.pageCount)
             } catch {
                 guard error.code == .mapFull else { throw error }
             }
         }
-        try commitAll(changes, header, wal, after: known, nil, limit: sizeLimit.mostPages(after: known.root))
+        try commitAll(changes, header, wal, after: known, nil, limit: sizeLimit.mostPages(beside: foreign.pages))
     }
 
     private func commitAll(
@@ -144,7 +145,11 @@ extension TreePages {
             limit: limit)
         do throws(DatabaseError) {
             try commit.build(changes, header)
-            if !wal.isOwed, !changes.takesAway { try commit.requireRoom() }
+            try commit.requireRoom(
+                SizeLimit.Growth(
+                    effect: changes.effect, entryCount: changes.entries.count,
+                    recordPages: image.pageCount(in: changes.recordBytes) + 1, owed: known.wal.usedPages,
+                    foreign: foreign.pages))
             try commit.lookAfter()
             try write(&commit, after: root)
         } catch {
@@ -153,6 +158,7 @@ extension TreePages {
             throw error
         }
         self.state = commit.next
+        foreign.seen = commit.next.root.treePageCount
         let next = TreeVersion(commit.next.root)
         shown.withLock { $0.known = next }
         guard let compaction else { return giveBackEnd(next.root, after: root) }
@@ -163,6 +169,13 @@ extension TreePages {
     private func newestHeader(_ known: TreeVersion) throws(DatabaseError) -> FileHeader {
         if let cachedHeader, cachedHeader.version == known.version { return cachedHeader }
         return try header
+    }
+
+    /// What others have added. What commits of this process add beyond the limit does not count, or each would raise it
+    /// for the next one.
+    private func noteForeignPages(_ root: RootSlot) {
+        foreign.pages += root.treePageCount - foreign.seen
+        foreign.seen = root.treePageCount
     }
 
     /// The free-space map, read again when another process has committed or a commit of ours failed.
@@ -244,7 +257,7 @@ extension TreePages {
         // Another process may have made it so long.
         seenEnd = max(seenEnd, needed, image.byteCount(of: before.pageCount))
         let slack = toTheByte ? 0 : max(1 << 20, needed / 8)
-        guard toTheByte || seenEnd - needed > slack, durable == root.version else { return }
+        guard toTheByte || seenEnd - needed > slack, mayEndAt(root.version) else { return }
         do throws(DatabaseError) {
             seenEnd = try disk.byteCount()
             guard seenEnd - needed > slack else { return }
@@ -268,10 +281,14 @@ extension TreePages {
         }
     }
 
+    /// A power cut may lead back to an older version, which may need the end of the file; where nothing is flushed that
+    /// promises nothing.
+    private func mayEndAt(_ version: Version) -> Bool { durability == .none || durable == version }
+
     /// What a failed commit wrote behind the pages in use leaves the file: a full disk would stay full of it and refuse
     /// the smallest commit. A failure costs space.
     private func giveBackFailed(after known: TreeVersion) {
-        guard !isPoisoned, durable == known.version else { return }
+        guard !isPoisoned, mayEndAt(known.version) else { return }
         let needed = image.byteCount(of: known.root.pageCount)
         do throws(DatabaseError) {
             guard try disk.byteCount() > needed else { return }

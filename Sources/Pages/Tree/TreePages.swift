@@ -41,6 +41,8 @@ package final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     var cachedHeader: FileHeader?
     /// How often processes had attached when this one looked into the file and was alone; nil where it was not.
     var claimsWhileAlone: UInt32?
+    /// Pages of the tree: those that it had when this process opened it and others have added, and all that were seen.
+    var foreign: (pages: PageCount, seen: PageCount)
     /// Where the file ended when this process last looked or wrote.
     var seenEnd = 0
 
@@ -78,6 +80,7 @@ package final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
         sizeLimit = SizeLimit(image, bytes: options.mostFileBytes)
         disk.limitGrowth(to: image.byteCount(of: sizeLimit.pageCount))
         shown = Locked(Shown(known: parts.newest))
+        foreign = (parts.newest.root.treePageCount, parts.newest.root.treePageCount)
         walPages = options.walPages.map { PageCount($0) }
         passedOver = parts.passedOver
         brokenSlots = parts.passedOver?.slots ?? []

@@ -64,6 +64,7 @@ package final class PostgresFeed {
     package static func name(_ address: String) -> String {
         var parts = address.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let start = parts[0].index(parts[0].startIndex, offsetBy: scheme(address).count)
+        // names: ASCII, up to the server's
         let end = parts[0][start...].firstIndex(of: "/") ?? parts[0].endIndex
         if let at = parts[0][start ..< end].lastIndex(of: "@"),
             let colon = parts[0][start ..< at].firstIndex(of: ":")

@@ -23,6 +23,7 @@ package struct NatsPlace: Equatable, Sendable {
         }
         needsTLS = scheme == "tls://"
         let rest = place.dropFirst(scheme.count)
+        // names: ASCII
         guard let slash = rest.lastIndex(of: "/") else {
             throw Self.malformed(place, "behind the server comes the name of the database")
         }

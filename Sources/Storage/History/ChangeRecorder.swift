@@ -7,6 +7,7 @@
 /// Object keys are never reused, so a key at or above the first one inserted in the transaction is new.
 ///
 /// Owned by the write transaction; one thread.
+import MottePages
 import MotteValues
 
 package final class ChangeRecorder {
@@ -40,9 +41,10 @@ package final class ChangeRecorder {
     var nestedEdits: [NestedEditLogEntry] = []
 
     package var isEmpty: Bool { tables.isEmpty && !changesSchema }
-    /// Objects were deleted, and none was made.
-    var takesAway: Bool {
-        tables.contains { !$0.deleted.isEmpty || !$0.deletedRuns.isEmpty } && tables.allSatisfy { $0.inserted.isEmpty }
+    /// To a file that has a limit.
+    var effect: PageBatch.Effect {
+        if changesSchema || tables.contains(where: { !$0.inserted.isEmpty }) { return .adds }
+        return tables.contains { !$0.deleted.isEmpty || !$0.deletedRuns.isEmpty } ? .deletes : .changes
     }
 
     package func schemaChanged() { changesSchema = true }

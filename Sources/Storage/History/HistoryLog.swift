@@ -39,16 +39,18 @@ package enum HistoryLog {
         return record
     }
 
-    /// Deletes the records through `oldestObserved` when it is time for that: nobody will ask for changes since an
-    /// earlier version. Without observers only the newest record stays. `version` is the commit being made,
-    /// `recordBytes` the size of its record. Returns how many records it deleted.
+    /// Whether it is time to delete records with the commit that makes `version`, whose own has so many bytes.
+    package static func isTrimDue(_ version: Version, recordBytes: Int) -> Bool {
+        version.rawValue % commitsBetweenTrims == 0 || recordBytes >= largeRecordBytes
+    }
+
+    /// Deletes the records of versions that nobody will ask for changes since. Without observers only the newest one
+    /// stays. Returns how many records it deleted.
     @discardableResult
-    package static func trimIfDue(
-        through oldestObserved: @autoclosure () throws(DatabaseError) -> Version?, version: Version, recordBytes: Int,
-        over pages: PageSnapshot, into batch: inout PageBatch
+    package static func trim(
+        observed oldestObserved: Version?, over pages: PageSnapshot, into batch: inout PageBatch
     ) throws(DatabaseError) -> Int {
-        guard version.rawValue % commitsBetweenTrims == 0 || recordBytes >= largeRecordBytes else { return 0 }
-        var last = try oldestObserved() ?? pages.version
+        var last = oldestObserved ?? pages.version
         if let kept = try kept(in: pages).oldest, kept < last { last = kept }
         return try trim(through: last, over: pages, into: &batch)
     }

@@ -17,9 +17,9 @@ extension Database {
         let version = Version(snapshot.version.rawValue + 1)
         var batch = PageBatch(pages.spillPlan)
         let record = try HistoryLog.append(ChangeRecorder(), version: version, over: snapshot.pages, into: &batch)
-        try HistoryLog.trimIfDue(
-            through: try pages.oldestObservedVersion(), version: version, recordBytes: record.byteCount,
-            over: snapshot.pages, into: &batch)
+        if HistoryLog.isTrimDue(version, recordBytes: record.byteCount) {
+            try HistoryLog.trim(observed: try pages.oldestObservedVersion(), over: snapshot.pages, into: &batch)
+        }
         try pages.commit(batch, lock: lock, version: version, compaction: compaction)
         recentChanges.note(record)
     }

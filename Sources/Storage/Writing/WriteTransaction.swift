@@ -290,7 +290,7 @@ package final class WriteTransaction: RowSource {
         }
         switch right {
         case .own(let lock):
-            try database.pages.commit(batch, lock: lock, version: next)
+            try write(batch, lock, next)
             // Still under the lock, so that the snapshot is exactly the version just made. It is there: should it not
             // be possible to pin it just now, it is read from memory.
             show((try? database.pages.snapshot()) ?? (try? base.pages.with(batch, as: next)))

@@ -1,5 +1,9 @@
-/// How many pages a file may have. What a commit changes needs other pages before its own are free, and deleting is the
-/// way out of a full file; so commits that make the tree no larger may pass the limit. What they leave is used again.
+/// How many pages a file may have.
+///
+/// What a commit changes needs other pages before its own are free, and deleting is the way out of a full file; so
+/// commits that make the tree no larger may pass the limit. What they leave is used again. A commit cannot foresee its
+/// pages to the last one: its change record stays until the log is trimmed, and a value that is written again may need
+/// a page more. So there is some slack, unless it adds objects.
 import MotteValues
 
 package struct SizeLimit {
@@ -11,6 +15,8 @@ package struct SizeLimit {
     private static let share = 2
     private let leastMore: PageCount
     private static let leastMoreBytes = 4 << 20
+    /// Pages by which the tree may be larger than the limit after values were changed.
+    private static let slack: PageCount = 64
     private static let leastPages: PageCount = 16
 
     /// `bytes` nil: what the format allows.
@@ -21,11 +27,36 @@ package struct SizeLimit {
         pageCount = min(wanted ?? image.pageLimit, image.pageLimit)
     }
 
-    /// What a file may grow to for commits that make the tree no larger. It may have more in use than the limit, since
-    /// others have made it longer.
-    func mostPages(after root: RootSlot) -> PageCount {
-        let base = max(pageCount, root.treePageCount)
+    /// What a file may grow to for commits that make the tree no larger. Of the tree `foreign` pages are there because
+    /// others, or this process before, have made it so large.
+    func mostPages(beside foreign: PageCount) -> PageCount {
+        let base = max(pageCount, foreign)
         return min(base + max(base / SizeLimit.share, leastMore), endOfFormat)
+    }
+
+    /// A commit that makes the tree larger.
+    struct Growth {
+        let effect: PageBatch.Effect
+        let entryCount: Int
+        /// Pages of its change record.
+        let recordPages: PageCount
+        /// Pages of a WAL, whose records go into the tree with it. A value that shared a page there may get its own.
+        let owed: PageCount
+        let foreign: PageCount
+    }
+
+    /// Whether it may, and the file be as long as it is then.
+    func allows(_ growth: Growth, from before: RootSlot, to root: RootSlot, _ map: SpaceMap) -> Bool {
+        if map.pageCount <= max(pageCount, before.pageCount), hasRoom(for: 0, in: map) { return true }
+        let more = growth.recordPages + SizeLimit.slack
+        switch growth.effect {
+        case .adds: return false
+        case .changes: return root.treePageCount <= max(pageCount, growth.foreign) + more
+        case .deletes:
+            // Each value that is written again may need a page more: links are taken out of it.
+            let owed = growth.owed * 2 + PageCount(growth.entryCount)
+            return root.treePageCount <= before.treePageCount + owed + more
+        }
     }
 
     /// Whether commits that make the tree larger can have so many pages.

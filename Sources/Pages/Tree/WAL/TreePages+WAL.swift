@@ -55,8 +55,7 @@ extension TreePages {
                 throw DatabaseError(.inputOutput, "the system gave no random numbers", systemError: status)
             }
         }
-        return TreeCommit.WALRequest(
-            isOwed: isSmall && !known.wal.isEmpty, isDone: isDone, pageCount: count, salt: salt)
+        return TreeCommit.WALRequest(isDone: isDone, pageCount: count, salt: salt)
     }
 
     private func isSmall(_ entries: [PageBatch.Entry], _ byteCount: Int) -> Bool {

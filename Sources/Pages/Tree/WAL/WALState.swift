@@ -136,7 +136,7 @@ package struct WALState {
             }
         }
         for entry in later.entries { batch.add(entry) }
-        batch.takesAway = later.takesAway
+        batch.note(later.effect, recordBytes: later.recordBytes)
         for spill in later.spills { batch.lends(spill) }
         return batch
     }
