@@ -599,9 +599,9 @@ motte_status motte_config_set_queue(motte_config *config, motte_queue *queue);
  *                                arguments, so that the memory behind them can be given back then: for programs that
  *                                read more of a file than "memory" in one version, one write or one migration
  *    "max_file_size"     int     the most bytes the file may grow to by what this process adds; MAP_FULL beyond that.
- *                                Commits that make it no fuller, deletions above all, may pass it by half, or by 4 MB
- *                                if that is more: what they change needs other pages before its own are free. Who
- *                                opened the file first says it for the process. Unless set, 16 TiB
+ *                                Commits that make it no fuller, deletions above all, may make it longer for a while:
+ *                                what they change needs other pages before its own are free. Who opened the file first
+ *                                says it for the process. Unless set, 16 TiB
  *    "durability"        string  "full" (default): a commit that returned survives a power cut;
  *                                "relaxed": a power cut may lose the last commits, the file stays whole;
  *                                "none": nothing is flushed, for scratch data. Those that may write a file in one

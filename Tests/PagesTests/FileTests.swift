@@ -202,7 +202,11 @@ import Musl
         var gone: Set<Int> = []
         for index in 0 ..< count / 2 {
             let number = index * values.step % count
-            if gone.insert(number).inserted { try store.commitNext([(key(number), nil)]) }
+            guard gone.insert(number).inserted else { continue }
+            var batch = PageBatch()
+            batch.delete(Array(key(number).utf8))
+            batch.effect = .deletes
+            try store.commitNext(batch)
         }
         // There is room again.
         for number in count ..< count + gone.count / 2 { try store.commitNext([(key(number), value(number))]) }

@@ -54,7 +54,7 @@ extension TreePages {
         noteForeignPages(known.root)
         let isAskedFor = !(compaction?.isAutomatic ?? true)
         do throws(DatabaseError) {
-            let limit = isAskedFor ? sizeLimit.mostPages(beside: foreign.pages) : sizeLimit.pageCount
+            let limit = isAskedFor ? sizeLimit.mostPages(for: .changes, beside: foreign.pages) : sizeLimit.pageCount
             try commitAll(changes, header, wal, after: known, compaction, limit: limit)
         } catch {
             guard compaction == nil, !isPoisoned, error.code == .mapFull || error.code == .diskFull else { throw error }
@@ -88,7 +88,8 @@ extension TreePages {
                 guard error.code == .mapFull else { throw error }
             }
         }
-        try commitAll(changes, header, wal, after: known, nil, limit: sizeLimit.mostPages(beside: foreign.pages))
+        let limit = sizeLimit.mostPages(for: changes.effect, beside: foreign.pages)
+        try commitAll(changes, header, wal, after: known, nil, limit: limit)
     }
 
     private func commitAll(

@@ -81,7 +81,7 @@ def test_a_cache_evicts_and_refills(
                     db.delete(db.objects(Row).where("id < $0", first + 30))
                 first += 30
                 rounds += 1
-        assert db.count(Row) == count - first and db.file_size <= (megabytes << 20) * 3 // 2 + (4 << 20)
+        assert db.count(Row) == count - first and db.file_size <= (megabytes << 20) * 2 + (8 << 20)
         for number in range(first, first + 100):
             with db.write():
                 db.delete(db.one(Row, number))
@@ -177,20 +177,20 @@ def fill(db: motte.Database, first: int, size: int) -> int:
         return number
 
 
-@pytest.mark.parametrize("many", [1, 50, 200])
-@pytest.mark.parametrize("size", [200, 2_000])
-def test_values_of_the_same_size_replace_others(tmp_path: pathlib.Path, many: int, size: int) -> None:
+@pytest.mark.parametrize("many", [1, 10, 200])
+@pytest.mark.parametrize(("size", "megabytes"), [(200, 2), (2_000, 2), (2_000, 4)])
+def test_values_of_the_same_size_replace_others(tmp_path: pathlib.Path, many: int, size: int, megabytes: int) -> None:
     """Whose change records, in which texts are as they were, need room as well."""
     path = tmp_path / "full.motte"
     for _ in range(2):
-        with motte.open(path, schema=[Row], max_file_size=2 << 20, durability="none") as db:
+        with motte.open(path, schema=[Row], max_file_size=megabytes << 20, durability="none") as db:
             count = fill(db, db.count(Row), size)
             for turn in range(40):
                 with db.write():
                     for index in range(many):
                         row = db.one(Row, (turn * 211 + index) % count)
                         row.body = row.body[::-1]
-            assert db.file_size <= 6 << 20 and db.verify().is_sound
+            assert db.file_size <= 24 << 20 and db.verify().is_sound
 
 
 def test_shorter_values_of_wide_rows(tmp_path: pathlib.Path) -> None:
@@ -211,8 +211,8 @@ def test_a_deletion_lets_nothing_else_in(tmp_path: pathlib.Path) -> None:
             for step in range(10):
                 with pytest.raises(errors.MapFullError), db.write():
                     db.delete(db.one(Row, 100 * turn + step))
-                    db.one(Row, 2_999).body = "y" * 1_000_000
-            assert sum(len(row.body) for row in db.objects(Row)) < 1_100_000 and db.file_size <= 6 << 20
+                    db.one(Row, 2_999).body = "y" * 400_000
+            assert sum(len(row.body) for row in db.objects(Row)) < 1_100_000 and db.file_size <= 10 << 20
 
 
 def test_lists_do_not_grow_for_ever(tmp_path: pathlib.Path) -> None:

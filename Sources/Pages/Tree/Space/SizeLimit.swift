@@ -11,10 +11,11 @@ package struct SizeLimit {
     let pageCount: PageCount
     /// What a file of this format can have.
     private let endOfFormat: PageCount
-    /// What others need beyond that: this part, but so many bytes at least.
-    private static let share = 2
+    /// What others need beyond that: as much again, for a commit may write everything anew, but so many bytes at least.
     private let leastMore: PageCount
-    private static let leastMoreBytes = 4 << 20
+    private static let leastMoreBytes = 8 << 20
+    /// So many times that where nothing is added: what is free may lie in pieces, and a value needs one.
+    private static let share = 3
     /// Pages by which the tree may be larger than the limit after values were changed.
     private static let slack: PageCount = 64
     private static let leastPages: PageCount = 16
@@ -29,9 +30,10 @@ package struct SizeLimit {
 
     /// What a file may grow to for commits that make the tree no larger. Of the tree `foreign` pages are there because
     /// others, or this process before, have made it so large.
-    func mostPages(beside foreign: PageCount) -> PageCount {
+    func mostPages(for effect: PageBatch.Effect, beside foreign: PageCount) -> PageCount {
         let base = max(pageCount, foreign)
-        return min(base + max(base / SizeLimit.share, leastMore), endOfFormat)
+        let more = max(base, leastMore)
+        return min(base + (effect == .adds ? more : more * SizeLimit.share), endOfFormat)
     }
 
     /// A commit that makes the tree larger.
@@ -48,14 +50,14 @@ package struct SizeLimit {
     /// Whether it may, and the file be as long as it is then.
     func allows(_ growth: Growth, from before: RootSlot, to root: RootSlot, _ map: SpaceMap) -> Bool {
         if map.pageCount <= max(pageCount, before.pageCount), hasRoom(for: 0, in: map) { return true }
-        let more = growth.recordPages + SizeLimit.slack
+        let most = max(pageCount, growth.foreign) + SizeLimit.slack
+        let more = growth.owed * 2 + growth.recordPages
         switch growth.effect {
         case .adds: return false
-        case .changes: return root.treePageCount <= max(pageCount, growth.foreign) + more
+        case .changes: return root.treePageCount <= most + more
         case .deletes:
             // Each value that is written again may need a page more: links are taken out of it.
-            let owed = growth.owed * 2 + PageCount(growth.entryCount)
-            return root.treePageCount <= before.treePageCount + owed + more
+            return root.treePageCount <= max(most, before.treePageCount + PageCount(growth.entryCount)) + more
         }
     }
 
