@@ -39,6 +39,8 @@ class Core(abc.ABC, _objects.Core):
         self._seen: Optional[AnySeen] = None
         #: Objects that the call under way has stored, and the values they had; see _atomic.py.
         self._stored: Optional[list[tuple[Any, dict[str, Any]]]] = None
+        #: The objects that are on their way in, and those they hold; see unmanaged.py.
+        self._unmanaged: Optional[unmanaged.Unmanaged] = None
         self._frozen: Optional[weakref.ref[Any]] = None
         info = realm.info()
         self._path = info.path

@@ -120,6 +120,8 @@ class AnyDatabase(Protocol):
     _seen: Optional[AnySeen]
     #: Objects that the call under way has stored, and the values they had; see _atomic.py.
     _stored: Optional[list[tuple[Any, dict[str, Any]]]]
+    #: The objects that are on their way in, and those they hold; see unmanaged.py.
+    _unmanaged: Any
     #: What was used of its classes, by their ids.
     _rows: Any
 

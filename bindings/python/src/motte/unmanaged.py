@@ -18,7 +18,7 @@ from ._protocols import AnyDatabase
 from ._realm import prop_array
 from ._sameness import is_same
 from .fields import MISSING
-from .model import EmbeddedModel, Model, is_unmanaged_embedded, store
+from .model import EmbeddedModel, Model, is_stored_embedded, is_unmanaged_embedded, store
 from .schema import Row, assigned, is_empty, place
 
 #: What upsert() does with an object that has the primary key already.
@@ -51,6 +51,10 @@ class Unmanaged:
 
     def __init__(self, objects: Mapping[int, Model], policy: str) -> None:
         self.objects, self.policy = objects, policy
+        #: The embedded ones that they hold, which what is called to place them finds here.
+        self.embedded: dict[int, Model] = {}
+        #: Those of them whose places are being made.
+        self.placed: set[int] = set()
         self.keys: dict[int, int] = {}
         #: Those whose rows hold nothing yet.
         self.new: set[int] = set()
@@ -97,13 +101,15 @@ def batch_of(database: AnyDatabase, made: Sequence[Model]) -> Optional[dict[str,
     return row.new().columns(made)
 
 
-def add_unmanaged(database: AnyDatabase, instances: Iterable[Any], policy: str = "error") -> None:
+def add_unmanaged(database: AnyDatabase, instances: Iterable[Any], policy: str = "error",
+    place: Optional[Callable[[], int]] = None) -> None:
     """Stores the unmanaged objects among these and all unmanaged objects reachable from them; all or none.
 
-    Embedded ones are left to what holds them, which makes them in their places. An error knows which of `instances` it
-    is about."""
+    Embedded ones are left to what holds them, which makes them in their places; the one that has a `place` is all of
+    `instances`. An error knows which of `instances` it is about."""
     instances = list(instances)
     found: dict[int, Model] = {}
+    embedded: dict[int, Model] = {}
     seen: set[int] = set()
     waiting = [each for instance in reversed(instances) for each in models_in(instance)]
     for instance in waiting:
@@ -115,8 +121,7 @@ def add_unmanaged(database: AnyDatabase, instances: Iterable[Any], policy: str =
             database._link(instance)
         elif id(instance) not in seen:
             seen.add(id(instance))
-            if not isinstance(instance, EmbeddedModel):
-                found[id(instance)] = instance
+            (embedded if isinstance(instance, EmbeddedModel) else found)[id(instance)] = instance
             row: Row = database._row_of(type(instance))
             for name, bound in row.properties.items():
                 value = instance._values.get(name)
@@ -125,9 +130,20 @@ def add_unmanaged(database: AnyDatabase, instances: Iterable[Any], policy: str =
                     value = instance._values[name] = list(value)
                 if bound.declared.type in HOLDING:
                     waiting += models_in(value)
-    if not found:
+    if not found and place is None:
         return
     unmanaged = Unmanaged(found, policy)
+    unmanaged.embedded = embedded
+    outer = database._unmanaged
+    try:
+        database._unmanaged = unmanaged
+        _add(database, instances, unmanaged, place)
+    finally:
+        database._unmanaged = outer
+
+
+def _add(database: AnyDatabase, instances: list[Any], unmanaged: Unmanaged, place: Optional[Callable[[], int]]) -> None:
+    found = unmanaged.objects
     with atomically(database):
         for identity, instance in found.items():
             with _numbered(instances, instance):
@@ -137,6 +153,8 @@ def add_unmanaged(database: AnyDatabase, instances: Iterable[Any], policy: str =
         for identity, instance in found.items():
             with _numbered(instances, instance):
                 connect(database, instance, unmanaged.keys[identity], unmanaged, identity in unmanaged.new)
+        if place is not None:
+            _embed(database, instances[0], place, unmanaged)
         for identity, instance in found.items():
             store(instance, database._row_of(type(instance)), unmanaged.keys[identity], database._seen)
 
@@ -205,22 +223,36 @@ def connect(database: AnyDatabase, instance: Model, key: int, unmanaged: Unmanag
             if known is not None and unmanaged.policy == "modified":
                 update_embedded(database, value, known, unmanaged)
             else:
-                embed(database, value, partial(database._realm.row_embed, row.class_id, key, prop), unmanaged)
+                _embed(database, value, partial(database._realm.row_embed, row.class_id, key, prop), unmanaged)
+        elif is_stored_embedded(value):
+            # In another place by now, which the library refuses; or in this one, by another object of its primary key.
+            if database._realm.row_values(row.class_id, key, [prop], Link)[0] != database._link(value):
+                database._realm.row_set(row.class_id, key, bound.props, row.encoded([bound], [value]))
         elif any(each._row is None for each in models_in(kept)):
             database._realm.row_set(row.class_id, key, bound.props, row.encoded([bound], [value]))
 
 
-def embed(database: AnyDatabase, instance: Any, place: Callable[[], int],
-    unmanaged: Optional[Unmanaged] = None) -> None:
+def embed(database: AnyDatabase, instance: Any, place: Callable[[], int]) -> None:
     """Makes an unmanaged embedded object a stored one in the place that `place` makes, which gives its key."""
     database._check_task()
     if not is_unmanaged_embedded(instance):
         raise errors.WrongTypeError(f"a new object of an embedded class is wanted, not {instance!r:.60}")
+    outer = database._unmanaged
+    if outer is not None and id(instance) in outer.embedded:
+        # What it links to has keys already, and is stored last.
+        _embed(database, instance, place, outer)
+    else:
+        add_unmanaged(database, [instance], place=place)
+
+
+def _embed(database: AnyDatabase, instance: Any, place: Callable[[], int], unmanaged: Unmanaged) -> None:
+    if id(instance) in unmanaged.placed:
+        raise errors.InvalidArgumentError(
+            f"a {type(instance).__name__} is embedded in one place, and neither in a second one nor in itself",
+            class_name=type(instance).__name__)
+    unmanaged.placed.add(id(instance))
     row: Row = database._row_of(type(instance))
     with atomically(database):
-        if unmanaged is None:
-            add_unmanaged(database, [instance])
-            unmanaged = Unmanaged({}, "error")
         props, values = plain_values(row, instance)
         key = place()
         database._realm.row_set(row.class_id, key, props, values)
