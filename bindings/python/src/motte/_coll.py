@@ -3,15 +3,19 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
 from . import _callbacks, errors
 from ._columns import unpacked
-from ._convert import Cells, Maker, Values, map_key, one, read_texts, texts, utf8
+from ._convert import Arguments, Cells, Maker, Values, map_key, one, read_texts, texts, utf8
 from ._ffi import ffi, lib, sized
 from ._guard import FREE, Guard, Guarded
 from ._handles import out, own, take_text
+from ._held import Held
 from ._tokens import OK, Token
+
+if TYPE_CHECKING:
+    from ._protocols import AnySeen
 
 LIST, RESULTS, BACKLINKS = lib.MOTTE_COLLECTION_LIST, lib.MOTTE_COLLECTION_RESULTS, lib.MOTTE_COLLECTION_BACKLINKS
 SET, MAP = lib.MOTTE_COLLECTION_SET, lib.MOTTE_COLLECTION_MAP
@@ -41,39 +45,57 @@ def object_link(handle: Any) -> tuple[int, int]:
 class Coll(Guarded):
     """A list, set, map, results or backlinks."""
 
-    __slots__ = ("kept", "_address")
+    __slots__ = ("kept", "_address", "seen")
 
-    def __init__(self, handle: Any, guard: Guard, kept: Any = None) -> None:
-        super().__init__(handle, guard)
+    def __init__(self, handle: Any, guard: Guard, kept: Any = None, held: Optional[Held] = None,
+                 seen: Optional[AnySeen] = None) -> None:
+        super().__init__(handle, guard, held)
+        #: In what the elements of a snapshot were seen, where some may be lost. These are as deleted ones are: what
+        #: reads elements one by one gives them as gone, whatever else has no handle then.
+        self.seen = seen
         #: What the library calls for it, and does not keep: the key function of sections. So has all that is made of
         #: it.
         self.kept = kept
         self._address: Optional[int] = None
 
-    def _made(self, place: Any) -> Coll:
-        return Coll(own(place), self.guard, self.kept)
+    def _made(self, place: Any, *held: Optional[Held]) -> Coll:
+        return Coll(own(place), self.guard, self.kept, Held.of(self.held, *held))
+
+    @property
+    def _listing(self) -> Any:
+        """The handle for what asks a snapshot for its elements by themselves."""
+        if self.seen is None:
+            return self.handle
+        self.guard.check()
+        return self.raw
+
+    def lost(self) -> Optional[AnySeen]:
+        """In what the elements of a snapshot were seen, if some of them are lost."""
+        return self.seen if self.seen is not None and self.held is not None and self.held.has_lost() else None
 
     @property
     def address(self) -> int:
         """The handle as a number, for native code, which asks whose it is."""
+        if self.held is not None:
+            self.held.check()
         if self._address is None:
             self._address = int(ffi.cast("uintptr_t", self.raw))
         return self._address
 
     def count(self) -> int:
         place = ffi.new("size_t *")
-        errors.check(lib.motte_coll_count(self.handle, place))
+        errors.check(lib.motte_coll_count(self._listing, place))
         return int(place[0])
 
     def info(self) -> CollInfo:
         details = sized("motte_coll_details")
-        errors.check(lib.motte_coll_info(self.handle, details))
+        errors.check(lib.motte_coll_info(self._listing, details))
         return CollInfo(int(details.kind), int(details.type), bool(details.flags & lib.MOTTE_COLL_NULLABLE),
                         int(details.target))
 
     def is_valid(self) -> bool:
         try:
-            errors.check(lib.motte_handle_check(self.handle))
+            errors.check(lib.motte_handle_check(self._listing))
             return True
         except errors.ENDED:
             return False
@@ -107,27 +129,33 @@ class Coll(Guarded):
 
     def snapshot(self) -> Coll:
         place = out("motte_coll")
-        errors.check(lib.motte_coll_snapshot(self.handle, place))
-        return self._made(place)
+        errors.check(lib.motte_coll_snapshot(self._listing, place))
+        return Coll(own(place), self.guard, self.kept, None if self.seen is None else self.held, self.seen)
 
     def freeze(self) -> Coll:
         place = out("motte_coll")
+        if self.seen is None and self.held is not None:
+            self.held.check()
         _callbacks.check_calling(lib.motte_freeze(self.raw, ffi.cast("void **", place)))
-        return Coll(own(place), FREE, self.kept)
+        return self.like(own(place), FREE)
+
+    def like(self, handle: Any, guard: Guard) -> Coll:
+        """The same in another version or database."""
+        return Coll(handle, guard, self.kept, self.held, self.seen)
 
     def to_results(self) -> Coll:
         place = out("motte_coll")
-        errors.check(lib.motte_coll_to_results(self.handle, place))
-        return self._made(place)
+        errors.check(lib.motte_coll_to_results(self._listing, place))
+        return self.like(own(place), self.guard)
 
     def explain(self, flags: int) -> str:
         return explained(lib.motte_coll_explain, self.handle, flags)
 
-    def filter(self, text: str, arguments: Values) -> Coll:
+    def filter(self, text: str, arguments: Arguments) -> Coll:
         place, content = out("motte_coll"), utf8(text)
         errors.check(lib.motte_coll_filter(
             self.handle, content, len(content), arguments.pointer(), len(arguments), place))
-        return self._made(place)
+        return self._made(place, arguments.held)
 
     def sort(self, keys: Sequence[tuple[str, bool]]) -> Coll:
         """Keys are (path, whether descending)."""
@@ -170,13 +198,13 @@ class Coll(Guarded):
             lib.motte_observe_coll_paths, self.handle, self.guard, callback, paths, kept=self.kept)
 
     def same(self, other: Coll) -> bool:
-        return bool(lib.motte_equal(self.handle, other.handle))
+        return bool(lib.motte_equal(self._listing, other._listing))
 
     # -------------------------------------------------------------------------------------------- reading in bulk
 
     def keys(self, first: int, count: int) -> array[int]:
         keys, read = array("q", bytes(8 * count)), ffi.new("size_t *")
-        errors.check(lib.motte_read_keys(self.handle, first, count, ffi.from_buffer("motte_key[]", keys), read))
+        errors.check(lib.motte_read_keys(self._listing, first, count, ffi.from_buffer("motte_key[]", keys), read))
         del keys[read[0]:]
         return keys
 
@@ -347,12 +375,13 @@ class Query(Guarded):
     __slots__ = ()
 
     def bind(self, place: Union[int, str], value: Values) -> None:
-        """By number or by name."""
+        """By number or by name. What is replaced may be lost."""
+        self.guard.check()
         if isinstance(place, str):
             name = utf8(place)
-            errors.check(lib.motte_query_bind_named(self.handle, name, len(name), value.pointer()))
+            errors.check(lib.motte_query_bind_named(self.raw, name, len(name), value.pointer()))
         else:
-            errors.check(lib.motte_query_bind(self.handle, place, value.pointer()))
+            errors.check(lib.motte_query_bind(self.raw, place, value.pointer()))
 
     def argument_count(self) -> int:
         place = ffi.new("size_t *")
@@ -374,7 +403,7 @@ class Query(Guarded):
     def run(self) -> Coll:
         place = out("motte_coll")
         errors.check(lib.motte_query_run(self.handle, place))
-        return Coll(own(place), self.guard)
+        return Coll(own(place), self.guard, held=self.held)
 
     def describe(self) -> str:
         return self._text(lib.motte_query_describe)

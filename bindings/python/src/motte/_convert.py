@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, Optional
 
 from . import _decimals, _objects, errors
 from ._ffi import ffi, lib
+from ._held import Held
 from .objectid import ObjectId
 from .timestamps import Timestamp, nanoseconds_behind
 
@@ -267,6 +268,16 @@ class Values:
             cells = ffi.new("int64_t[]", [word if word < SIGN else word - (1 << 64) for word in self.words])
         self._kept.append(cells)
         return ffi.cast("motte_value *", cells)
+
+
+class Arguments(Values):
+    """Those of a query, and the objects among them that may be lost."""
+
+    __slots__ = ("held",)
+
+    def __init__(self, values: Values, held: Optional[Held] = None) -> None:
+        super().__init__()
+        self.words, self._kept, self.held = values.words, values._kept, held
 
 
 def check_depth(depth: int) -> None:

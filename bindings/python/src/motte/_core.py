@@ -10,9 +10,10 @@ from typing import Any, Optional, Union
 
 from . import _callbacks, _objects, errors, unmanaged, query
 from ._atomic import SINGLE, callback_of
-from ._coll import MAP, Coll
-from ._convert import HOLDING, MIXED, Link, Maker, Values, check_depth
+from ._coll import MAP, SELF, Coll
+from ._convert import HOLDING, LINK, MIXED, Arguments, Link, Maker, Values, check_depth
 from ._guard import current_task
+from ._held import Held
 from ._protocols import AnyModel, AnySeen, AnyWrite
 from ._queue import Queue
 from ._realm import Realm
@@ -139,9 +140,9 @@ class Core(abc.ABC, _objects.Core):
             row = self._row(class_id)
         return stored(row.model, row, key, self._seen)
 
-    def _maker(self, class_id: int) -> Callable[[int], Any]:
-        """_object() for many of one class, now."""
-        return maker(self._row(class_id), self._seen)
+    def _maker(self, class_id: int, seen: Optional[AnySeen] = None) -> Callable[[int], Any]:
+        """_object() for many of one class, now, or as those that were `seen` then."""
+        return maker(self._row(class_id), self._seen if seen is None else seen)
 
     def _link_maker(self) -> Maker:
         """_object() for what layouts keep."""
@@ -214,13 +215,45 @@ class Core(abc.ABC, _objects.Core):
             value = self._plain(value)
         encoded.add(value, type_)
 
-    def _arguments(self, values: Sequence[Any]) -> Values:
+    def _arguments(self, values: Sequence[Any]) -> Arguments:
         """The arguments of a query: several values are a list, for IN and BETWEEN, and a shape is its text."""
-        given = [query.argument(value) for value in values]
-        for instance in unmanaged.models_in(given):
-            # Asking about an object does not store it.
-            self._link(instance)
-        return self._encoded(given)
+        given = [query.argument(value) for value in map(_listed, values)]
+        # Asking about an object does not store it.
+        held = self._held(given)
+        return Arguments(self._encoded(given), held)
+
+    def _held(self, values: Any) -> Optional[Held]:
+        """The objects that values are or hold, where these may be lost."""
+        held = []
+        for instance in unmanaged.models_in(values):
+            link = self._link(instance)
+            if instance._write is not None:
+                held.append((instance._write, *link))
+        return Held(held) if held else None
+
+    def _snapshot(self, coll: Coll) -> Coll:
+        """The elements that a collection has now, of which those that are made in the open write may be lost."""
+        made = coll.snapshot()
+        seen, info = self._seen, made.info()
+        if seen is None or made.seen is not None or info.type not in HOLDING:
+            return made
+        last: dict[int, int] = {}
+
+        def note(class_id: int, key: int) -> None:
+            last[class_id] = max(key, last.get(class_id, key))
+
+        if info.type == LINK:
+            for key in made.keys(0, made.count()):
+                note(info.target, key)
+        else:
+            made.values([SELF], 0, made.count(), note)
+        for class_id in last:
+            # What is lost is known of the classes that were used.
+            self._row(class_id)
+        if last:
+            made.held = Held((seen, class_id, key) for class_id, key in last.items())
+            made.seen = seen if info.type == LINK else None
+        return made
 
     # -------------------------------------------------------------------------------------------- changes
 
@@ -256,6 +289,13 @@ class Core(abc.ABC, _objects.Core):
 
     def _embed(self, instance: Any, place: Callable[[], int]) -> None:
         unmanaged.embed(self, instance, place)
+
+
+def _listed(value: Any) -> Any:
+    """An argument with the objects of a collection in its place."""
+    if isinstance(value, dict):
+        return {name: _listed(each) for name, each in value.items()}
+    return value[:] if isinstance(value, Collection) else value
 
 
 class _PassingRows:

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple, Optional
 
 from . import errors
 from ._coll import Coll, explained
-from ._convert import Cells, Maker, Values, utf8
+from ._convert import Arguments, Cells, Maker, Values, utf8
 from ._ffi import NULL, ffi, lib
 from ._guard import Guarded
 from ._handles import out, own
+from ._held import Held
 from ._tokens import OK, Token
 
 
@@ -30,11 +31,11 @@ class NativeGroups(Guarded):
 
     __slots__ = ("columns", "_kept")
 
-    def __init__(self, coll: Coll, text: str, arguments: Values) -> None:
+    def __init__(self, coll: Coll, text: str, arguments: Arguments) -> None:
         place, content = out("motte_groups"), utf8(text)
         errors.check(lib.motte_coll_group(
             coll.handle, content, len(content), arguments.pointer(), len(arguments), place))
-        super().__init__(own(place), coll.guard)
+        super().__init__(own(place), coll.guard, Held.of(coll.held, arguments.held))
         self._kept = coll.kept
         number = ffi.new("size_t *")
         errors.check(lib.motte_groups_column_count(self.handle, number))

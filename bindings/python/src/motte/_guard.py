@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Optional
 
 from . import _objects, errors
+from ._held import Held
 
 
 class Guard(_objects.Guard):
@@ -44,11 +45,13 @@ FREE = Guard()
 class Guarded:
     """Something of the library, and whose it is."""
 
-    __slots__ = ("raw", "guard")
+    __slots__ = ("raw", "guard", "held")
 
-    def __init__(self, handle: Any, guard: Guard) -> None:
+    def __init__(self, handle: Any, guard: Guard, held: Optional[Held] = None) -> None:
         #: The handle for what every task may do.
         self.raw, self.guard = handle, guard
+        #: Objects that it was made with, where these may be lost.
+        self.held = held
 
     @property
     def handle(self) -> Any:
@@ -56,6 +59,8 @@ class Guarded:
         guard = self.guard
         if guard.write is not None:
             guard.check()
+        if self.held is not None:
+            self.held.check()
         return self.raw
 
 

@@ -12,7 +12,7 @@ from . import _callbacks, errors
 from ._coll import Coll, Query, object_link
 from ._columns import Column, columns_pointer
 from ._config import Config, Progress
-from ._convert import DECODERS, Cells, Values, one, utf8
+from ._convert import DECODERS, Arguments, Cells, Values, one, utf8
 from ._ffi import NULL, ffi, lib, sized, text
 from ._guard import Guard, Guarded
 from ._handles import out, own, take_text
@@ -436,8 +436,8 @@ class Realm(Guarded):
         del kept
         return keys
 
-    def query(self, class_id: int, source: str, arguments: Values) -> Query:
+    def query(self, class_id: int, source: str, arguments: Arguments) -> Query:
         place, content = out("motte_query"), utf8(source)
         errors.check(lib.motte_query_parse(
             self.handle, class_id, content, len(content), arguments.pointer(), len(arguments), place))
-        return Query(own(place), self.guard)
+        return Query(own(place), self.guard, arguments.held)

@@ -20,7 +20,7 @@ class NativeSections(Guarded):
     __slots__ = ("_kept",)
 
     def __init__(self, handle: Any, coll: Coll, *kept: Any) -> None:
-        super().__init__(handle, coll.guard)
+        super().__init__(handle, coll.guard, coll.held)
         self._kept = coll.kept, *kept
 
     @staticmethod
@@ -59,7 +59,7 @@ class NativeSections(Guarded):
     def get(self, index: int) -> Coll:
         place = out("motte_coll")
         _callbacks.check_calling(lib.motte_sections_get(self.handle, index, place))
-        return Coll(own(place), self.guard, self._kept)
+        return Coll(own(place), self.guard, self._kept, self.held)
 
     def find(self, key: Any) -> Optional[int]:
         place, wanted = ffi.new("size_t *"), one(key)

@@ -10,7 +10,8 @@ from typing import Any, Generic, NoReturn, Optional, TypeVar, Union, overload
 from . import _coll, _objects, _showing, errors
 from ._coll import Coll
 from ._convert import LINK, MIXED, TYPE_NAMES
-from ._protocols import AnyDatabase, AnyRow
+from ._held import is_lost
+from ._protocols import AnyDatabase, AnyRow, AnySeen
 from .converters import Converter
 from .pages import Page
 from .sequenced import Sequenced
@@ -74,6 +75,9 @@ class Elements(Sequenced[T], Generic[T]):
                 raise errors.OutOfBoundsError(f"index {index} is out of range for {len(self)} elements")
         if position > sys.maxsize:
             raise errors.OutOfBoundsError(f"index {index} is out of range for {len(self)} elements")
+        if (lost := self._coll.lost()) is not None:
+            there: T = self._unless_gone(position, lost)
+            return there
         if self._type == LINK:
             found = _objects.element_of(self._database._row(self._class_id()), self._coll.address, position)
             if found is not NotImplemented:
@@ -83,10 +87,11 @@ class Elements(Sequenced[T], Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         if self._type == LINK:
-            class_id = self._class_id()
-            objects: Any = _objects.iterated(self._database._row(class_id), self._coll.address)
+            class_id, lost = self._class_id(), self._coll.lost()
+            objects: Any = NotImplemented if lost is not None else _objects.iterated(
+                self._database._row(class_id), self._coll.address)
             if objects is NotImplemented:
-                objects = map(self._database._maker(class_id), self._coll.keys(0, len(self)))
+                objects = map(self._database._maker(class_id, lost), self._coll.keys(0, len(self)))
             elements: Iterator[T] = objects
             return elements
         return iter(self._read(0, len(self)))
@@ -123,6 +128,9 @@ class Elements(Sequenced[T], Generic[T]):
         try:
             if self._converter is not None:
                 value = self._converter.stored(value)
+            if self._coll.lost() is not None:
+                objects = Elements._read(self, 0, len(self))
+                return next((position for position, each in enumerate(objects) if each == value), None)
             return self._coll.find(self._database._plain(value))
         except (errors.WrongTypeError, errors.InvalidArgumentError, *errors.NOWHERE):
             return None
@@ -131,16 +139,25 @@ class Elements(Sequenced[T], Generic[T]):
         if count <= 0:
             return []
         if self._type == LINK:
-            class_id = self._class_id()
-            objects: Any = _objects.objects_of(self._database._row(class_id), self._coll.address, first, count)
+            class_id, lost = self._class_id(), self._coll.lost()
+            objects: Any = NotImplemented if lost is not None else _objects.objects_of(
+                self._database._row(class_id), self._coll.address, first, count)
             if objects is NotImplemented:
-                objects = list(map(self._database._maker(class_id), self._coll.keys(first, count)))
+                objects = list(map(self._database._maker(class_id, lost), self._coll.keys(first, count)))
             elements: list[T] = objects
             return elements
         read = self._coll.values([_coll.SELF], first, count, self._database._object, self._decoders())
         if self._type == MIXED or self._converter is not None:
             return [self._element(position, value) for position, value in enumerate(read, first)]
         return read
+
+    def _unless_gone(self, position: int, seen: AnySeen) -> Any:
+        """An element of a snapshot of which some are lost; None for these, as for those that were deleted."""
+        keys, class_id, database = self._coll.keys(position, 1), self._class_id(), self._database
+        if not keys:
+            raise errors.OutOfBoundsError(f"index {position} is out of range for {len(self)} elements")
+        is_gone = is_lost(seen, class_id, keys[0]) or not database._realm.row_exists(class_id, keys[0])
+        return None if is_gone else database._object(class_id, keys[0])
 
     def _decoders(self) -> Optional[dict[int, Any]]:
         """How values are read, if not copied."""

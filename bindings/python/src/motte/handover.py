@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, cast
 from . import _callbacks, errors
 from ._coll import Coll, Query, object_link
 from ._guard import current_task
+from ._held import Held
 from ._protocols import AnyDatabase
 from ._realm import reference
 from .delivery import Waiter
@@ -45,7 +46,9 @@ class Reference(Generic[T]):
             self._projection, instance = type(thing), thing.root
         if isinstance(instance, Model):
             row = Model._stored_row(instance, "handing over")
-            self._native = reference(row.realm.object(row.class_id, Model._live_key(instance)))
+            key = Model._live_key(instance)
+            self._native = reference(row.realm.object(row.class_id, key))
+            self._held = None if instance._write is None else Held([(instance._write, row.class_id, key)])
             return
         if not isinstance(thing, (Collection, Map, PreparedQuery)):
             raise errors.WrongTypeError(
@@ -53,6 +56,8 @@ class Reference(Generic[T]):
         native = thing._native if isinstance(thing, PreparedQuery) else thing._coll
         self._native = reference(native.handle)
         self._make = remake(thing)
+        #: Objects that it was made with, where these may be lost.
+        self._held, self._seen = native.held, None if isinstance(native, Query) else native.seen
         self._is_query = isinstance(thing, PreparedQuery)
 
     def __reduce__(self) -> Any:
@@ -63,11 +68,14 @@ class Reference(Generic[T]):
         if handle is None:
             return None
         if self._make is None:
+            if self._held is not None and self._held.has_lost():
+                return None
             made = database._object(*object_link(handle))
             return cast(T, made if self._projection is None else self._projection(made))
         if self._is_query:
-            return self._make(database, _native=Query(handle, database._realm.guard))
-        return self._make(database, _coll=Coll(handle, database._realm.guard))
+            return self._make(database, _native=Query(handle, database._realm.guard, self._held))
+        return self._make(database, _coll=Coll(
+            handle, database._realm.guard, held=self._held, seen=self._seen))
 
 
 class _Queued:

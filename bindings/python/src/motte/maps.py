@@ -196,7 +196,8 @@ class Map(MutableMapping[str, V]):
         if live is self._database:
             return self
         handle = live._realm.thaw(self._coll.handle)
-        return None if handle is None else Map(live, Coll(handle, live._realm.guard), self._type, self._converter)
+        return None if handle is None else Map(
+            live, self._coll.like(handle, live._realm.guard), self._type, self._converter)
 
     def freeze(self) -> Map[V]:
         """As it is now, for ever and for every thread; within a write as it was before that."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional
 from . import _again, _objects, _rules, _showing, errors, fields
 from ._attributes import Property, Signature, check_name, is_class_variable, is_special, start
 from ._convert import INVERSE, LINK
+from ._held import is_lost, still_open
 from ._protocols import AnyRow, AnySeen
 from .fields import MISSING, Declared, Field, Index
 from .notifications import ChangeStream, ObjectChange, Observation, object_changes, observe_object
@@ -206,7 +207,7 @@ class Model(_objects.Object):
                 raise errors.ObjectDeletedError(
                     f"this {type(self).__name__} was added in a write that was cancelled",
                     class_name=type(self).__name__)
-            _set_seen(self, _still_open(self._write))
+            _set_seen(self, still_open(self._write))
         return self._key
 
     def _stored_row(self, wanted: str) -> AnyRow:
@@ -363,20 +364,8 @@ def _can_be_used(instance: Model) -> bool:
 
 
 def _is_lost(instance: Model) -> bool:
-    """Whether it was made in a write that was cancelled: its key may be that of another object by now."""
-    seen, row = instance._write, instance._row
-    while row is not None and seen is not None and not seen.is_open:
-        if seen.has_lost(row.class_id, instance._key):
-            return True
-        seen = seen.around
-    return False
-
-
-def _still_open(seen: Optional[AnySeen]) -> Optional[AnySeen]:
-    """What an object may still be lost with."""
-    while seen is not None and not seen.is_open:
-        seen = seen.around
-    return seen
+    row = instance._row
+    return row is not None and is_lost(instance._write, row.class_id, instance._key)
 
 
 def _copied(value: Any) -> Any:

@@ -6,7 +6,8 @@ from typing import Any, Generic, Optional, TypeVar, Union
 
 from . import errors
 from ._coll import Query
-from ._convert import Values
+from ._convert import Arguments
+from ._held import Held
 from ._protocols import AnyDatabase
 from .model import Model
 from .results import Results
@@ -20,10 +21,15 @@ class PreparedQuery(Generic[M]):
     It belongs to the thread of its database; `motte.Reference` hands it to another."""
 
     def __init__(self, database: AnyDatabase, native: Query, model: type[M],
-                 bound: Mapping[Union[int, str], Values]) -> None:
+                 bound: Mapping[Union[int, str], Arguments]) -> None:
         self._database, self._native, self._model = database, native, model
         #: By number and by name.
         self._bound = dict(bound)
+        self._hold()
+
+    def _hold(self) -> None:
+        """It is run with these objects, until others are bound."""
+        self._native.held = Held.of(*(values.held for values in self._bound.values()))
 
     @property
     def argument_count(self) -> int:
@@ -44,6 +50,7 @@ class PreparedQuery(Generic[M]):
                     self._native.bind(place, self._bound[place])
             raise
         self._bound.update(values)
+        self._hold()
         return self
 
     def count(self) -> int:

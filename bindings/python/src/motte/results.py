@@ -14,6 +14,7 @@ from typing import Any, Generic, NoReturn, Optional, TypeVar, Union, overload
 from . import _callbacks, _reading, _showing, errors, query
 from ._coll import Coll
 from ._convert import IN_PLACE, LINK, MIXED, PLACE_DECODERS, Values
+from ._held import Held
 from ._protocols import AnyDatabase
 from ._sections import NativeSections
 from ._tokens import NativeChanges
@@ -103,7 +104,7 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
 
     def snapshot(self) -> Results[T]:
         """The elements there are now; who belongs to it no longer changes, their values do."""
-        return self._results(self._coll.snapshot())
+        return self._results(self._database._snapshot(self._coll))
 
     def project(self, projection: type[P]) -> Results[P]:
         """Its objects, seen through a `motte.Projection`, live."""
@@ -118,7 +119,7 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
             return self
         handle = live._realm.thaw(self._coll.handle)
         return None if handle is None else remake(self)(
-            live, _coll=Coll(handle, live._realm.guard, self._coll.kept))
+            live, _coll=self._coll.like(handle, live._realm.guard))
 
     def freeze(self) -> Results[T]:
         """As it is now, for ever and for every thread; within a write as it was before that."""
@@ -299,7 +300,8 @@ class Sections(Sequence[Section[T]], Generic[T]):
             raise errors.OutOfBoundsError(f"section {index} is out of range")
         base = self._collection
         section = base._section(self._native.get(position))
-        section.key = self._key(position)
+        section.key = key = self._key(position)
+        section._coll.held = Held.of(section._coll.held, base._database._held(key))
         return section
 
     def __iter__(self) -> Iterator[Section[T]]:

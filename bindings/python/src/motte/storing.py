@@ -12,6 +12,7 @@ from . import _callbacks, _objects, _rules, errors, unmanaged
 from ._atomic import atomic, atomically, needs_others
 from ._columns import Column, column, is_buffer, mixed_column
 from ._convert import MIXED, Values
+from ._held import is_lost
 from ._protocols import AnyDatabase
 from ._realm import prop_array
 from .converters import Converter, EnumConverter
@@ -187,6 +188,8 @@ def update_all(database: AnyDatabase, what: Collection[Any], values: Mapping[str
         # Says that it needs a write, also where there is nothing to do.
         database._realm.savepoint()
     # Both before anything is assigned, which may change who belongs to it.
+    if what._coll.held is not None:
+        what._coll.held.check()
     keys, elements = what.object_keys(), iter(what) if functions else ()
     assign = {name: row.model._properties[name].__set__ for name in functions}
     with atomically(database):
@@ -317,7 +320,13 @@ def delete(database: AnyDatabase, what: Union[Model, Collection[Any], Map[Any], 
             raise row._deleted()
         return deleted
     if isinstance(what, (Collection, Map)):
-        return what._coll.delete_objects()
+        coll = what._coll
+        lost = coll.lost()
+        if lost is None:
+            return coll.delete_objects()
+        class_id = coll.info().target
+        return database._realm.row_delete(
+            class_id, [key for key in coll.keys(0, coll.count()) if not is_lost(lost, class_id, key)])
     if isinstance(what, type) or not isinstance(what, Iterable):
         name = getattr(what, "__name__", "Person")
         raise errors.WrongTypeError(
