@@ -108,9 +108,10 @@ class atomically(_objects.Block):
         """What is kept is undone with the callback around it, if that raises."""
         stored, outer, seen = self._stored, self._outer, self._seen
         if seen is not None:
+            around = seen.around
             seen.end(self._database, not is_kept)
             if self._database._seen is seen:
-                self._database._seen = seen.around
+                self._database._seen = around
         if is_kept and outer is not None and stored is not None:
             outer.extend(stored)
         self._stored, self._database._stored = None, outer

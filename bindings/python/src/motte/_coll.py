@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional, Union
 
 from . import _callbacks, errors
 from ._columns import unpacked
@@ -11,11 +11,8 @@ from ._convert import Arguments, Cells, Maker, Values, map_key, one, read_texts,
 from ._ffi import ffi, lib, sized
 from ._guard import FREE, Guard, Guarded
 from ._handles import out, own, take_text
-from ._held import Held
+from ._held import AnySeen, Held
 from ._tokens import OK, Token
-
-if TYPE_CHECKING:
-    from ._protocols import AnySeen
 
 LIST, RESULTS, BACKLINKS = lib.MOTTE_COLLECTION_LIST, lib.MOTTE_COLLECTION_RESULTS, lib.MOTTE_COLLECTION_BACKLINKS
 SET, MAP = lib.MOTTE_COLLECTION_SET, lib.MOTTE_COLLECTION_MAP

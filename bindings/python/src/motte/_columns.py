@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Optional, Union
 from . import _decimals, errors
 from ._convert import (
     DATA, BOOL, DECIMAL, DOUBLE, FLOAT, INT, LINK, MIXED, OBJECT_ID, PAIR, SIGN, STRING, TIMESTAMP, TYPE_NAMES, UUID,
-    LEAST, MOST, WIDTHS, Values, is_a_time, real, seconds_of, wrong_type,
+    LEAST, MOST, WIDTHS, Values, is_a_time, member_value, real, seconds_of, wrong_type,
 )
 from ._ffi import ffi, lib
 from .objectid import ObjectId
@@ -60,7 +60,7 @@ def column(values: Any, type_: int, link_key: Callable[[Any], int]) -> Column:
         values = values.tolist() if hasattr(values, "dtype") and hasattr(values, "tolist") else list(values)
     kinds = set(map(type, values))
     if any(issubclass(kind, enum.Enum) for kind in kinds):
-        values = [value.value if isinstance(value, enum.Enum) else value for value in values]
+        values = [member_value(value, type_) if isinstance(value, enum.Enum) else value for value in values]
         kinds = set(map(type, values))
     validity = None
     if type(None) in kinds:

@@ -73,6 +73,16 @@ def wrong_type(value: Any, type_: Optional[int]) -> errors.Error:
     return errors.WrongTypeError(f"{value!r:.60} is {type(value).__name__}{wanted}")
 
 
+def member_value(member: enum.Enum, type_: Optional[int]) -> Any:
+    """What stands for a member of an enum where none is declared: its value, which it equals if it is to be stored.
+    A query, which has no type, asks for the value."""
+    if type_ is not None and member != member.value:
+        raise errors.WrongTypeError(
+            f"{member!r:.60} is {type(member).__name__} where {WANTED[type_]} is wanted: it would be read as its "
+            f"value; give that, or declare the property as {type(member).__name__}")
+    return member.value
+
+
 def utf8(text: str) -> bytes:
     try:
         return text.encode("utf-8")
@@ -175,7 +185,8 @@ class Values:
         return several
 
     def add(self, value: Any, type_: Optional[int] = None) -> None:
-        """Adds a value. `type_` is the type of the property it is for, which only decides between float and double."""
+        """Adds a value. `type_` is the type of the property it is for, None in queries; it decides between float and
+        double, and whether members of enums are taken."""
         kind = type(value)
         words = self.words
         if value is None:
@@ -202,9 +213,9 @@ class Values:
         elif isinstance(value, ObjectId):
             words += (OBJECT_ID, *PAIR.unpack(bytes(value) + bytes(4)))
         elif isinstance(value, (list, tuple)) and type_ in (None, MIXED):
-            self._list(value)
+            self._list(value, type_)
         elif isinstance(value, Mapping) and type_ in (None, MIXED):
-            self._map(value)
+            self._map(value, type_)
         else:
             self._other(value, type_)
 
@@ -213,17 +224,17 @@ class Values:
             raise _too_deep()
         return Values(self._depth + 1)
 
-    def _list(self, elements: Iterable[Any]) -> None:
+    def _list(self, elements: Iterable[Any], type_: Optional[int]) -> None:
         inner = self._inner()
         for element in elements:
-            inner.add(element)
+            inner.add(element, type_)
         self._document(LIST, lib.motte_nested_list, inner.pointer(), len(inner))
 
-    def _map(self, entries: Mapping[Any, Any]) -> None:
+    def _map(self, entries: Mapping[Any, Any], type_: Optional[int]) -> None:
         inner = self._inner()
         keys, kept = texts(list(entries))
         for value in entries.values():
-            inner.add(value)
+            inner.add(value, type_)
         self._document(MAP, lib.motte_nested_map, keys, inner.pointer(), len(inner))
         del kept
 
@@ -239,7 +250,7 @@ class Values:
     def _other(self, value: Any, type_: Optional[int]) -> None:
         """Subclasses of the built-in types, enums, and what counts as a number (NumPy's scalars)."""
         if isinstance(value, enum.Enum):
-            return self.add(value.value, type_)
+            return self.add(member_value(value, type_), type_)
         if isinstance(value, str):
             return self.add(str(value), type_)
         if isinstance(value, float):

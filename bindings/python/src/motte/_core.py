@@ -13,8 +13,8 @@ from ._atomic import SINGLE, callback_of
 from ._coll import MAP, SELF, Coll
 from ._convert import HOLDING, LINK, MIXED, Arguments, Link, Maker, Values, check_depth
 from ._guard import current_task
-from ._held import Held
-from ._protocols import AnyModel, AnySeen, AnyWrite
+from ._held import AnySeen, Held
+from ._protocols import AnyModel, AnyWrite
 from ._queue import Queue
 from ._realm import Realm
 from ._seen import Seen

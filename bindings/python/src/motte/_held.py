@@ -7,12 +7,20 @@ used.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Optional
+from typing import Any, Optional, Protocol
 
 from . import errors
 
-if TYPE_CHECKING:
-    from ._protocols import AnySeen
+
+class AnySeen(Protocol):
+    """A write, or a part of one, that objects were seen in."""
+
+    is_open: bool
+
+    @property
+    def around(self) -> Optional[AnySeen]: ...
+    def has_lost(self, class_id: int, key: int) -> bool: ...
+    def end(self, database: Any, is_lost: bool) -> None: ...
 
 
 def is_lost(seen: Optional[AnySeen], class_id: int, key: int) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Optional, Protocol
 
 from ._coll import Coll
 from ._convert import Arguments, Link, Values
-from ._held import Held
+from ._held import AnySeen, Held
 from ._realm import PropertyInfo, Realm
 from .converters import Converter
 from .delivery import Delivery
@@ -100,17 +100,6 @@ class AnyWrite(Protocol):
     @property
     def _task(self) -> Any: ...
     def _end(self, cancelled: bool) -> None: ...
-
-
-class AnySeen(Protocol):
-    """A write, or a part of one, that objects were seen in."""
-
-    is_open: bool
-
-    @property
-    def around(self) -> Optional[AnySeen]: ...
-    def has_lost(self, class_id: int, key: int) -> bool: ...
-    def end(self, database: AnyDatabase, is_lost: bool) -> None: ...
 
 
 class AnyDatabase(Protocol):

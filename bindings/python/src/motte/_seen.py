@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Optional
 
 from . import _objects, errors
-from ._protocols import AnyDatabase, AnySeen
+from ._held import AnySeen
+from ._protocols import AnyDatabase
 
 
 class Seen(_objects.Seen):

@@ -10,8 +10,8 @@ from typing import Any, Generic, NoReturn, Optional, TypeVar, Union, overload
 from . import _coll, _objects, _showing, errors
 from ._coll import Coll
 from ._convert import LINK, MIXED, TYPE_NAMES
-from ._held import is_lost
-from ._protocols import AnyDatabase, AnyRow, AnySeen
+from ._held import AnySeen, is_lost
+from ._protocols import AnyDatabase, AnyRow
 from .converters import Converter
 from .pages import Page
 from .sequenced import Sequenced

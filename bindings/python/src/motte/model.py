@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional
 from . import _again, _objects, _rules, _showing, errors, fields
 from ._attributes import Property, Signature, check_name, is_class_variable, is_special, start
 from ._convert import INVERSE, LINK
-from ._held import is_lost, still_open
-from ._protocols import AnyRow, AnySeen
+from ._held import AnySeen, is_lost, still_open
+from ._protocols import AnyRow
 from .fields import MISSING, Declared, Field, Index
 from .notifications import ChangeStream, ObjectChange, Observation, object_changes, observe_object
 from .query import path_names

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from . import _objects, errors
 from ._guard import current_task
-from ._protocols import AnyDatabase, AnySeen
+from ._held import AnySeen
+from ._protocols import AnyDatabase
 from ._seen import Seen
 from ._waiting import SLICE_MS, checked_timeout, deadline_of, left_ms, left_seconds
 from .notifications import Observation
