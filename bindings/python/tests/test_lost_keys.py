@@ -156,6 +156,7 @@ MADE: dict[str, tuple[Callable[[motte.Database, Member], Any], Callable[[Any], A
     "a predicate": (lambda db, own: db.objects(Member).where(Member.boss == own), lambda found: found.first()),
     "several": (lambda db, own: db.objects(Member).where("boss IN $0", [own]), lambda found: found.sum("size")),
     "a collection": (lambda db, own: db.objects(Member).where("boss IN $0", db.objects(Member)), list),
+    "a named one": (lambda db, own: db.objects(Member).where("boss IN $all", all=db.objects(Member)), list),
     "derived": (lambda db, own: db.objects(Member).where(boss=own).sorted("-id").where("size == 0").limit(3), list),
     "frozen": (lambda db, own: db.objects(Member).where(boss=own), lambda found: found.freeze()),
     "handed over": (lambda db, own: db.objects(Member).where(boss=own), motte.Reference),

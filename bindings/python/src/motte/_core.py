@@ -292,9 +292,9 @@ class Core(abc.ABC, _objects.Core):
 
 
 def _listed(value: Any) -> Any:
-    """An argument with the objects of a collection in its place."""
+    """An argument, or those that have names, with the objects of a collection in its place."""
     if isinstance(value, dict):
-        return {name: _listed(each) for name, each in value.items()}
+        return {name: each[:] if isinstance(each, Collection) else each for name, each in value.items()}
     return value[:] if isinstance(value, Collection) else value
 
 
