@@ -21,12 +21,14 @@ root=$PWD
 test_plan=(
     "library:5::self-contained libmotte.so and the motte command, optimised, layers checked by the compiler"
     "style:2::formatters, linters, types of the Python package"
-    "python:6:library:pip install, Python tests, conformance in Python, the wheel in each Python there is"
+    "package:1:library:pip install of the Python package, its wheel in each Python there is"
+    "python:6:package:Python tests, conformance in Python"
+    "build:5:library:the tests of the Swift API, of the same objects"
+    "tool:5:package:the motte command, the file format read by another program, documents, scripts"
     "c:2:library:header gates, C tests, C example, conformance in C (CTest)"
-    "build:4:library:the tests of the Swift API, of the same objects"
     "unit:1:build:tests of the Swift API, conformance in Swift, of the optimised build"
     "crash:2:library:kill -9 with two processes, order of writes and flushes, with and without a WAL"
-    "demo:2:python:the flights, every printed number recomputed without Motte"
+    "demo:1:package:the flights, every printed number recomputed without Motte"
     "tidy:1:c,build:layers, names, exports, error numbers, documents, promises"
 )
 verify_plan=(
@@ -99,10 +101,21 @@ stage_c() {
     (cd build/ctest && ctest --output-on-failure)
 }
 
-stage_python() {
+stage_package() {
     scripts/install-python.sh
-    "$python" -m pytest -q bindings/python/tests Tests/Tool Tests/FileFormat Tests/Documents Tests/Scripts
     Tests/Consumers/check-pythons.sh
+}
+
+stage_python() {
+    needs_package
+    "$python" -m pytest -q bindings/python/tests
+}
+
+stage_tool() {
+    needs_package
+    # What the package's own tests share holds here, too: nothing is skipped, and no handle is left.
+    PYTHONPATH=bindings/python/tests "$python" -m pytest -q -p conftest -c bindings/python/pyproject.toml \
+        Tests/Tool Tests/FileFormat Tests/Documents Tests/Scripts
 }
 
 # The release library in one piece: use of memory that was given up, by tests that hand back what was lent.
