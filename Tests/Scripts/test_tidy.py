@@ -42,6 +42,7 @@ def found(tidy: types.ModuleType, line: str, folder: str = "Storage") -> int:
     "guard known.contains(name) else { return }",
     "options.properties.contains(field.property.name)",
     "all.firstIndex(of: className)",
+    "path.lastIndex(of: \"/\")",
     "types.map(\\.name).sorted()",
     "Set(old.objectTypes.map(\\.name))",
     "var gone: [String: Int] = [:]",
