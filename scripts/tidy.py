@@ -274,8 +274,9 @@ NAMES_BY_CHARACTERS = re.compile("|".join([
     rf"(?<![\w.]){BARE_NAME} [!=]= {OTHER}",
     rf"{AFTER_OTHER} [!=]= (?:{MEMBER_NAME}(?![\w.\[(<])|{BARE_NAME}(?![\w.?\[(<]))",
     rf"\b(?:contains|(?:first|last)Index)\((?:of: )?(?:{BARE_NAME}|{MEMBER_NAME})\)",
-    r"\b(?:first|last)Index\(of: \"/\"\)",
     r"\bnames\.sorted\(\)", r"\(\\\.\w*[nN]ame\)\)*\.sorted\(\)", r"\bSet\([^()]*\.map\(\\\.\w*[nN]ame\)\)"]))
+# A mark at the beginning of a file's name would be joined to the slash before it.
+PATHS_BY_CHARACTERS = re.compile(r"\b(?:first|last)Index\(of: \"/\"\)")
 KEYS_BY_CHARACTERS = re.compile(r"\[String ?: |\bDictionary<String\b|\bSet<\[?String\b")
 
 
@@ -290,8 +291,8 @@ def names_are_told_apart_by_their_bytes():
         for number, code, line, above in swift_code(path):
             if "// names: " in line or above.strip().startswith("// names: "):
                 continue
-            if NAMES_BY_CHARACTERS.search(code):
-                report(path, number, "names compared by characters, use hasSameBytes, precedesInBytes or NameKey")
+            if NAMES_BY_CHARACTERS.search(code) or PATHS_BY_CHARACTERS.search(line):
+                report(path, number, "compared by characters, use hasSameBytes, precedesInBytes, NameKey or FilePath")
             elif parts[1] not in {"Motte", "Tool"} and KEYS_BY_CHARACTERS.search(code):
                 report(path, number, "equal keys by characters, use NameKey, or say what they are: // names: ASCII")
 
