@@ -7,7 +7,8 @@
 #   scripts/build.sh tool              build/tool: the motte command with its man pages and completion
 #   scripts/build.sh tests             the Swift tests of what is above the engine; MOTTE_TEST_TARGETS names others
 #   scripts/build.sh addresses         engine, its tests and the fuzz targets, with the address sanitizer and what
-#                                      libFuzzer counts: optimised, with assertions (.build-address)
+#                                      libFuzzer counts: optimised, with assertions (.build-address);
+#                                      MOTTE_COMPARISONS=1: it sees what is compared, too, which takes twice as long
 #   scripts/build.sh bench             the benchmarks
 #   scripts/build.sh flags             the arguments of the one build, a line each, for `swift test --skip-build`
 #   scripts/build.sh threads           engine and its tests, for debugging, with the thread sanitizer (.build-thread)
@@ -102,9 +103,12 @@ build_tests() {
 }
 
 build_addresses() {
-    MOTTE_ENGINE_ONLY=1 compile tests -- -c release --sanitize address --scratch-path .build-address \
-        "${common[@]}" -Xswiftc -assert-config -Xswiftc Debug \
-        -Xswiftc -sanitize-coverage=edge,inline-8bit-counters,pc-table,trace-cmp
+    # Of the tests, models and oracles of pages and rows work hard.
+    local plain=(ColumnsTests SchemaModelTests QueryEngineTests LiveObjectsTests NotificationsTests RealmFileTests
+        ReplicationTests ExchangeTests ConformanceTests FuzzTests)
+    MOTTE_ENGINE_ONLY=1 compile tests "${plain[@]/#/--plain=}" -- -c release --sanitize address \
+        --scratch-path .build-address "${common[@]}" -Xswiftc -assert-config -Xswiftc Debug \
+        -Xswiftc "-sanitize-coverage=edge,inline-8bit-counters,pc-table${MOTTE_COMPARISONS:+,trace-cmp}"
 }
 
 # Not optimised: that compiles in less than half of the time.

@@ -6,11 +6,12 @@ busy. Its plan, a manifest for llbuild, is used as it is but for that: a module 
 a second, and its objects, which wait for interfaces only. llbuild, which comes with Swift, runs the steps and remembers
 what is up to date.
 
-    scripts/compile.py PRODUCT... [--objects PRODUCT]... [--plain MODULE]... [--jobs N] -- OPTIONS
+    scripts/compile.py PRODUCT... [--objects PRODUCT]... [--plain ENDING]... [--jobs N] -- OPTIONS
 
 PRODUCT is an executable of the package, or `tests`. --objects: what is to be linked in another way; its objects are
-listed in PRODUCT.product/Objects.LinkFileList. --plain: this module is not optimised, which takes a third of the time.
-OPTIONS are for `swift build`.
+listed in PRODUCT.product/Objects.LinkFileList. --plain: modules whose names end so are not optimised, which takes a
+third of the time. What libFuzzer counts is the engine: tests with counters would take four times as long. OPTIONS are
+for `swift build`.
 """
 from __future__ import annotations
 
@@ -30,7 +31,11 @@ RUNNER = """import Testing
 
 @main
 struct Runner {
-    static func main() async { await Testing.__swiftPMEntryPoint() as Never }
+    static func main() async {
+        // `swift test` asks for XCTest's list as well, and would run all tests for that.
+        guard CommandLine.arguments.contains("swift-testing") else { return }
+        await Testing.__swiftPMEntryPoint() as Never
+    }
 }
 """
 IMPORT = re.compile(r"^(?:@\w+ |package |public )*import (?:\w+ )?(\w+)", re.MULTILINE)
@@ -89,7 +94,7 @@ class Plan:
     """The steps for llbuild."""
 
     def __init__(self, plain: list[str]) -> None:
-        self.plain = plain
+        self.plain = tuple(plain)
         self.steps: dict[str, Command] = {}
         self.lists: dict[str, list[str]] = {}
         self.problems: list[str] = []
@@ -132,8 +137,10 @@ class Plan:
                               pairs=("-output-file-map", "-num-threads")),
                      "-emit-module", "-emit-module-path", interface[0],
                      "-Xfrontend", "-experimental-skip-non-inlinable-function-bodies-without-types"]}
-        if module in self.plain:
+        if module.endswith(self.plain):
             common = ["-Onone" if each == "-O" else each for each in common]
+        if module.endswith("Tests"):
+            common = [each for each in common if "-sanitize-coverage=" not in each]
         self.steps[name] = {
             "tool": "shell", "inputs": inputs, "outputs": [each for each in outputs if each not in interface],
             "description": f"Compiling {module} ({len(sources)} sources)", "args": common}
@@ -177,7 +184,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("products", nargs="*", metavar="PRODUCT", help="an executable, or `tests`")
     parser.add_argument("--objects", action="append", default=[], metavar="PRODUCT", help="compiled, but not linked")
-    parser.add_argument("--plain", action="append", default=[], metavar="MODULE", help="not optimised")
+    parser.add_argument("--plain", action="append", default=[], metavar="ENDING", help="not optimised")
     parser.add_argument("--jobs", default=str(os.cpu_count()), help="steps at once")
     split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     wish, options = parser.parse_args(sys.argv[1:split]), sys.argv[split + 1:]

@@ -45,7 +45,7 @@ build_tests() {
 # How often its scale of 1 goes into what is wanted, and which tests.
 run_tests() {
     MOTTE_TEST_SCALE=$1 MOTTE_ENGINE_ONLY=1 MOTTE_TEST_TARGETS=$soaked \
-        swift test --skip-build -c release --scratch-path .build-soak --filter "$2"
+        swift test --disable-xctest --skip-build -c release --scratch-path .build-soak --filter "$2"
 }
 
 soak_model() { run_tests 40 '^StorageTests\.EverythingTests'; }
@@ -63,13 +63,13 @@ soak_size() {
 }
 soak_debug() {
     swift build --build-tests -j "$jobs"
-    swift test --skip-build
+    swift test --disable-xctest --skip-build
 }
 soak_optimised() {
     local optimised
     mapfile -t optimised < <(scripts/build.sh flags)
     python3 scripts/compile.py tests --jobs "$jobs" -- "${optimised[@]}"
-    MOTTE_TEST_SCALE=10 swift test --skip-build "${optimised[@]}"
+    MOTTE_TEST_SCALE=10 swift test --disable-xctest --skip-build "${optimised[@]}"
 }
 # Until something is released there is no tag to compare with: a copy has one, and loses a function behind it.
 soak_interfaces() {

@@ -144,6 +144,21 @@ package final class PageStore: Sendable {
         try pages.commit(batch, version, compaction)
     }
 
+    /// The same. Where there is no room, `makingRoom` may add deletions of what nobody needs, and then it is tried once
+    /// more; should that fail as well, the first reason is thrown.
+    package func commit(
+        _ batch: inout PageBatch, lock: WriteLock, version: Version, makingRoom: PageBatch.Shrinking
+    ) throws(DatabaseError) {
+        do throws(DatabaseError) {
+            try commit(batch, lock: lock, version: version)
+        } catch {
+            guard error.code == .mapFull || error.code == .diskFull else { throw error }
+            let count = batch.count
+            try makingRoom(&batch)
+            guard batch.count > count, (try? commit(batch, lock: lock, version: version)) != nil else { throw error }
+        }
+    }
+
     // MARK: Observers and inspection.
 
     /// Asks that history from `version` on be kept.

@@ -180,7 +180,11 @@ package final class Database: Sendable {
         as holder: WriteHolder? = nil
     ) throws(DatabaseError) -> PageGroup {
         let lock = try lockForWriting(on: snapshot, timeoutMilliseconds, maximumLiveVersions, holder)
-        return try PageGroup(pages, lock: lock)
+        let pages = pages
+        return try PageGroup(pages, lock: lock) { newest, batch throws(DatabaseError) in
+            let observed = try pages.oldestObservedVersion()
+            try HistoryLog.trim(observed: observed, kept: HistoryLog.kept(in: newest), over: newest, into: &batch)
+        }
     }
 
     /// The next write of a group, whose newest version `snapshot` shows.

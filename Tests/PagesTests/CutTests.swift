@@ -96,7 +96,7 @@ final class CutRun {
                 model[key] = value
                 if let value { batch.put(Array(key.utf8), value) } else { batch.delete(Array(key.utf8)) }
             }
-            _ = try group.add(batch, version: Version(before + UInt64(number) + 1))
+            _ = try group.add(&batch, version: Version(before + UInt64(number) + 1))
         }
         let version = before + UInt64(members.count)
         models[version] = model

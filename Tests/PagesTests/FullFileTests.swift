@@ -1,4 +1,5 @@
 // A file that has reached its limit: what makes it no fuller may pass the limit, and what it leaves is used again.
+import Glibc
 import MottePages
 import MotteValues
 import TestSupport
@@ -93,6 +94,55 @@ import Testing
         #expect(try store.statistics().mostFileBytes == 1 << 20)
     }
 
+    /// What changed values may have beyond the limit is there once, however often the file is opened.
+    @Test func openingAgainGivesNoMoreRoom() throws {
+        let scratch = try Scratch()
+        var sizes = [Int](repeating: 1_000, count: 200)
+        for number in sizes.indices {
+            let store = try open(scratch.path()) { $0.mostFileBytes = 1 << 20 }
+            if number == 0 { for number in sizes.indices { #expect(try commit(store, [(number, 1_000)], .adds)) } }
+            while try commit(store, [(number, sizes[number] + 6_000)], .changes) { sizes[number] += 6_000 }
+            #expect(sizes.reduce(0, +) < (1 << 20) + (300 << 10))
+            store.close()
+        }
+        let store = try open(scratch.path()) { $0.mostFileBytes = 1 << 20 }
+        #expect(sizes.reduce(0, +) > 1 << 20)
+        for (number, size) in sizes.enumerated() {
+            #expect(try store.snapshot().value("\(number)") == value(number, size))
+        }
+        try store.checkInvariants()
+    }
+
+    /// Of a file that was larger than its limit, what has gone since counts no more.
+    @Test func whatHasGoneCountsNoMore() throws {
+        let scratch = try Scratch()
+        let first = try open(scratch.path()) { _ in }
+        for number in 0 ..< 400 { #expect(try commit(first, [(number, 10_000)], .adds)) }
+        first.close()
+        let store = try open(scratch.path()) { $0.mostFileBytes = 1 << 20 }
+        for number in 1 ..< 400 { #expect(try commit(store, [(number, nil)], .deletes)) }
+        var size = 10_000
+        while try commit(store, [(0, size + 50_000)], .changes) { size += 50_000 }
+        #expect(size > 900_000 && size < (1 << 20) + (256 << 10))
+        try store.checkInvariants()
+    }
+
+    /// A commit that is appended to the log must not be the first that needs its blocks: the disk may be full by then.
+    @Test(arguments: [8, 64]) func aLogHasNoHole(walPages: Int) throws {
+        let scratch = try Scratch()
+        let store = try open(scratch.path()) { $0.walPages = walPages }
+        var random = SeededRandom(seed: 5)
+        for _ in 0 ..< 300 {
+            let size = random.chance(30) ? 20_000 + random.below(200_000) : 100
+            #expect(try commit(store, [(random.below(40), size)], .adds))
+            let file = Glibc.open(scratch.path(), O_RDONLY)
+            defer { Glibc.close(file) }
+            let length = lseek(file, 0, SEEK_END)
+            // SEEK_HOLE: where the first one begins.
+            #expect(lseek(file, 0, 4) == length)
+        }
+    }
+
     /// What is flushed together takes away if each part does.
     @Test func aGroupOfDeletionsPassesTheLimit() throws {
         let scratch = try Scratch()
@@ -112,7 +162,7 @@ import Testing
             batch.put(Array("record-\(number)".utf8), value(number, 4_000))
             batch.effect = .deletes
             version += 1
-            _ = try group.add(batch, version: Version(version))
+            _ = try group.add(&batch, version: Version(version))
         }
         try group.flush()
         group.release()

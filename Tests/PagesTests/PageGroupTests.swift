@@ -31,7 +31,7 @@ import Testing
                     for (key, value) in changes { model[key] = value }
                     version += 1
                     let snapshot = try batch(changes) {
-                        try group.add($0, version: Version(version), alone: random.chance(5))
+                        try group.add(&$0, version: Version(version), alone: random.chance(5))
                     }
                     shown.append((snapshot, model))
                 }
@@ -55,13 +55,13 @@ import Testing
     }
 
     private func batch<Result>(
-        _ changes: [(String, [UInt8]?)], _ body: (borrowing PageBatch) throws -> Result
+        _ changes: [(String, [UInt8]?)], _ body: (inout PageBatch) throws -> Result
     ) rethrows -> Result {
         var batch = PageBatch()
         for (key, value) in changes {
             if let value { batch.put(Array(key.utf8), value) } else { batch.delete(Array(key.utf8)) }
         }
-        return try body(batch)
+        return try body(&batch)
     }
 
     private func agree(
@@ -106,8 +106,8 @@ import Testing
         try test.commit([("a", [1])])
         let lock = try test.store.lockForWriting(timeoutMilliseconds: 0)
         let group = try PageGroup(test.store, lock: lock)
-        let first = try batch([("a", nil), ("b", [2])]) { try group.add($0, version: Version(2)) }
-        let second = try batch([("a", [3])]) { try group.add($0, version: Version(3)) }
+        let first = try batch([("a", nil), ("b", [2])]) { try group.add(&$0, version: Version(2)) }
+        let second = try batch([("a", [3])]) { try group.add(&$0, version: Version(3)) }
         #expect(try first.value("a") == nil && first.value("b") == [2])
         #expect(try second.value("a") == [3] && second.value("b") == [2])
         #expect(try test.store.snapshot().version == Version(1) && test.store.latestVersion == Version(1))
@@ -125,14 +125,14 @@ import Testing
         try test.commit([("a", [1])])
         let group = try PageGroup(test.store, lock: try test.store.lockForWriting(timeoutMilliseconds: 0))
         for version in 2 ..< 5 {
-            _ = try batch([("v\(version)", [1])]) { try group.add($0, version: Version(UInt64(version))) }
+            _ = try batch([("v\(version)", [1])]) { try group.add(&$0, version: Version(UInt64(version))) }
         }
         faults.failCommit(1)
         #expect(try failure { try group.flush() }.code == .diskFull)
         // It takes nothing more, so that nothing is built upon what is not there.
         #expect(try failure { try group.flush() }.code == .diskFull)
         #expect(
-            try failure { try batch([("w", [1])]) { _ = try group.add($0, version: Version(5)) } }.code == .diskFull)
+            try failure { try batch([("w", [1])]) { _ = try group.add(&$0, version: Version(5)) } }.code == .diskFull)
         group.release()
         #expect(try test.store.snapshot().contents().count == 1)
         try test.commit([("b", [2])])
@@ -145,7 +145,7 @@ import Testing
         let before = try test.store.statistics().writeCallCount
         let group = try PageGroup(test.store, lock: try test.store.lockForWriting(timeoutMilliseconds: 0))
         for version in 1 ..< 65 {
-            _ = try batch([("k", [UInt8(version)])]) { try group.add($0, version: Version(UInt64(version))) }
+            _ = try batch([("k", [UInt8(version)])]) { try group.add(&$0, version: Version(UInt64(version))) }
         }
         #expect(try test.store.statistics().writeCallCount == before)
         try group.flush()

@@ -153,7 +153,7 @@ import Testing
                 var batch = PageBatch()
                 batch.put(Array(entry.0.utf8), entry.1)
                 model[entry.0] = entry.1
-                let shown = try group.add(batch, version: Version(UInt64(number)))
+                let shown = try group.add(&batch, version: Version(UInt64(number)))
                 #expect(try shown.contents().count == number)
                 #expect(group.flushed.rawValue == (difference < 0 ? 0 : UInt64(number / 2 * 2)))
                 let waiting = difference < 0 ? (number / 2) * (4 << 20) : 0

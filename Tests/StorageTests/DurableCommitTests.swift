@@ -80,6 +80,59 @@ import Testing
         #expect(try database.snapshot().verify().problems.isEmpty)
     }
 
+    /// Alone or in a group: a commit that has no room takes records that nobody needs out of the change log.
+    @Test(arguments: [false, true]) func aFullFileGivesWhatNobodyNeeds(inGroup: Bool) throws {
+        var options = PageStoreOptions(path: folder.file("full\(inGroup).motte"))
+        options.durability = .none
+        options.mostFileBytes = 1 << 20
+        let database = try Database.open(options)
+        let snapshot = try database.snapshot()
+        _ = try database.reconcile(try SchemaText.parse(Self.schema), on: snapshot)
+        let type = try #require(snapshot.schema["Person"])
+        let table = try #require(type.tableKey), name = try #require(type.property(named: "name")?.columnKey)
+        func addNamed(_ ids: Range<Int64>, _ size: Int, _ write: WriteTransaction) throws {
+            for id in ids {
+                let key = try write.create(table, primaryKey: .int(id))
+                let text = String(repeating: "\(id)", count: size)
+                try Value.string(text).withView { try write.set(table, name, key, to: $0) }
+            }
+        }
+        func commit(_ body: (WriteTransaction) throws -> Void) throws {
+            let write = try database.beginWrite(on: snapshot, timeoutMilliseconds: 0)
+            defer { write.cancel() }
+            try body(write)
+            try write.commit()
+        }
+        try commit { try $0.keepChanges(since: snapshot.version) }
+        var commits = 0
+        let full = #expect(throws: DatabaseError.self) {
+            while commits < 1_000 {
+                try commit { write in
+                    try addNamed(0 ..< 100, 10, write)
+                    _ = try write.deleteAll(table)
+                }
+                commits += 1
+            }
+        }
+        #expect(full?.code == .mapFull && commits > 20)
+        try commit { try $0.keepChanges(since: nil) }
+
+        if inGroup {
+            let group = try database.beginGroup(on: snapshot, timeoutMilliseconds: 0)
+            defer { group.release() }
+            for id in 0 ..< 10 as Range<Int64> {
+                let write = database.beginWrite(on: snapshot, in: group)
+                try addNamed(1_000 + id ..< 1_001 + id, 5_000, write)
+                try write.commit()
+            }
+            try group.flush()
+        } else {
+            for id in 0 ..< 10 as Range<Int64> { try commit { try addNamed(1_000 + id ..< 1_001 + id, 5_000, $0) } }
+        }
+        #expect(try count(try database.snapshot()) == 10)
+        #expect(try database.snapshot().verify().problems.isEmpty)
+    }
+
     @Test func aMemberOfAGroupIsCommittedAllTheSame() throws {
         let database = try open("group.motte")
         let snapshot = try database.snapshot()
@@ -93,7 +146,7 @@ import Testing
             version += 1
             // By itself, and durable when this returns.
             faults.failPins(afterNextCommit: number < 2 ? 1 : 0)
-            let newest = try group.add(batch, version: Version(version), alone: true)
+            let newest = try group.add(&batch, version: Version(version), alone: true)
             #expect(newest.version.rawValue == version && group.flushed.rawValue == version)
             #expect(try newest.get([0x7F, UInt8(number)])?.bytes.first == UInt8(number))
             #expect(try newest.get([0x7F, 0])?.bytes.first == 0)

@@ -301,7 +301,7 @@ import Testing
                     recorder, version: store.nextVersion, over: store.pages, into: &$0
                 ).byteCount
                 if HistoryLog.isTrimDue(store.nextVersion, recordBytes: large ? 1 << 20 : size) {
-                    try HistoryLog.trim(observed: observed, over: store.pages, into: &$0)
+                    try HistoryLog.trim(observed: observed, kept: KeptChanges(), over: store.pages, into: &$0)
                 }
             }
         }

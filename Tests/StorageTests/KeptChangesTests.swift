@@ -46,6 +46,20 @@ import Testing
         #expect(try store.snapshot.verify().isSound)
     }
 
+    /// The commit that asks may be one that trims the log, as each 64th is.
+    @Test(arguments: ["feed", nil]) func theCommitThatAsksKeepsThemAlready(name: String?) throws {
+        let store = try store()
+        try commit(store, 0 ..< 127 - Int(store.version.rawValue))
+        #expect(store.version.rawValue == 127)
+        let start = Version(100)
+        try store.write { write in
+            if let name { try write.keepChanges(since: start, for: name) } else { try write.keepChanges(since: start) }
+        }
+        #expect(try store.batch(from: start).from == start)
+        #expect(try HistoryLog.oldestVersion(in: store.snapshot.pages) == Version(101))
+        #expect(try store.snapshot.consumers().allSatisfy(\.backlog.isKept))
+    }
+
     @Test func ofOneWriteTheLastCounts() throws {
         let store = try store()
         try store.write { (write: WriteTransaction) throws -> Void in

@@ -79,6 +79,10 @@ package struct PageBatch: ~Copyable {
         case adds
     }
     package var effect = Effect.adds
+
+    /// Adds deletions of what nobody needs.
+    package typealias Shrinking = (inout PageBatch) throws(DatabaseError) -> Void
+
     /// Of the change records in it, which make any commit larger.
     package var recordBytes = 0
 

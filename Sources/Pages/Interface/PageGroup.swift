@@ -14,6 +14,7 @@ import MotteValues
 package final class PageGroup {
     private let store: PageStore
     private let lock: WriteLock
+    private let makingRoom: (_ newest: PageSnapshot, inout PageBatch) throws(DatabaseError) -> Void
     /// In the file.
     private var base: PageSnapshot
     private var changes = MemoryTree()
@@ -32,9 +33,14 @@ package final class PageGroup {
     /// So much may wait before it is better to flush.
     private static let comfortableBytes = 16 << 20
 
-    package init(_ store: PageStore, lock: WriteLock) throws(DatabaseError) {
+    /// `makingRoom`: as for a commit, of all that is flushed together.
+    package init(
+        _ store: PageStore, lock: WriteLock,
+        makingRoom: @escaping (_ newest: PageSnapshot, inout PageBatch) throws(DatabaseError) -> Void = { _, _ in }
+    ) throws(DatabaseError) {
         self.store = store
         self.lock = lock
+        self.makingRoom = makingRoom
         base = try store.snapshot()
         newest = base
         flushed = base.version
@@ -43,16 +49,17 @@ package final class PageGroup {
     /// What waits takes enough memory.
     package var isFull: Bool { waitingBytes >= PageGroup.comfortableBytes }
 
-    /// Makes the batch the state of `version`, to be flushed later; `alone`: at once, and by itself. When it throws,
-    /// nothing changed and the batch is intact.
+    /// Makes the batch the state of `version`, to be flushed later; `alone`: at once, and by itself, which may need
+    /// `makingRoom`. When it throws, nothing changed and the batch is as it was but for that.
     package func add(
-        _ batch: borrowing PageBatch, version: Version, alone: Bool = false
+        _ batch: inout PageBatch, version: Version, alone: Bool = false,
+        makingRoom: PageBatch.Shrinking = { _ in }
     ) throws(DatabaseError) -> PageSnapshot {
         if let failure { throw failure }
         if let refusal = batch.refusal { throw refusal }
         if alone || batch.byteCount >= PageGroup.largestMember {
             try flush()
-            try store.commit(batch, lock: lock, version: version)
+            try store.commit(&batch, lock: lock, version: version, makingRoom: makingRoom)
             flushed = version
             // As in `flush`: it is there.
             if let pinned = try? store.snapshot() {
@@ -95,7 +102,10 @@ package final class PageGroup {
         }
         batch.note(effect, recordBytes: recordBytes)
         do throws(DatabaseError) {
-            try store.commit(batch, lock: lock, version: newest.version)
+            let (newest, makingRoom) = (newest, makingRoom)
+            try store.commit(&batch, lock: lock, version: newest.version) { batch throws(DatabaseError) in
+                try makingRoom(newest, &batch)
+            }
         } catch {
             failure = error
             throw error

@@ -160,6 +160,7 @@ extension TreePages {
         }
         self.state = commit.next
         foreign.seen = commit.next.root.treePageCount
+        foreign.pages = min(foreign.pages, foreign.seen)
         let next = TreeVersion(commit.next.root)
         shown.withLock { $0.known = next }
         guard let compaction else { return giveBackEnd(next.root, after: root) }
@@ -191,10 +192,10 @@ extension TreePages {
 
     private func write(_ commit: inout TreeCommit, after root: RootSlot) throws(DatabaseError) {
         let runs = commit.unwrittenRuns
+        if let wal = commit.newWAL { try extendFile(to: wal) }
         try image.write(runs)
         commit.giveBackMoved()
         count(image.byteCount(of: commit.pageCount), calls: runs.count)
-        if let wal = commit.newWAL { try extendFile(to: wal) }
         let isLarge = durability == .full && commit.pageCount > TreeCommit.mostPagesInOneFlush
         if isLarge { try flush(poisoning: nil) }
         commit.place(in: freeSlot(root), durable: isLarge ? commit.version : durable ?? .zero)

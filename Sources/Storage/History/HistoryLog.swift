@@ -45,13 +45,13 @@ package enum HistoryLog {
     }
 
     /// Deletes the records of versions that nobody will ask for changes since. Without observers only the newest one
-    /// stays. Returns how many records it deleted.
+    /// stays. `kept`: as it is after the commit. Returns how many records it deleted.
     @discardableResult
     package static func trim(
-        observed oldestObserved: Version?, over pages: PageSnapshot, into batch: inout PageBatch
+        observed oldestObserved: Version?, kept: KeptChanges, over pages: PageSnapshot, into batch: inout PageBatch
     ) throws(DatabaseError) -> Int {
         var last = oldestObserved ?? pages.version
-        if let kept = try kept(in: pages).oldest, kept < last { last = kept }
+        if let kept = kept.oldest, kept < last { last = kept }
         return try trim(through: last, over: pages, into: &batch)
     }
 

@@ -18,7 +18,8 @@ extension Database {
         var batch = PageBatch(pages.spillPlan)
         let record = try HistoryLog.append(ChangeRecorder(), version: version, over: snapshot.pages, into: &batch)
         if HistoryLog.isTrimDue(version, recordBytes: record.byteCount) {
-            try HistoryLog.trim(observed: try pages.oldestObservedVersion(), over: snapshot.pages, into: &batch)
+            let kept = try HistoryLog.kept(in: snapshot.pages), observed = try pages.oldestObservedVersion()
+            try HistoryLog.trim(observed: observed, kept: kept, over: snapshot.pages, into: &batch)
         }
         try pages.commit(batch, lock: lock, version: version, compaction: compaction)
         recentChanges.note(record)

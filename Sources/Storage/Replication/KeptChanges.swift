@@ -240,7 +240,7 @@ extension WriteTransaction {
     /// Of the commit before this one.
     package var versionBefore: Version { base.version }
 
-    private func keptChanges() throws(DatabaseError) -> KeptChanges {
+    func keptChanges() throws(DatabaseError) -> KeptChanges {
         try requireOpen()
         guard let page = replicaPages[ReplicaPages.kept] else { return try HistoryLog.kept(in: base.pages) }
         return try page.withBytes { bytes throws(DatabaseError) in try KeptChanges(decoding: bytes) }

@@ -9,8 +9,7 @@ extension WriteTransaction {
     /// Of what a write keeps in memory, to what its commit makes.
     private static let batchShare = 4
 
-    /// `trimming`: the change log loses what nobody needs, though it is not time for that.
-    package func makeBatch(for version: Version, trimming: Bool = false) throws(DatabaseError) -> PageBatch {
+    package func makeBatch(for version: Version) throws(DatabaseError) -> PageBatch {
         var plan = database.pages.spillPlan
         // What the write has kept in memory stays there until the commit is over.
         if spill.fileBytes > 0 { plan.memoryBytes /= WriteTransaction.batchShare }
@@ -29,27 +28,17 @@ extension WriteTransaction {
         try deleteObsoletePages(&batch)
         for (key, page) in replicaPages { batch.put(key, page) }
         let changes = try HistoryLog.append(recorder, version: version, over: base.pages, into: &batch)
-        if trimming || HistoryLog.isTrimDue(version, recordBytes: changes.byteCount) {
-            try HistoryLog.trim(observed: try database.pages.oldestObservedVersion(), over: base.pages, into: &batch)
-        }
+        if HistoryLog.isTrimDue(version, recordBytes: changes.byteCount) { try trimHistory(&batch) }
         recorded = changes
         batch.effect = recorder.effect
         batch.recordBytes = changes.byteCount
         return batch
     }
 
-    /// Commits to the file. Where that has no room, the change log may have what nobody needs.
-    func write(
-        _ batch: borrowing PageBatch, _ lock: WriteLock, _ version: Version
-    ) throws(DatabaseError) {
-        do throws(DatabaseError) {
-            try database.pages.commit(batch, lock: lock, version: version)
-        } catch {
-            guard error.code == .mapFull || error.code == .diskFull else { throw error }
-            let trimmed = try makeBatch(for: version, trimming: true)
-            guard trimmed.count > batch.count else { throw error }
-            try database.pages.commit(trimmed, lock: lock, version: version)
-        }
+    /// The change log loses what nobody needs, which may have changed with this write.
+    func trimHistory(_ batch: inout PageBatch) throws(DatabaseError) {
+        let observed = try database.pages.oldestObservedVersion()
+        try HistoryLog.trim(observed: observed, kept: keptChanges(), over: base.pages, into: &batch)
     }
 
     /// What the file would show if this were committed now. The changes are held in memory twice meanwhile.

@@ -282,7 +282,7 @@ package final class WriteTransaction: RowSource {
         try rebuildOutdatedIndexes()
         assertInvariants()
         let next = Version(base.version.rawValue + 1)
-        let batch = try makeBatch(for: next)
+        var batch = try makeBatch(for: next)
         if let commitCheck {
             isRefused = true
             try ask(commitCheck, batch, next)
@@ -290,13 +290,13 @@ package final class WriteTransaction: RowSource {
         }
         switch right {
         case .own(let lock):
-            try write(batch, lock, next)
+            try database.pages.commit(&batch, lock: lock, version: next, makingRoom: trimHistory)
             // Still under the lock, so that the snapshot is exactly the version just made. It is there: should it not
             // be possible to pin it just now, it is read from memory.
             show((try? database.pages.snapshot()) ?? (try? base.pages.with(batch, as: next)))
         case .group(let group):
             // A version that changes the schema is known to all by its number, so it must never be taken back.
-            show(try group.add(batch, version: next, alone: newCatalog != nil))
+            show(try group.add(&batch, version: next, alone: newCatalog != nil, makingRoom: trimHistory))
         }
         if let recorded { database.recentChanges.note(recorded) }
         handOver(next)

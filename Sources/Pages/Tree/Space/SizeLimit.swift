@@ -50,7 +50,7 @@ package struct SizeLimit {
     /// Whether it may, and the file be as long as it is then.
     func allows(_ growth: Growth, from before: RootSlot, to root: RootSlot, _ map: SpaceMap) -> Bool {
         if map.pageCount <= max(pageCount, before.pageCount), hasRoom(for: 0, in: map) { return true }
-        let most = max(pageCount, growth.foreign) + SizeLimit.slack
+        let most = max(pageCount + SizeLimit.slack, growth.foreign)
         let more = growth.owed * 2 + growth.recordPages
         switch growth.effect {
         case .adds: return false

@@ -89,7 +89,9 @@ extension TreePages {
         return sizeLimit.hasRoom(for: count, in: state.map)
     }
 
-    /// Nothing of what a WAL's pages held before is looked at, but the file has to be so long.
+    /// Nothing of what a WAL's pages held before is looked at, but all of them have to be there: a commit that is
+    /// appended must not find the disk full. So this comes before anything is written behind them, which would leave a
+    /// hole.
     func extendFile(to run: PageRun) throws(DatabaseError) {
         // Another process may have made it shorter.
         let start = max(image.offset(of: run.start), try disk.byteCount())

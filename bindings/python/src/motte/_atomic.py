@@ -28,23 +28,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 Stored = list[tuple[Any, dict[str, Any]]]
 
 
-class _StoredByCallback(Stored):
-    """Of a block around code of the program, which may catch what a call in it raises: that one is a block too."""
-
-
 class atomically(_objects.Block):
-    """A block that changes everything in it or nothing. Within another one, a part of that; outside of a write, nothing
-    is undone, as nothing is changed."""
+    """A block that changes everything in it or nothing. Within another one, too: code of the program that runs in that,
+    a converter or a generator, may catch what a call raises. Outside of a write, nothing is undone, as nothing is
+    changed."""
 
     __slots__ = ("_database", "_savepoint", "_stored", "_outer", "_seen", "_is_released")
-    _kind: type[Stored] = list
 
     def __init__(self, database: AnyDatabase) -> None:
         self._database = database
         self._savepoint: Optional[int] = None
-        #: What it has stored; None while it is not open, and within another one.
+        #: What it has stored; None while it is not open.
         self._stored: Optional[Stored] = None
-        #: What the callback around it has stored.
+        #: What the block around it has stored.
         self._outer: Optional[Stored] = None
         #: What objects are seen in meanwhile; None outside of a write.
         self._seen: Optional[Seen] = None
@@ -53,10 +49,9 @@ class atomically(_objects.Block):
 
     def __enter__(self) -> None:
         database = self._database
-        if is_inside(database):
-            return
         self._outer = database._stored
-        realm, stored = database._realm, self._kind()
+        realm = database._realm
+        stored: Stored = []
         seen = database._seen
         if realm.in_write():
             seen = self._seen = Seen(seen)
@@ -105,7 +100,7 @@ class atomically(_objects.Block):
             raise failure
 
     def _leave(self, is_kept: bool) -> None:
-        """What is kept is undone with the callback around it, if that raises."""
+        """What is kept is undone with the block around it, if that raises."""
         stored, outer, seen = self._stored, self._outer, self._seen
         if seen is not None:
             around = seen.around
@@ -115,18 +110,6 @@ class atomically(_objects.Block):
         if is_kept and outer is not None and stored is not None:
             outer.extend(stored)
         self._stored, self._database._stored = None, outer
-
-
-class callback_of(atomically):
-    """One around code of the program: calls in it are all or nothing by themselves, and with it when it raises."""
-
-    __slots__ = ()
-    _kind = _StoredByCallback
-
-
-def is_inside(database: AnyDatabase) -> bool:
-    """Whether this is a part of a call that is all or nothing already."""
-    return type(database._stored) is list
 
 
 #: Types of values that neither are nor hold an object.
@@ -156,10 +139,7 @@ def atomic(method: F) -> F:
     """For functions of a database, and for methods of what has one, that are several calls of the library."""
     @functools.wraps(method)
     def call(self: Any, *arguments: Any, **options: Any) -> Any:
-        database = getattr(self, "_database", self)
-        if is_inside(database):
-            return method(self, *arguments, **options)
-        with atomically(database):
+        with atomically(getattr(self, "_database", self)):
             return method(self, *arguments, **options)
     return cast(F, call)
 

@@ -5,7 +5,7 @@ import enum
 import operator
 import uuid
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from itertools import accumulate
@@ -60,7 +60,7 @@ def column(values: Any, type_: int, link_key: Callable[[Any], int]) -> Column:
         values = values.tolist() if hasattr(values, "dtype") and hasattr(values, "tolist") else list(values)
     kinds = set(map(type, values))
     if any(issubclass(kind, enum.Enum) for kind in kinds):
-        values = [member_value(value, type_) if isinstance(value, enum.Enum) else value for value in values]
+        values = list(_member_values(values, type_))
         kinds = set(map(type, values))
     validity = None
     if type(None) in kinds:
@@ -70,6 +70,15 @@ def column(values: Any, type_: int, link_key: Callable[[Any], int]) -> Column:
     if build is None:
         raise errors.WrongTypeError(f"a batch cannot hold a column of type {TYPE_NAMES[type_]}")
     return build(values, kinds, validity, link_key)
+
+
+def _member_values(values: Sequence[Any], type_: int) -> Iterator[Any]:
+    for row, value in enumerate(values):
+        try:
+            yield member_value(value, type_) if isinstance(value, enum.Enum) else value
+        except errors.Error as error:
+            error.row_index = row
+            raise
 
 
 def _kinds_must_be(kinds: set[type], allowed: tuple[type, ...], values: Sequence[Any], type_: int) -> None:
@@ -225,7 +234,11 @@ def _fixed_column(type_: int, kind: type, content: Callable[[Any], bytes]) -> Ca
                     raise error
                 value = Decimal(_as_int(value, row)) if isinstance(value, int) else Decimal(
                     repr(_as_float(value, row, type_)))
-            pieces.append(absent if value is None else content(value))
+            try:
+                pieces.append(absent if value is None else content(value))
+            except errors.Error as error:
+                error.row_index = row
+                raise
         return Column(type_, 0, b"".join(pieces), validity, None, len(pieces))
     return build
 
@@ -285,7 +298,8 @@ def _from_buffer(values: Any, type_: int) -> Optional[Column]:
         values = values.data
     try:
         view = memoryview(values)
-    except TypeError:
+    except (TypeError, ValueError):
+        # Arrays of dates and of objects have no buffer.
         return None
     formats = {_READY_FORMATS.get(type_)} | ({"l"} if type_ in (INT, LINK) else set())
     if view.ndim != 1 or not view.c_contiguous or view.format not in formats:

@@ -76,7 +76,7 @@ def wrong_type(value: Any, type_: Optional[int]) -> errors.Error:
 def member_value(member: enum.Enum, type_: Optional[int]) -> Any:
     """What stands for a member of an enum where none is declared: its value, which it equals if it is to be stored.
     A query, which has no type, asks for the value."""
-    if type_ is not None and member != member.value:
+    if type_ is not None and not member == member.value:
         raise errors.WrongTypeError(
             f"{member!r:.60} is {type(member).__name__} where {WANTED[type_]} is wanted: it would be read as its "
             f"value; give that, or declare the property as {type(member).__name__}")

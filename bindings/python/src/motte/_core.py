@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from . import _callbacks, _objects, errors, unmanaged, query
-from ._atomic import SINGLE, callback_of
+from ._atomic import SINGLE, atomically
 from ._coll import MAP, SELF, Coll
 from ._convert import HOLDING, LINK, MIXED, Arguments, Link, Maker, Values, check_depth
 from ._guard import current_task
@@ -224,12 +224,13 @@ class Core(abc.ABC, _objects.Core):
 
     def _held(self, values: Any) -> Optional[Held]:
         """The objects that values are or hold, where these may be lost."""
-        held = []
+        last: dict[tuple[AnySeen, int], int] = {}
         for instance in unmanaged.models_in(values):
-            link = self._link(instance)
+            class_id, key = self._link(instance)
             if instance._write is not None:
-                held.append((instance._write, *link))
-        return Held(held) if held else None
+                place = instance._write, class_id
+                last[place] = max(key, last.get(place, key))
+        return Held((seen, class_id, key) for (seen, class_id), key in last.items()) if last else None
 
     def _snapshot(self, coll: Coll) -> Coll:
         """The elements that a collection has now, of which those that are made in the open write may be lost."""
@@ -270,7 +271,7 @@ class Core(abc.ABC, _objects.Core):
             # A write of the library's own begins: a queued one, or that of a batch of changes.
             self._seen = Seen(None)
             _callbacks.when_called(self._write_of_library_may_have_ended)
-        with callback_of(self):
+        with atomically(self):
             callback()
 
     def _write_of_library_may_have_ended(self) -> bool:

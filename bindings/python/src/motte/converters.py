@@ -65,6 +65,9 @@ class Converter(Generic[V]):
         """The value for what is stored."""
         return None if stored is None else self._load(stored)
 
+    def check_array(self, values: Any) -> None:
+        """For an array of what is stored: refuses values that could not be read again."""
+
     def __repr__(self) -> str:
         shown = getattr(self.stored_type, "__name__", None) or str(self.stored_type)
         return f"<Converter of {self.name}, stored as {shown}>"
@@ -188,6 +191,7 @@ def for_query(value: Any) -> Any:
 
 _MIDNIGHT = time(tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
+_DAY = 86_400_000_000
 
 
 class _DateConverter(Converter[date]):
@@ -200,6 +204,31 @@ class _DateConverter(Converter[date]):
         if isinstance(value, datetime):
             raise errors.WrongTypeError(f"{value!r:.60} is datetime where date is wanted; give its date()")
         return super().stored(value)
+
+    def check_array(self, values: Any) -> None:
+        """Of datetime64, midnights only: others would be read as dates that they do not equal."""
+        dtype = getattr(values, "dtype", None)
+        if getattr(dtype, "kind", "") != "M":
+            return
+        import numpy
+
+        times = numpy.ma.asarray(values.to_numpy("datetime64[ns]") if hasattr(values, "to_numpy") else values)
+        with_time = numpy.flatnonzero((times.data.astype("datetime64[D]") != times.data) & ~numpy.isnat(times.data)
+                                      & ~numpy.ma.getmaskarray(times))
+        if len(with_time):
+            raise errors.WrongTypeError(f"{times.data[with_time[0]]!r} is no date: it has a time of day",
+                                        row_index=int(with_time[0]))
+
+
+class _TimeConverter(Converter[time]):
+    """A time of day has no time zone."""
+
+    __slots__ = ()
+
+    def check_array(self, values: Any) -> None:
+        for row, value in enumerate(values.tolist() if hasattr(values, "tolist") else values):
+            if isinstance(value, int) and not 0 <= value < _DAY:
+                raise errors.NumberOverflowError(f"{value} microseconds are no time of day", row_index=row)
 
 
 def _microseconds(value: time) -> int:
@@ -232,7 +261,7 @@ def _duration(stored: int) -> timedelta:
 
 _converters[date] = _DateConverter(
     date, datetime, lambda value: datetime.combine(value, _MIDNIGHT), lambda stored: stored.date())
-_converters[time] = Converter(time, int, _microseconds, _time_of_day)
+_converters[time] = _TimeConverter(time, int, _microseconds, _time_of_day)
 _converters[timedelta] = Converter(timedelta, int, _stored_duration, _duration)
 _converters[pathlib.PurePosixPath] = Converter(pathlib.PurePosixPath, str, str, pathlib.PurePosixPath)
 _converters[pathlib.PureWindowsPath] = Converter(pathlib.PureWindowsPath, str, str, pathlib.PureWindowsPath)

@@ -131,7 +131,11 @@ class Elements(Sequenced[T], Generic[T]):
             if self._coll.lost() is not None:
                 objects = Elements._read(self, 0, len(self))
                 return next((position for position, each in enumerate(objects) if each == value), None)
-            return self._coll.find(self._database._plain(value))
+            try:
+                plain = self._database._plain(value)
+            except errors.ObjectDeletedError:
+                return None
+            return self._coll.find(plain)
         except (errors.WrongTypeError, errors.InvalidArgumentError, *errors.NOWHERE):
             return None
 

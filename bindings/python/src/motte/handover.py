@@ -33,8 +33,8 @@ class Reference(Generic[T]):
         reference = motte.Reference(ada)       # where she is
         ada = db.resolve(reference)            # in a database of that thread; None if she was deleted meanwhile
 
-    It keeps the version it was made at on disk, until it is resolved or dropped. Sections by a function stay at home:
-    hand over the collection."""
+    It shows what is committed: made in a write, it is None until that has been committed. It keeps the version it was
+    made at on disk, until it is resolved or dropped. Sections by a function stay at home: hand over the collection."""
 
     def __init__(self, thing: T) -> None:
         #: None for an object.

@@ -50,7 +50,7 @@ class Set(InPlace[T], MutableSet[T]):
         try:
             stored = value if self._converter is None else self._converter.stored(value)
             encoded = self._database._encoded([stored], self._type)
-        except errors.NOWHERE:
+        except (errors.ObjectDeletedError, *errors.NOWHERE):
             return False
         return self._coll.set_remove(encoded)
 

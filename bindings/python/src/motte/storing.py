@@ -250,8 +250,11 @@ def _inserted(database: AnyDatabase, row: Row, columns: Mapping[str, Any], polic
             raise errors.WrongTypeError(f"{row.model.__name__}.{name} is a collection, which a batch cannot hold",
                                         property_name=name)
         try:
-            if bound.converter is not None and (not is_buffer(values) or isinstance(bound.converter, EnumConverter)):
-                values = _converted(bound.converter, values)
+            if bound.converter is not None:
+                if is_buffer(values) and not isinstance(bound.converter, EnumConverter):
+                    bound.converter.check_array(values)
+                else:
+                    values = _converted(bound.converter, values)
             if bound.type == MIXED:
                 kept.append(database._encoded(values, MIXED))
                 made.append(mixed_column(kept[-1]))
