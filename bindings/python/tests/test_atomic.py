@@ -306,9 +306,10 @@ def test_savepoints_are_made_where_a_call_is_several(
         db.one(Node, 2).texts.extend("abcd")
         made.clear()
         {**SINGLE, **SEVERAL}[way](db)
-        assert len(made) == (0 if way in SINGLE else 1)
+        count = len(made)
+        assert count == 0 if way in SINGLE else count >= 1
         db.add(Row(id=99))
-        assert len(made) == (0 if way in SINGLE else 1), "the block is over"
+        assert len(made) == count, "the block is over"
 
 
 def test_what_cannot_hold_an_object_stores_none(db: motte.Database) -> None:
