@@ -194,7 +194,8 @@ stage_threads() {
     alone+='|^QueryEngineTests\.([A-OQ-Z]|Pars|Plan|Pred)'
     # Random tests have one thread; those with more do not depend on the scale.
     MOTTE_TEST_SCALE=$(scaled 0.1) \
-        swift test --disable-xctest --skip-build --sanitize thread --scratch-path .build-thread --filter "$engine_tests" --skip "$alone"
+        swift test --disable-xctest --skip-build --sanitize thread --scratch-path .build-thread \
+        --filter "$engine_tests" --skip "$alone"
 }
 
 # A multiple of the usual scale.
@@ -205,7 +206,8 @@ with_addresses() {
     # Leaks are counted by the tests themselves; the runtime's own caches would only drown them here.
     MOTTE_ENGINE_ONLY=1 MOTTE_TEST_SANITIZER=address MOTTE_TEST_SCALE=$(scaled "$1") \
         ASAN_OPTIONS=detect_leaks=0:malloc_context_size=${3:-20} \
-        swift test --disable-xctest --skip-build -c release --sanitize address --scratch-path .build-address --filter "$2"
+        swift test --disable-xctest --skip-build -c release --sanitize address --scratch-path .build-address \
+        --filter "$2"
 }
 
 stage_addresses() {

@@ -153,9 +153,10 @@ package final class PageStore: Sendable {
             try commit(batch, lock: lock, version: version)
         } catch {
             guard error.code == .mapFull || error.code == .diskFull else { throw error }
-            let count = batch.count
+            let (first, count) = (error, batch.count)
             try makingRoom(&batch)
-            guard batch.count > count, (try? commit(batch, lock: lock, version: version)) != nil else { throw error }
+            guard batch.count > count else { throw error }
+            do throws(DatabaseError) { try commit(batch, lock: lock, version: version) } catch { throw first }
         }
     }
 

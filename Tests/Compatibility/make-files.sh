@@ -21,7 +21,8 @@ export MOTTE_ENGINE_ONLY=1 MOTTE_TEST_TARGETS=LiveObjectsTests
 swift build --build-tests --scratch-path "$sources/build" -j "${MOTTE_JOBS:-2}"
 mkdir "$sources/made"
 # One after the other: writers of files with a WAL ask for one through the environment.
-MOTTE_COMPATIBILITY_FOLDER=$sources/made swift test --disable-xctest --skip-build --no-parallel --scratch-path "$sources/build" \
+MOTTE_COMPATIBILITY_FOLDER=$sources/made swift test --disable-xctest --skip-build \
+    --no-parallel --scratch-path "$sources/build" \
     --filter FileWriter
 cp "$sources"/made/*.motte "$sources"/made/*.txt "$here/"
 ls -l "$here"

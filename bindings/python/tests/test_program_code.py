@@ -1,4 +1,4 @@
-"""Calls that fail in code of the program that another call runs: each is undone, whether that code catches it or not."""
+"""Calls that fail in code of the program that another call runs: each is undone, if that code catches it or not."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
