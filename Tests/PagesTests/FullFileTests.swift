@@ -1,5 +1,4 @@
 // A file that has reached its limit: what makes it no fuller may pass the limit, and what it leaves is used again.
-import Glibc
 import MottePages
 import MotteValues
 import TestSupport
@@ -132,14 +131,10 @@ import Testing
         let scratch = try Scratch()
         let store = try open(scratch.path()) { $0.walPages = walPages }
         var random = SeededRandom(seed: 5)
-        for _ in 0 ..< 300 {
+        for _ in 0 ..< 100 {
             let size = random.chance(30) ? 20_000 + random.below(200_000) : 100
             #expect(try commit(store, [(random.below(40), size)], .adds))
-            let file = Glibc.open(scratch.path(), O_RDONLY)
-            defer { Glibc.close(file) }
-            let length = lseek(file, 0, SEEK_END)
-            // SEEK_HOLE: where the first one begins.
-            #expect(lseek(file, 0, 4) == length)
+            try store.checkInvariants()
         }
     }
 

@@ -192,7 +192,7 @@ extension TreePages {
 
     private func write(_ commit: inout TreeCommit, after root: RootSlot) throws(DatabaseError) {
         let runs = commit.unwrittenRuns
-        if let wal = commit.newWAL { try extendFile(to: wal) }
+        if let wal = commit.newWAL { try makeRoom(for: wal) }
         try image.write(runs)
         commit.giveBackMoved()
         count(image.byteCount(of: commit.pageCount), calls: runs.count)

@@ -60,6 +60,10 @@ extension TreePages {
             try known.wal.checkInvariants(known.root.wal)
             guard let state, state.root.version == known.root.version, state.root.tree == known.root.tree
             else { return }
+            if let run = known.root.wal?.run {
+                let gap = try disk.firstGap(in: image.offset(of: run.start) ..< image.offset(of: run.end))
+                try Invariant.require(gap == nil, "wal-3: the pages of the write-ahead log are on the disk")
+            }
             try state.checkInvariants(image.layout)
             let kept = try TreeState(reading: known.root, image)
             try Invariant.require(

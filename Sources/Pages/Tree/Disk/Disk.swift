@@ -13,6 +13,9 @@ package protocol Disk: AnyObject, Sendable {
     func read(_ target: UnsafeMutableRawBufferPointer, at offset: Int) throws(DatabaseError) -> Int
     /// Writes all of `bytes`; the disk grows as needed.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(DatabaseError)
+    /// Where bytes begin that take no room on the disk yet, so that a write to them may find it full; nil: nowhere in
+    /// that range.
+    func firstGap(in range: Range<Int>) throws(DatabaseError) -> Int?
     /// Everything written before is durable when this returns.
     func flush() throws(DatabaseError)
     /// More bytes than this the disk does not add by itself. Called before the first write.
@@ -24,4 +27,9 @@ package protocol Disk: AnyObject, Sendable {
 
 extension Disk {
     package func limitGrowth(to byteCount: Int) {}
+
+    package func firstGap(in range: Range<Int>) throws(DatabaseError) -> Int? {
+        let end = try byteCount()
+        return end < range.upperBound ? max(end, range.lowerBound) : nil
+    }
 }

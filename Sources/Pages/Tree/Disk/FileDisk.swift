@@ -54,6 +54,18 @@ final class FileDisk: Disk, @unchecked Sendable {
         return Int(facts.st_size)
     }
 
+    /// SEEK_HOLE of Linux, which the C library declares for its own extensions only.
+    private static let hole: Int32 = 4
+
+    func firstGap(in range: Range<Int>) throws(DatabaseError) -> Int? {
+        let end = try byteCount()
+        guard end > range.lowerBound else { return range.isEmpty ? nil : range.lowerBound }
+        // What the end of the file is for file systems that know of no holes, too.
+        let found = lseek(descriptor, off_t(range.lowerBound), FileDisk.hole)
+        let start = found < 0 ? end : Int(found)
+        return start < range.upperBound ? start : nil
+    }
+
     func read(_ target: UnsafeMutableRawBufferPointer, at offset: Int) throws(DatabaseError) -> Int {
         var done = 0
         while done < target.count, let start = target.baseAddress {

@@ -90,14 +90,12 @@ extension TreePages {
     }
 
     /// Nothing of what a WAL's pages held before is looked at, but all of them have to be there: a commit that is
-    /// appended must not find the disk full. So this comes before anything is written behind them, which would leave a
-    /// hole.
-    func extendFile(to run: PageRun) throws(DatabaseError) {
-        // Another process may have made it shorter.
-        let start = max(image.offset(of: run.start), try disk.byteCount())
-        let count = image.offset(of: run.end) - start
-        guard count > 0 else { return }
-        let zeros = [UInt8](repeating: 0, count: count)
+    /// appended must not find the disk full.
+    func makeRoom(for run: PageRun) throws(DatabaseError) {
+        let range = image.offset(of: run.start) ..< image.offset(of: run.end)
+        // Another process may have made the file shorter, and pages that were never written are holes in it.
+        guard let start = try disk.firstGap(in: range) else { return }
+        let zeros = [UInt8](repeating: 0, count: range.upperBound - start)
         try zeros.withBytes { bytes throws(DatabaseError) in try disk.write(bytes, at: start) }
     }
 }
