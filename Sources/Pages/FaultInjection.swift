@@ -49,7 +49,7 @@ package final class FaultInjection: Sendable {
     package var commitCount: Int { state.withLock { $0.commits } }
 
     /// The commit that comes `number`-th from now (1 is the next one) fails with `code`.
-    package func failCommit(_ number: Int, with code: ErrorCode = .diskFull) {
+    package func failCommit(_ number: Int, with code: ErrorCode = .inputOutput) {
         state.withLock { $0.failures[$0.commits + number] = code }
     }
 

@@ -109,7 +109,7 @@ import Testing
         faults.failCommit(1)
         for number in 5 ..< 8 { try writes.add(adding("\(number)", received)) }
         #expect(try queue.dispatch() == 3)
-        #expect(received.codes.suffix(3) == [.diskFull, .diskFull, .diskFull])
+        #expect(received.codes.suffix(3) == [.inputOutput, .inputOutput, .inputOutput])
         #expect(try names(session).count == 5)
         try writes.add(adding("8", received))
         #expect(try queue.dispatch() == 1 && received.codes.last == .some(nil))

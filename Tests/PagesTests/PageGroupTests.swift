@@ -128,11 +128,11 @@ import Testing
             _ = try batch([("v\(version)", [1])]) { try group.add(&$0, version: Version(UInt64(version))) }
         }
         faults.failCommit(1)
-        #expect(try failure { try group.flush() }.code == .diskFull)
+        #expect(try failure { try group.flush() }.code == .inputOutput)
         // It takes nothing more, so that nothing is built upon what is not there.
-        #expect(try failure { try group.flush() }.code == .diskFull)
+        #expect(try failure { try group.flush() }.code == .inputOutput)
         #expect(
-            try failure { try batch([("w", [1])]) { _ = try group.add(&$0, version: Version(5)) } }.code == .diskFull)
+            try failure { try batch([("w", [1])]) { _ = try group.add(&$0, version: Version(5)) } }.code == .inputOutput)
         group.release()
         #expect(try test.store.snapshot().contents().count == 1)
         try test.commit([("b", [2])])

@@ -77,7 +77,7 @@ import Testing
                 model.touched = undone
             } else {
                 if roll == 1, write.hasChanges, group == nil {
-                    faults.failCommit(1, with: .inputOutput)
+                    faults.failCommit(1)
                     #expect(throws: DatabaseError.self) { try write.commit() }
                     for _ in 0 ..< 10 { try model.step(write, &random, &candidates) }
                 }

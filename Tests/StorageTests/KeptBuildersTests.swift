@@ -102,7 +102,7 @@ import Testing
                     continue
                 }
                 if roll == 7, write.hasChanges {
-                    side.faults.failCommit(1, with: .inputOutput)
+                    side.faults.failCommit(1)
                     #expect(throws: DatabaseError.self) { try write.commit() }
                     try step(&side.model, write, &random)
                 }

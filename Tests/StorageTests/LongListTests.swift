@@ -78,7 +78,7 @@ import Testing
                 switch random.below(6) {
                 case 0: write.cancel()
                 case 1 where write.hasChanges:
-                    store.faults.failCommit(1, with: .inputOutput)
+                    store.faults.failCommit(1)
                     #expect(throws: DatabaseError.self) { try write.commit() }
                     for key in keys { try Self.check(edited[key] ?? [], write, store, key, &random, comment) }
                     fallthrough

@@ -221,3 +221,28 @@ def test_a_reference_to_a_lost_object_leads_nowhere(db: motte.Database) -> None:
     another_process(db)
     own, card, snapshot = map(db.resolve, references)
     assert own is None and card is None and (snapshot is None or [each.is_valid for each in snapshot].count(True) == 1)
+
+
+def test_a_lost_object_is_in_nothing(db: motte.Database) -> None:
+    own = _cancelled(db, lambda: db.add(Member(id=1)))
+    another_process(db)
+    friends = db.one(Member, 101).friends
+    for where in (db.objects(Member), friends, db.objects(Member).snapshot()):
+        assert own not in where and where.count(own) == 0
+        with pytest.raises(ValueError, match="is not in it"):
+            where.index(own)
+
+
+def test_the_objects_of_an_argument_are_not_asked_one_by_one(db: motte.Database) -> None:
+    with db.write():
+        db.add_all([Member(id=id) for id in range(1, 500)])
+        query = db.objects(Member).where("boss IN $0", list(db.objects(Member)))
+        held = query._coll.held
+        assert held is not None and len(held._objects) == 1
+        with pytest.raises(Own), db.write():
+            lost = db.add(Member(id=500))
+            refused = db.objects(Member).where("boss IN $0", [db.one(Member, 1), lost])
+            raise Own
+        assert query.count() == 0
+        with pytest.raises(errors.ObjectDeletedError):
+            refused.count()
