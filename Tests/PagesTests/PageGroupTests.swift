@@ -131,8 +131,8 @@ import Testing
         #expect(try failure { try group.flush() }.code == .inputOutput)
         // It takes nothing more, so that nothing is built upon what is not there.
         #expect(try failure { try group.flush() }.code == .inputOutput)
-        #expect(
-            try failure { try batch([("w", [1])]) { _ = try group.add(&$0, version: Version(5)) } }.code == .inputOutput)
+        let refused = try failure { try batch([("w", [1])]) { _ = try group.add(&$0, version: Version(5)) } }
+        #expect(refused.code == .inputOutput)
         group.release()
         #expect(try test.store.snapshot().contents().count == 1)
         try test.commit([("b", [2])])
