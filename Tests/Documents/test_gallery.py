@@ -102,3 +102,5 @@ def test_the_notebook_shows_what_it_computes(capsys: pytest.CaptureFixture[str],
                 assert shown[kind].strip() == "".join(text).strip(), f"{cell['id']} shows something else as {kind}"
                 compared += 1
     assert compared == 7
+    # What a test leaves behind is looked at before the fixture takes this back.
+    monkeypatch.delitem(sys.modules, "weather")
