@@ -145,7 +145,7 @@ package final class PageStore: Sendable {
     }
 
     /// The same. Where there is no room, `makingRoom` may add deletions of what nobody needs, and then it is tried once
-    /// more; should that fail as well, the first reason is thrown.
+    /// more; should that have no room either, the first reason is thrown.
     package func commit(
         _ batch: inout PageBatch, lock: WriteLock, version: Version, makingRoom: PageBatch.Shrinking
     ) throws(DatabaseError) {
@@ -156,7 +156,12 @@ package final class PageStore: Sendable {
             let (first, count) = (error, batch.count)
             try makingRoom(&batch)
             guard batch.count > count else { throw error }
-            do throws(DatabaseError) { try commit(batch, lock: lock, version: version) } catch { throw first }
+            do throws(DatabaseError) {
+                try commit(batch, lock: lock, version: version)
+            } catch {
+                // Any other failure may have come when the commit was in the file already.
+                throw error.code == .mapFull || error.code == .diskFull ? first : error
+            }
         }
     }
 

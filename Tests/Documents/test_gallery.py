@@ -79,8 +79,14 @@ def test_the_notebook_shows_what_it_computes(capsys: pytest.CaptureFixture[str],
     """Each cell is executed as a kernel does it, and shows what the file has below it."""
     cells = json.loads((ROOT / "examples" / "notebook" / "weather.ipynb").read_text())["cells"]
     module = types.ModuleType("weather")
-    monkeypatch.setitem(sys.modules, "weather", module)
-    names: dict[str, Any] = module.__dict__
+    # What a test leaves behind is looked at before the fixture would take this back.
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "weather", module)
+        assert _compared(cells, module.__dict__, capsys) == 7
+
+
+def _compared(cells: list[Any], names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> int:
+    """How many outputs were what the file has."""
     compared = 0
     for cell in cells:
         if cell["cell_type"] != "code":
@@ -101,6 +107,4 @@ def test_the_notebook_shows_what_it_computes(capsys: pytest.CaptureFixture[str],
             for kind, text in kept.items():
                 assert shown[kind].strip() == "".join(text).strip(), f"{cell['id']} shows something else as {kind}"
                 compared += 1
-    assert compared == 7
-    # What a test leaves behind is looked at before the fixture takes this back.
-    monkeypatch.delitem(sys.modules, "weather")
+    return compared
