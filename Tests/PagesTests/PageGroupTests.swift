@@ -54,6 +54,28 @@ import Testing
         }
     }
 
+    /// Another failure than that there is no room may have come when the commit was in the file already.
+    @Test(arguments: [(ErrorCode.inputOutput, ErrorCode.inputOutput), (.diskFull, .mapFull)])
+    func aSecondAttemptSaysWhyItFailed(second: ErrorCode, told: ErrorCode) throws {
+        let faults = FaultInjection()
+        let test = try TestStore(.file, faults: faults)
+        try test.store.commitNext([("old", [1])])
+        faults.failCommit(1, with: .mapFull)
+        faults.failCommit(2, with: second)
+        let lock = try test.store.lockForWriting(timeoutMilliseconds: 0)
+        defer { lock.release() }
+        let version = Version(try test.store.newestVersion().rawValue + 1)
+        var batch = PageBatch()
+        batch.put(Array("new".utf8), [2])
+        let error = try failure {
+            try test.store.commit(&batch, lock: lock, version: version) { $0.delete(Array("old".utf8)) }
+        }
+        #expect(error.code == told)
+        // The third has room.
+        try test.store.commit(batch, lock: lock, version: version)
+        #expect(try test.store.snapshot().contents().map(\.key) == [Array("new".utf8)])
+    }
+
     private func batch<Result>(
         _ changes: [(String, [UInt8]?)], _ body: (inout PageBatch) throws -> Result
     ) rethrows -> Result {

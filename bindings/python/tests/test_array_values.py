@@ -38,7 +38,7 @@ def test_times_of_arrays_are_times_of_a_day(values: list[int], message: str) -> 
 
 def test_dates_of_arrays_have_no_time() -> None:
     with motte.open(in_memory="dates", schema=[Day]) as db, db.write():
-        with pytest.raises(errors.WrongTypeError, match="row 1: Day.on: .* is no date: it has a time of day"):
+        with pytest.raises(errors.WrongTypeError, match="row 1: Day.on: a time that is no date"):
             db.insert_columns(Day, {"id": [1, 2], "on": np.array(["2020-01-01T00", "2020-01-01T05"], "M8[h]")})
         days = np.array(["2020-01-01", "NaT", "2020-01-03T00"], "M8[s]")
         db.insert_columns(Day, {"id": [1, 2, 3], "on": days})
@@ -59,3 +59,33 @@ def test_the_row_of_a_decimal_is_named() -> None:
         with pytest.raises(errors.NumberOverflowError) as refused:
             db.insert_columns(Day, {"id": [1, 2], "price": [Decimal(1), Decimal("1." + "1" * 40)]})
         assert refused.value.row_index == 1
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s", "m", "D"])
+def test_durations_of_arrays_keep_their_unit(unit: str) -> None:
+    values = np.array([3, "NaT", -2], f"m8[{unit}]") * (1_000_000 if unit == "ns" else 1)
+    with motte.open(in_memory="durations", schema=[Day]) as db, db.write():
+        db.insert_columns(Day, {"id": [1, 2, 3], "took": values})
+        expected = [None if np.isnat(value) else value.astype("m8[us]").item() for value in values]
+        assert [day.took for day in db.objects(Day)] == expected
+        with pytest.raises(errors.NumberOverflowError, match="row 0: Day.took: .* microseconds"):
+            db.insert_columns(Day, {"id": [4], "took": np.array([1], "m8[ns]")})
+        for name in ("at", "on", "count", "price"):
+            with pytest.raises(errors.WrongTypeError, match=f"Day.{name}: an array of timedelta64"):
+                db.insert_columns(Day, {"id": [4], name: values[:1]})
+
+
+@pytest.mark.parametrize("year", [1500, 1969, 2020, 2300, 9999])
+def test_dates_of_pandas_have_all_years(year: int) -> None:
+    pandas = pytest.importorskip("pandas")
+    times = pandas.Series(np.array([f"{year}-01-02"], "M8[s]"))
+    with motte.open(in_memory="years", schema=[Day]) as db, db.write():
+        db.insert_columns(Day, {"id": [1], "on": times})
+        db.insert_columns(Day, {"id": [2], "on": times.dt.tz_localize("UTC")})
+        assert [day.on for day in db.objects(Day)] == [date(year, 1, 2)] * 2
+
+
+def test_arrays_of_times_have_one_dimension() -> None:
+    with motte.open(in_memory="dimensions", schema=[Day]) as db, db.write():
+        with pytest.raises(errors.WrongTypeError, match="Day.on: an array of 2 dimensions"):
+            db.insert_columns(Day, {"id": [1], "on": np.array([["2020-01-01", "2021-01-01"]], "M8[s]")})

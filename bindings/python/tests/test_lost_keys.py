@@ -246,3 +246,17 @@ def test_the_objects_of_an_argument_are_not_asked_one_by_one(db: motte.Database)
         assert query.count() == 0
         with pytest.raises(errors.ObjectDeletedError):
             refused.count()
+
+
+def test_what_is_taken_out_of_a_set_is_not_stored() -> None:
+    class Holder(motte.Model):
+        id: int = motte.field(primary_key=True)
+        things: set[Any]
+
+    with motte.open(in_memory="sets", schema=[Holder]) as db, db.write():
+        holder = db.add(Holder(id=1))
+        holder.things.discard([Holder(id=2)])
+        holder.things -= [[Holder(id=3)]]
+        with pytest.raises(KeyError):
+            holder.things.remove({"a": Holder(id=4)})
+        assert db.count(Holder) == 1

@@ -122,3 +122,16 @@ def test_what_it_does_not_catch_undoes_the_call(db: motte.Database, way: str) ->
     assert kept in ({1, 2, 3}, {1, 2, 3, 30, 31})
     assert made[0].is_stored == (30 in kept)
     assert _ids(db) == kept and db.verify().is_sound
+
+
+def test_what_a_generator_has_committed_stays(db: motte.Database) -> None:
+    made: list[Thing] = []
+
+    def things() -> Iterator[Thing]:
+        with db.write():
+            made.append(db.add(Thing(id=40)))
+        yield Thing(id=41)
+
+    with pytest.raises(motte.errors.NotInWriteError):
+        db.add_all(things())
+    assert made[0].is_stored and db.get(Thing, 40) == made[0]

@@ -84,7 +84,8 @@ class atomically(_objects.Block):
         if stored is None:
             return
         failure: Optional[errors.Error] = None
-        is_kept = False
+        # Outside of a write nothing was stored but by writes within, which have ended.
+        is_kept = savepoint is None
         try:
             if savepoint is not None and database._realm.in_write():
                 database._realm.roll_back(savepoint)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Optional, Union
 from . import _decimals, errors
 from ._convert import (
     DATA, BOOL, DECIMAL, DOUBLE, FLOAT, INT, LINK, MIXED, OBJECT_ID, PAIR, SIGN, STRING, TIMESTAMP, TYPE_NAMES, UUID,
-    LEAST, MOST, WIDTHS, Values, is_a_time, member_value, real, seconds_of, wrong_type,
+    LEAST, MOST, WANTED, WIDTHS, Values, is_a_time, member_value, real, seconds_of, wrong_type,
 )
 from ._ffi import ffi, lib
 from .objectid import ObjectId
@@ -53,6 +53,9 @@ def column(values: Any, type_: int, link_key: Callable[[Any], int]) -> Column:
 
     `link_key` gives the key for an object or key."""
     if not isinstance(values, (list, tuple)):
+        dtype = getattr(values, "dtype", None)
+        if getattr(dtype, "kind", "") == "m" or getattr(dtype, "kind", "") == "M" and type_ != TIMESTAMP:
+            raise errors.WrongTypeError(f"an array of {dtype} where {WANTED[type_]} is wanted")
         ready = _from_buffer(values, type_)
         if ready is not None:
             return ready
@@ -325,8 +328,10 @@ def _without_zone(values: Any, dtype: Any) -> Any:
 def _from_datetime64(values: Any, mask: Any) -> Optional[Column]:
     import numpy
 
+    if values.ndim != 1:
+        raise errors.WrongTypeError(f"an array of {values.ndim} dimensions where one is wanted")
     unit = numpy.datetime_data(values.dtype)
-    if unit[0] not in _UNITS or unit[1] != 1 or values.ndim != 1:
+    if unit[0] not in _UNITS or unit[1] != 1:
         finer = unit[0] in ("ps", "fs", "as")
         exact, values = values, values.astype("datetime64[ns]" if finer else "datetime64[us]")
         unit = ("ns" if finer else "us", 1)

@@ -65,8 +65,10 @@ class Converter(Generic[V]):
         """The value for what is stored."""
         return None if stored is None else self._load(stored)
 
-    def check_array(self, values: Any) -> None:
-        """For an array of what is stored: refuses values that could not be read again."""
+    def from_array(self, values: Any) -> Any:
+        """What is stored for an array, which is an array of that unless the converter knows better. Refuses what could
+        not be read again."""
+        return values
 
     def __repr__(self) -> str:
         shown = getattr(self.stored_type, "__name__", None) or str(self.stored_type)
@@ -205,19 +207,52 @@ class _DateConverter(Converter[date]):
             raise errors.WrongTypeError(f"{value!r:.60} is datetime where date is wanted; give its date()")
         return super().stored(value)
 
-    def check_array(self, values: Any) -> None:
+    def from_array(self, values: Any) -> Any:
         """Of datetime64, midnights only: others would be read as dates that they do not equal."""
-        dtype = getattr(values, "dtype", None)
-        if getattr(dtype, "kind", "") != "M":
-            return
+        if getattr(getattr(values, "dtype", None), "kind", "") == "M":
+            row = inexact(values, "datetime64[D]")
+            if row is not None:
+                raise errors.WrongTypeError("a time that is no date: it has a time of day", row_index=row)
+        return values
+
+
+def inexact(values: Any, unit: str) -> Optional[int]:
+    """The first row of an array of times or durations that is no whole number of units; None where all are."""
+    import numpy
+
+    dtype = values.dtype
+    if not isinstance(dtype, numpy.dtype):
+        # Those of pandas that have a time zone, in UTC.
+        values = values.to_numpy(dtype=f"datetime64[{getattr(dtype, 'unit', 'ns')}]")
+    exact = numpy.ma.asarray(values)
+    data = exact.data
+    try:
+        changed = data.astype(unit).astype(data.dtype) != data
+    except OverflowError:
+        # Of parts of a nanosecond, which are refused in any case.
+        changed = numpy.zeros(data.shape, dtype=bool)
+    rows = numpy.flatnonzero(changed & ~numpy.isnat(data) & ~numpy.ma.getmaskarray(exact))
+    return int(rows[0]) if len(rows) else None
+
+
+class _DurationConverter(Converter[timedelta]):
+    """Arrays of timedelta64 are durations as well."""
+
+    __slots__ = ()
+
+    def from_array(self, values: Any) -> Any:
+        if getattr(getattr(values, "dtype", None), "kind", "") != "m":
+            return values
         import numpy
 
-        times = numpy.ma.asarray(values.to_numpy("datetime64[ns]") if hasattr(values, "to_numpy") else values)
-        with_time = numpy.flatnonzero((times.data.astype("datetime64[D]") != times.data) & ~numpy.isnat(times.data)
-                                      & ~numpy.ma.getmaskarray(times))
-        if len(with_time):
-            raise errors.WrongTypeError(f"{times.data[with_time[0]]!r} is no date: it has a time of day",
-                                        row_index=int(with_time[0]))
+        row = inexact(values, "timedelta64[us]")
+        if row is not None:
+            raise errors.NumberOverflowError("a duration that is no whole number of microseconds; round it before",
+                                             row_index=row)
+        exact = numpy.ma.asarray(values)
+        absent = numpy.isnat(exact.data) | numpy.ma.getmaskarray(exact)
+        numbers = exact.data.astype("timedelta64[us]").astype("int64")
+        return [None if hidden else number for hidden, number in zip(absent.tolist(), numbers.tolist())]
 
 
 class _TimeConverter(Converter[time]):
@@ -225,10 +260,13 @@ class _TimeConverter(Converter[time]):
 
     __slots__ = ()
 
-    def check_array(self, values: Any) -> None:
+    def from_array(self, values: Any) -> Any:
+        if getattr(getattr(values, "dtype", None), "kind", "") == "m":
+            return values
         for row, value in enumerate(values.tolist() if hasattr(values, "tolist") else values):
             if isinstance(value, int) and not 0 <= value < _DAY:
                 raise errors.NumberOverflowError(f"{value} microseconds are no time of day", row_index=row)
+        return values
 
 
 def _microseconds(value: time) -> int:
@@ -262,7 +300,7 @@ def _duration(stored: int) -> timedelta:
 _converters[date] = _DateConverter(
     date, datetime, lambda value: datetime.combine(value, _MIDNIGHT), lambda stored: stored.date())
 _converters[time] = _TimeConverter(time, int, _microseconds, _time_of_day)
-_converters[timedelta] = Converter(timedelta, int, _stored_duration, _duration)
+_converters[timedelta] = _DurationConverter(timedelta, int, _stored_duration, _duration)
 _converters[pathlib.PurePosixPath] = Converter(pathlib.PurePosixPath, str, str, pathlib.PurePosixPath)
 _converters[pathlib.PureWindowsPath] = Converter(pathlib.PureWindowsPath, str, str, pathlib.PureWindowsPath)
 _converters[pathlib.Path] = Converter(pathlib.Path, str, str, pathlib.Path)

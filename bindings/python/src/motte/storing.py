@@ -252,7 +252,7 @@ def _inserted(database: AnyDatabase, row: Row, columns: Mapping[str, Any], polic
         try:
             if bound.converter is not None:
                 if is_buffer(values) and not isinstance(bound.converter, EnumConverter):
-                    bound.converter.check_array(values)
+                    values = bound.converter.from_array(values)
                 else:
                     values = _converted(bound.converter, values)
             if bound.type == MIXED:
