@@ -113,7 +113,14 @@ class Elements(Sequenced[T], Generic[T]):
 
     def count(self, value: Any = MISSING) -> int:
         """How often a value or object is in it; without one, how many elements there are."""
-        return len(self) if value is MISSING else sum(1 for each in self if each is value or each == value)
+        if value is MISSING:
+            return len(self)
+        if self._converter is not None:
+            try:
+                value = self._converter.loaded(self._converter.stored(value))
+            except (errors.WrongTypeError, errors.InvalidArgumentError, *errors.NOWHERE):
+                return 0
+        return sum(1 for each in self if each is value or each == value)
 
     def index(self, value: Any, start: int = 0, stop: Optional[int] = None) -> int:
         """The first position of a value or object; ValueError if it is not in it."""

@@ -100,7 +100,8 @@ class Set(InPlace[T], MutableSet[T]):
 
     def __iand__(self, other: Any) -> Any:  # type: ignore[misc]
         if self._combined(other, _coll.INTERSECT) is None:
-            self.assign(set(self) & set(other))
+            mine, found, _ = self._matched(other)
+            self.assign([mine[position] for position in sorted(found)])
         return self
 
     def __isub__(self, other: Any) -> Any:  # type: ignore[misc]
@@ -112,17 +113,31 @@ class Set(InPlace[T], MutableSet[T]):
 
     def __ixor__(self, other: Any) -> Any:  # type: ignore[misc]
         if self._combined(other, _coll.DIFFER) is None:
-            self.assign(set(self) ^ set(other))
+            mine, found, others = self._matched(other)
+            left = [value for position, value in enumerate(mine) if position not in found]
+            self.assign(left + others)
         return self
+
+    def _matched(self, other: Iterable[Any]) -> tuple[list[T], set[int], list[Any]]:
+        """The elements, the positions of those that are in the other, and what is in the other alone. What is equal the
+        library decides, for which 1 and True are two."""
+        found, others = set(), []
+        for value in other:
+            position = self._find(value)
+            if position is None:
+                others.append(value)
+            else:
+                found.add(position)
+        return list(self), found, others
 
     def _relation(self, other: Any) -> int:
         """SUBSET, SUPERSET, INTERSECTS bits."""
         if isinstance(other, Collection):
             return self._coll.set_relate(other._coll)
-        mine, others = set(self), set(other)
-        relation: int = _coll.SUBSET if mine <= others else 0
-        relation |= _coll.SUPERSET if mine >= others else 0
-        return relation | (_coll.INTERSECTS if mine & others else 0)
+        mine, found, others = self._matched(other)
+        relation: int = _coll.SUBSET if len(found) == len(mine) else 0
+        relation |= 0 if others else _coll.SUPERSET
+        return relation | (_coll.INTERSECTS if found else 0)
 
     def issubset(self, other: Iterable[Any]) -> bool:
         """Whether all elements are in the other."""
