@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
@@ -65,3 +67,32 @@ def test_what_is_equal_is_there_once(bag: Bag) -> None:
     assert len(bag.mixed) == 0
     bag.mixed ^= []
     assert bag.mixed.isdisjoint([1]) and bag.mixed.issubset([]) and bag.mixed.issuperset([])
+
+
+class Kinds(motte.Model):
+    dates: set[date]
+    spans: set[timedelta]
+    paths: set[PurePosixPath]
+    kinds: set[Kind]  # type: ignore[valid-type]
+    numbers: set[int]
+    mixed: set[Any]
+
+
+@pytest.mark.parametrize("name, values", [
+    ("dates", [date(2020, 1, 1), date(2021, 1, 1)]),
+    ("spans", [timedelta(seconds=1), timedelta(seconds=2)]),
+    ("paths", [PurePosixPath("a"), PurePosixPath("b")]),
+    ("kinds", [Kind["A"], Kind["B"]]),
+    ("numbers", [1, 2]),
+    ("mixed", [[1, {"a": 2}], "b"]),
+])
+def test_elements_of_each_kind_are_taken_out(name: str, values: list[Any]) -> None:
+    with motte.open(in_memory="kinds", schema=[Kinds]) as db, db.write():
+        elements = getattr(db.add(Kinds()), name)
+        for take in (elements.discard, elements.remove, lambda value: elements.difference_update([value])):
+            elements.assign(values)
+            take(values[0])
+            assert list(elements) == values[1:]
+        assert elements.pop() == values[1] and len(elements) == 0
+        with pytest.raises(KeyError):
+            elements.remove(values[0])

@@ -288,6 +288,10 @@ class Core(abc.ABC, _objects.Core):
     def _add_unmanaged(self, instances: Iterable[Any], policy: str = "error") -> None:
         unmanaged.add_unmanaged(self, instances, policy)
 
+    def _is_elsewhere(self, value: Any) -> bool:
+        """Whether a value is or holds an object that is in no database."""
+        return type(value) not in SINGLE and any(each._row is None for each in unmanaged.models_in(value))
+
     def _embed(self, instance: Any, place: Callable[[], int]) -> None:
         unmanaged.embed(self, instance, place)
 

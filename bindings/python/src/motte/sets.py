@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
 from . import _coll, errors
-from ._atomic import atomic_objects, atomically, needs_others
+from ._atomic import atomic_objects, atomically
 from .results import Collection, InPlace, plain
 
 T = TypeVar("T")
@@ -43,11 +43,11 @@ class Set(InPlace[T], MutableSet[T]):
     def _discarded(self, value: T) -> bool:
         """Whether it was there."""
         self._database._check_task()
-        if needs_others(value):
-            # What is or holds an object of no database is in no set, and does not get into one by this.
-            return False
         try:
             stored = value if self._converter is None else self._converter.stored(value)
+            if self._database._is_elsewhere(stored):
+                # What is or holds an object of no database is in no set, and does not get into one by this.
+                return False
             encoded = self._database._encoded([stored], self._type)
         except (errors.ObjectDeletedError, *errors.NOWHERE):
             return False
