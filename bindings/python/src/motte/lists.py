@@ -64,7 +64,7 @@ class List(InPlace[T], MutableSequence[T]):
         if step == 1 and self._embeds(new):
             self._coll.list_splice(first, max(0, end - first), Values())
             for position, element in enumerate(new, first):
-                self.insert(position, element)
+                self._insert(position, element)
             return
         if step == 1:
             self._coll.list_splice(first, max(0, end - first), self._encode(new))
@@ -94,6 +94,9 @@ class List(InPlace[T], MutableSequence[T]):
     @atomic_objects
     def insert(self, index: int, value: T) -> None:
         """Puts an element before a position."""
+        self._insert(index, value)
+
+    def _insert(self, index: int, value: T) -> None:
         count = len(self)
         position = max(0, index + count) if index < 0 else min(index, count)
         if self._embeds([value]):
@@ -105,7 +108,7 @@ class List(InPlace[T], MutableSequence[T]):
     def append(self, value: T) -> None:
         """Puts an element at the end."""
         if self._embeds([value]):
-            self.insert(len(self), value)
+            self._insert(len(self), value)
         else:
             self._coll.list_append(self._encode([value]))
 
@@ -115,7 +118,7 @@ class List(InPlace[T], MutableSequence[T]):
         new = list(values)
         if self._embeds(new):
             for value in new:
-                self.append(value)
+                self._insert(len(self), value)
         else:
             self._coll.list_append(self._encode(new))
 

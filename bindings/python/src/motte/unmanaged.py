@@ -246,18 +246,18 @@ def embed(database: AnyDatabase, instance: Any, place: Callable[[], int]) -> Non
 
 
 def _embed(database: AnyDatabase, instance: Any, place: Callable[[], int], unmanaged: Unmanaged) -> None:
+    """In the block of the objects that it comes with."""
     if id(instance) in unmanaged.placed:
         raise errors.InvalidArgumentError(
             f"a {type(instance).__name__} is embedded in one place, and neither in a second one nor in itself",
             class_name=type(instance).__name__)
     unmanaged.placed.add(id(instance))
     row: Row = database._row_of(type(instance))
-    with atomically(database):
-        props, values = plain_values(row, instance)
-        key = place()
-        database._realm.row_set(row.class_id, key, props, values)
-        connect(database, instance, key, unmanaged, True)
-        store(instance, row, key, database._seen)
+    props, values = plain_values(row, instance)
+    key = place()
+    database._realm.row_set(row.class_id, key, props, values)
+    connect(database, instance, key, unmanaged, True)
+    store(instance, row, key, database._seen)
 
 
 def update_embedded(database: AnyDatabase, instance: Any, known: Link, unmanaged: Unmanaged) -> None:
