@@ -53,9 +53,9 @@ def column(values: Any, type_: int, link_key: Callable[[Any], int]) -> Column:
 
     `link_key` gives the key for an object or key."""
     if not isinstance(values, (list, tuple)):
-        dtype = getattr(values, "dtype", None)
-        if getattr(dtype, "kind", "") == "m" or getattr(dtype, "kind", "") == "M" and type_ != TIMESTAMP:
-            raise errors.WrongTypeError(f"an array of {dtype} where {WANTED[type_]} is wanted")
+        kind = kind_of(values)
+        if kind == "m" or kind == "M" and type_ != TIMESTAMP:
+            raise errors.WrongTypeError(f"an array of {values.dtype} where {WANTED[type_]} is wanted")
         ready = _from_buffer(values, type_)
         if ready is not None:
             return ready
@@ -290,9 +290,8 @@ def _from_buffer(values: Any, type_: int) -> Optional[Column]:
     validity = None
     mask = getattr(values, "mask", None)
     dtype = getattr(values, "dtype", None)
-    if dtype is not None and getattr(dtype, "kind", "") == "M" and type_ == TIMESTAMP:
-        plain = _without_zone(values, dtype)
-        return None if plain is None else _from_datetime64(plain, mask)
+    if kind_of(values) == "M" and type_ == TIMESTAMP:
+        return _from_datetime64(times_of(values, "M"))
     if mask is not None and dtype is not None:
         if getattr(mask, "shape", ()):
             validity = bitmap([not hidden for hidden in mask.tolist()])
@@ -312,24 +311,31 @@ def _from_buffer(values: Any, type_: int) -> Optional[Column]:
 
 def is_buffer(values: Any) -> bool:
     """Whether these are an array of what is stored, not of Python's values."""
-    return getattr(getattr(values, "dtype", None), "kind", "O") != "O" or isinstance(values, (array, memoryview))
+    return kind_of(values) not in ("", "O") or isinstance(values, (array, memoryview))
 
 
-def _without_zone(values: Any, dtype: Any) -> Any:
-    """Those of pandas that have a time zone, in UTC; None for what has another form."""
+def kind_of(values: Any) -> str:
+    """The letter of NumPy for the elements of an array; "" for what has none."""
+    return getattr(getattr(values, "dtype", None), "kind", "")
+
+
+def times_of(values: Any, kind: str) -> Any:
+    """An array of datetime64 ("M") or timedelta64 ("m") as a masked one of NumPy; times with a zone in UTC."""
     import numpy
 
-    if isinstance(dtype, numpy.dtype):
-        return values
-    unit = getattr(dtype, "unit", None)
-    return None if unit not in _UNITS else values.to_numpy(dtype=f"datetime64[{unit}]")
-
-
-def _from_datetime64(values: Any, mask: Any) -> Optional[Column]:
-    import numpy
-
+    dtype = values.dtype
+    if not isinstance(dtype, numpy.dtype):
+        unit = getattr(getattr(dtype, "pyarrow_dtype", dtype), "unit", "ns")
+        values = values.to_numpy(dtype=f"{kind}8[{unit}]")
     if values.ndim != 1:
         raise errors.WrongTypeError(f"an array of {values.ndim} dimensions where one is wanted")
+    return numpy.ma.asarray(values)
+
+
+def _from_datetime64(times: Any) -> Column:
+    import numpy
+
+    values, mask = times.data, numpy.ma.getmaskarray(times)
     unit = numpy.datetime_data(values.dtype)
     if unit[0] not in _UNITS or unit[1] != 1:
         finer = unit[0] in ("ps", "fs", "as")
@@ -341,9 +347,7 @@ def _from_datetime64(values: Any, mask: Any) -> Optional[Column]:
                                              row_index=int(changed[0]))
     # As this machine has them: the library reads the bytes.
     plain = numpy.ascontiguousarray(numpy.asarray(values), dtype=values.dtype.newbyteorder("="))
-    absent = numpy.isnat(plain)
-    if mask is not None:
-        absent = absent | numpy.ma.getmaskarray(values)
+    absent = numpy.isnat(plain) | mask
     validity = bitmap([not hidden for hidden in absent.tolist()]) if absent.any() else None
     numbers: Any = numpy.where(absent, 0, plain.view("int64"))
     if unit[0] != "ns":

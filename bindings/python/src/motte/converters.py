@@ -17,6 +17,7 @@ from decimal import Decimal
 from typing import Any, Generic, Optional, TypeVar
 
 from . import _again, errors
+from ._columns import kind_of, times_of
 from .objectid import ObjectId
 
 V = TypeVar("V")
@@ -197,6 +198,8 @@ _DAY = 86_400_000_000
 
 
 class _DateConverter(Converter[date]):
+    """A datetime is a date in Python, too; but its time and its zone would be lost."""
+
     __slots__ = ()
 
     def accepts(self, value: Any) -> bool:
@@ -209,30 +212,12 @@ class _DateConverter(Converter[date]):
 
     def from_array(self, values: Any) -> Any:
         """Of datetime64, midnights only: others would be read as dates that they do not equal."""
-        if getattr(getattr(values, "dtype", None), "kind", "") == "M":
-            row = inexact(values, "datetime64[D]")
+        if kind_of(values) == "M":
+            times = times_of(values, "M")
+            row = _first_inexact(times, "datetime64[D]")
             if row is not None:
-                raise errors.WrongTypeError("a time that is no date: it has a time of day", row_index=row)
+                raise errors.WrongTypeError(f"{times.data[row]} has a time of day, and a date has none", row_index=row)
         return values
-
-
-def inexact(values: Any, unit: str) -> Optional[int]:
-    """The first row of an array of times or durations that is no whole number of units; None where all are."""
-    import numpy
-
-    dtype = values.dtype
-    if not isinstance(dtype, numpy.dtype):
-        # Those of pandas that have a time zone, in UTC.
-        values = values.to_numpy(dtype=f"datetime64[{getattr(dtype, 'unit', 'ns')}]")
-    exact = numpy.ma.asarray(values)
-    data = exact.data
-    try:
-        changed = data.astype(unit).astype(data.dtype) != data
-    except OverflowError:
-        # Of parts of a nanosecond, which are refused in any case.
-        changed = numpy.zeros(data.shape, dtype=bool)
-    rows = numpy.flatnonzero(changed & ~numpy.isnat(data) & ~numpy.ma.getmaskarray(exact))
-    return int(rows[0]) if len(rows) else None
 
 
 class _DurationConverter(Converter[timedelta]):
@@ -241,17 +226,19 @@ class _DurationConverter(Converter[timedelta]):
     __slots__ = ()
 
     def from_array(self, values: Any) -> Any:
-        if getattr(getattr(values, "dtype", None), "kind", "") != "m":
+        if kind_of(values) != "m":
             return values
         import numpy
 
-        row = inexact(values, "timedelta64[us]")
+        times = times_of(values, "m")
+        if numpy.datetime_data(times.dtype)[0] in ("generic", "Y", "M"):
+            raise errors.WrongTypeError(f"an array of {times.dtype}, which says no length of time")
+        row = _first_inexact(times, "timedelta64[us]")
         if row is not None:
-            raise errors.NumberOverflowError("a duration that is no whole number of microseconds; round it before",
-                                             row_index=row)
-        exact = numpy.ma.asarray(values)
-        absent = numpy.isnat(exact.data) | numpy.ma.getmaskarray(exact)
-        numbers = exact.data.astype("timedelta64[us]").astype("int64")
+            raise errors.NumberOverflowError(
+                f"{times.data[row]} is no number of microseconds in 64 bits; round it before", row_index=row)
+        absent = numpy.isnat(times.data) | numpy.ma.getmaskarray(times)
+        numbers = times.data.astype("timedelta64[us]").astype("int64")
         return [None if hidden else number for hidden, number in zip(absent.tolist(), numbers.tolist())]
 
 
@@ -261,12 +248,26 @@ class _TimeConverter(Converter[time]):
     __slots__ = ()
 
     def from_array(self, values: Any) -> Any:
-        if getattr(getattr(values, "dtype", None), "kind", "") == "m":
+        if kind_of(values) in ("m", "M"):
+            # Refused as what they are: no numbers.
             return values
         for row, value in enumerate(values.tolist() if hasattr(values, "tolist") else values):
             if isinstance(value, int) and not 0 <= value < _DAY:
                 raise errors.NumberOverflowError(f"{value} microseconds are no time of day", row_index=row)
         return values
+
+
+def _first_inexact(times: Any, unit: str) -> Optional[int]:
+    """The first row that is no whole number of units; None where all are."""
+    import numpy
+
+    try:
+        changed = times.data.astype(unit).astype(times.dtype) != times.data
+    except OverflowError:
+        # Of parts of a nanosecond, which nothing is stored in.
+        changed = numpy.ones(times.shape, dtype=bool)
+    rows = numpy.flatnonzero(changed & ~numpy.isnat(times.data) & ~numpy.ma.getmaskarray(times))
+    return int(rows[0]) if len(rows) else None
 
 
 def _microseconds(value: time) -> int:
