@@ -1,4 +1,5 @@
 // A file that has reached its limit: what makes it no fuller may pass the limit, and what it leaves is used again.
+import Glibc
 import MottePages
 import MotteValues
 import TestSupport
@@ -126,16 +127,72 @@ import Testing
         try store.checkInvariants()
     }
 
-    /// A commit that is appended to the log must not be the first that needs its blocks: the disk may be full by then.
-    @Test(arguments: [8, 64]) func aLogHasNoHole(walPages: Int) throws {
+    /// Where the file has its first hole, or ends.
+    private func firstHole(_ path: String) throws -> Int {
+        let file = Glibc.open(path, O_RDONLY)
+        try #require(file >= 0)
+        defer { Glibc.close(file) }
+        // SEEK_HOLE.
+        return Int(lseek(file, 0, 4))
+    }
+
+    /// What a commit writes in place, the log and the root slots, must not be the first that needs those blocks: the
+    /// disk may be full by then.
+    @Test(arguments: [0, 8, 64], [nil, TestStore.key]) func aFileHasNoHole(walPages: Int, key: [UInt8]?) throws {
         let scratch = try Scratch()
-        let store = try open(scratch.path()) { $0.walPages = walPages }
+        func open(_ path: String) throws -> PageStore {
+            try self.open(path) {
+                $0.walPages = walPages
+                $0.encryptionKey = key
+            }
+        }
+        let store = try open(scratch.path("first"))
         var random = SeededRandom(seed: 5)
         for _ in 0 ..< 100 {
             let size = random.chance(30) ? 20_000 + random.below(200_000) : 100
             #expect(try commit(store, [(random.below(40), size)], .adds))
+            try #require(try firstHole(scratch.path("first")) == store.statistics().fileBytes)
             try store.checkInvariants()
         }
+        try store.copy(try store.snapshot(), to: scratch.path("copy"), encryption: .same)
+        let copy = try open(scratch.path("copy"))
+        #expect(try firstHole(scratch.path("copy")) == copy.statistics().fileBytes)
+    }
+
+    /// A copy that another program made has holes wherever there were zeros.
+    @Test(arguments: [nil, TestStore.key], [4096, 16384]) func holesOfASparseCopyAreFilled(
+        key: [UInt8]?, pageBytes: Int
+    ) throws {
+        let scratch = try Scratch()
+        func open(_ path: String) throws -> PageStore {
+            try self.open(path) {
+                $0.walPages = 64
+                $0.encryptionKey = key
+                $0.pageBytes = pageBytes
+            }
+        }
+        let first = try open(scratch.path("first"))
+        for number in 0 ..< 40 { #expect(try commit(first, [(number, 10_000)], .adds)) }
+        for number in 0 ..< 5 { #expect(try commit(first, [(number, 100)], .changes)) }
+        let contents = try first.snapshot().contents()
+        first.close()
+
+        let bytes = TemporaryDirectory.read(scratch.path("first"))
+        let file = Glibc.open(scratch.path("sparse"), O_RDWR | O_CREAT, 0o600)
+        #expect(ftruncate(file, off_t(bytes.count)) == 0)
+        for start in stride(from: 0, to: bytes.count, by: 4096) {
+            let block = Array(bytes[start ..< min(start + 4096, bytes.count)])
+            if block.contains(where: { $0 != 0 }) { #expect(pwrite(file, block, block.count, off_t(start)) > 0) }
+        }
+        Glibc.close(file)
+        #expect(try firstHole(scratch.path("sparse")) < bytes.count)
+        let store = try open(scratch.path("sparse"))
+        #expect(try store.snapshot().contents().elementsEqual(contents) { $0.key == $1.key && $0.value == $1.value })
+        #expect(try commit(store, [(7, 100)], .changes))
+        #expect(try firstHole(scratch.path("sparse")) >= 4 * pageBytes, "the slots")
+        #expect(try store.snapshot().value("8") == value(8, 10_000))
+        #expect(try store.snapshot().value("3") == value(3, 100))
+        try store.checkInvariants()
     }
 
     /// What is flushed together takes away if each part does.

@@ -17,6 +17,7 @@ extension TreePages {
         guard version.rawValue < TreeFormat.versionLimit - 1, known.root.sequence < TreeFormat.versionLimit - 2 else {
             throw .corrupted("its version is too high for another commit; copy it")
         }
+        try makeRoomInPlace(known.root)
         // Else the end of the file would stay for the sake of an older version that a power cut leads back to.
         try makeDurable(known.version, evenWhereRelaxed: compaction?.isSettling ?? false)
         let header = try newestHeader(known).advanced(to: version)
@@ -176,7 +177,8 @@ extension TreePages {
     /// What others have added. What commits of this process add beyond the limit does not count, or each would raise it
     /// for the next one.
     private func noteForeignPages(_ root: RootSlot) {
-        foreign.pages += root.treePageCount - foreign.seen
+        // What others delete may be what this process has added.
+        foreign.pages = max(foreign.pages + root.treePageCount - foreign.seen, 0)
         foreign.seen = root.treePageCount
     }
 

@@ -61,8 +61,8 @@ extension TreePages {
             guard let state, state.root.version == known.root.version, state.root.tree == known.root.tree
             else { return }
             if let run = known.root.wal?.run {
-                let gap = try disk.firstGap(in: image.offset(of: run.start) ..< image.offset(of: run.end))
-                try Invariant.require(gap == nil, "wal-3: the pages of the write-ahead log are on the disk")
+                let hole = try disk.firstHole(in: image.offset(of: run.start) ..< image.offset(of: run.end))
+                try Invariant.require(hole == nil, "wal-3: the pages of the write-ahead log are on the disk")
             }
             try state.checkInvariants(image.layout)
             let kept = try TreeState(reading: known.root, image)

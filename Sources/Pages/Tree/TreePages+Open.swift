@@ -237,6 +237,7 @@ extension TreePages {
         slot.pageCount = (slot.tree.page + 1).pagesBefore
         try image.write([PageRun(start: slot.tree.page, count: 1)])
         try image.write(slot)
+        try disk.fillHoles(in: image.slotBytes)
         try image.writeHead(header.fileUUID)
         if options.durability != .none { try disk.flush() }
     }

@@ -13,9 +13,9 @@ package protocol Disk: AnyObject, Sendable {
     func read(_ target: UnsafeMutableRawBufferPointer, at offset: Int) throws(DatabaseError) -> Int
     /// Writes all of `bytes`; the disk grows as needed.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(DatabaseError)
-    /// Where bytes begin that take no room on the disk yet, so that a write to them may find it full; nil: nowhere in
-    /// that range.
-    func firstGap(in range: Range<Int>) throws(DatabaseError) -> Int?
+    /// The first bytes of a range that take no room on the disk yet, so that a write to them may find it full; nil: there
+    /// are none.
+    func firstHole(in range: Range<Int>) throws(DatabaseError) -> Range<Int>?
     /// Everything written before is durable when this returns.
     func flush() throws(DatabaseError)
     /// More bytes than this the disk does not add by itself. Called before the first write.
@@ -28,8 +28,18 @@ package protocol Disk: AnyObject, Sendable {
 extension Disk {
     package func limitGrowth(to byteCount: Int) {}
 
-    package func firstGap(in range: Range<Int>) throws(DatabaseError) -> Int? {
-        let end = try byteCount()
-        return end < range.upperBound ? max(end, range.lowerBound) : nil
+    package func firstHole(in range: Range<Int>) throws(DatabaseError) -> Range<Int>? {
+        let start = max(try byteCount(), range.lowerBound)
+        return start < range.upperBound ? start ..< range.upperBound : nil
+    }
+
+    /// Writes zeros where a range has holes, which changes nothing of what it says.
+    func fillHoles(in range: Range<Int>) throws(DatabaseError) {
+        var left = range
+        while let found = try firstHole(in: left) {
+            let zeros = [UInt8](repeating: 0, count: found.count)
+            try zeros.withBytes { bytes throws(DatabaseError) in try write(bytes, at: found.lowerBound) }
+            left = found.upperBound ..< range.upperBound
+        }
     }
 }

@@ -54,16 +54,18 @@ final class FileDisk: Disk, @unchecked Sendable {
         return Int(facts.st_size)
     }
 
-    /// SEEK_HOLE of Linux, which the C library declares for its own extensions only.
-    private static let hole: Int32 = 4
+    /// SEEK_DATA and SEEK_HOLE of Linux, which the C library declares for its own extensions only.
+    private static let (seekData, seekHole): (Int32, Int32) = (3, 4)
 
-    func firstGap(in range: Range<Int>) throws(DatabaseError) -> Int? {
+    func firstHole(in range: Range<Int>) throws(DatabaseError) -> Range<Int>? {
         let end = try byteCount()
-        guard end > range.lowerBound else { return range.isEmpty ? nil : range.lowerBound }
-        // What the end of the file is for file systems that know of no holes, too.
-        let found = lseek(descriptor, off_t(range.lowerBound), FileDisk.hole)
-        let start = found < 0 ? end : Int(found)
-        return start < range.upperBound ? start : nil
+        guard !range.isEmpty, range.lowerBound < end else { return range.isEmpty ? nil : range }
+        // The end of the file is one, too, and all that file systems have which know of no others.
+        let hole = lseek(descriptor, off_t(range.lowerBound), FileDisk.seekHole)
+        let start = hole < 0 ? end : Int(hole)
+        guard start < range.upperBound else { return nil }
+        let data = start < end ? lseek(descriptor, off_t(start), FileDisk.seekData) : -1
+        return start ..< (data < 0 ? range.upperBound : min(Int(data), range.upperBound))
     }
 
     func read(_ target: UnsafeMutableRawBufferPointer, at offset: Int) throws(DatabaseError) -> Int {

@@ -72,6 +72,9 @@ package final class PageImage: @unchecked Sendable {  // @unchecked: states are 
     }
 
     /// Where a page is in the file.
+    /// Where the root slots are.
+    var slotBytes: Range<Int> { offset(of: TreeFormat.firstSlotPage) ..< offset(of: TreeFormat.firstPage) }
+
     @inline(__always) package func offset(of page: PageNumber) -> Int { page.rawValue << pageShift }
     @inline(__always) package func byteCount(of pages: PageCount) -> Int { pages.rawValue << pageShift }
     /// Whole pages of a file with so many bytes.

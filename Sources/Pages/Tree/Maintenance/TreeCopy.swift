@@ -79,6 +79,7 @@ struct TreeCopy {
         // Where it was written in small pieces the disk has grown ahead of them.
         if try disk.byteCount() != byteCount { try disk.resize(to: byteCount) }
         try image.write(slot)
+        try disk.fillHoles(in: image.slotBytes)
         try image.writeHead(header.fileUUID)
     }
 
