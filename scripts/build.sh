@@ -11,7 +11,7 @@
 #                                      MOTTE_COMPARISONS=1: it sees what is compared, too, which takes twice as long
 #   scripts/build.sh bench             the benchmarks
 #   scripts/build.sh flags             the arguments of the one build, a line each, for `swift test --skip-build`
-#   scripts/build.sh threads           engine and its tests, for debugging, with the thread sanitizer (.build-thread)
+#   scripts/build.sh threads           engine and its tests, not optimised, with the thread sanitizer (.build-thread)
 #
 #   MOTTE_GLIBC=2.28       library and tool for systems with that C library or a later one (old-glibc.sh)
 #   MOTTE_JOBS=2           processes at once (as many as there are processors)
@@ -113,7 +113,8 @@ build_addresses() {
 
 # Not optimised: that compiles in less than half of the time.
 build_threads() {
-    MOTTE_ENGINE_ONLY=1 swift build --build-tests --sanitize thread --scratch-path .build-thread -j "$jobs"
+    MOTTE_ENGINE_ONLY=1 compile tests --plain '' -- -c release --sanitize thread --scratch-path .build-thread \
+        "${common[@]}"
 }
 
 # Package.swift has the benchmarks and the engines they compare with only where this is set.

@@ -194,7 +194,7 @@ stage_threads() {
     alone+='|^QueryEngineTests\.([A-OQ-Z]|Pars|Plan|Pred)'
     # Random tests have one thread; those with more do not depend on the scale.
     MOTTE_TEST_SCALE=$(scaled 0.1) \
-        swift test --disable-xctest --skip-build --sanitize thread --scratch-path .build-thread \
+        swift test --disable-xctest --skip-build -c release --sanitize thread --scratch-path .build-thread \
         --filter "$engine_tests" --skip "$alone"
 }
 
