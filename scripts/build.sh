@@ -114,7 +114,7 @@ build_addresses() {
 # Not optimised: that compiles in less than half of the time.
 build_threads() {
     MOTTE_ENGINE_ONLY=1 compile tests --plain '' -- -c release --sanitize thread --scratch-path .build-thread \
-        "${common[@]}"
+        "${common[@]}" -Xswiftc -DDEBUG
 }
 
 # Package.swift has the benchmarks and the engines they compare with only where this is set.
