@@ -788,7 +788,8 @@ motte_status motte_schema_add_prop(motte_schema *schema, size_t class_index, con
 
 enum {
     MOTTE_RULE_REQUIRED = 0x1, /* an object that is made without a value is NULL_NOT_ALLOWED */
-    MOTTE_RULE_DEFAULT = 0x2   /* it gets `value` */
+    MOTTE_RULE_DEFAULT = 0x2,  /* it gets `value` */
+    MOTTE_RULE_RANGE = 0x4     /* it, or an element of it, is null or from `least` to `most`, both included */
 };
 
 /* Writes values for `count` new objects to `out_values`, each of which is zeroed; they are copied when it returns. It
@@ -804,14 +805,15 @@ typedef motte_status (*motte_fill_fn)(void *userdata, motte_realm *realm, motte_
 /* Rules of a property for whoever opens a file with the schema. They are not stored. */
 typedef struct motte_prop_rule {
     uint32_t struct_size;
-    uint32_t flags;        /* MOTTE_RULE_*; neither, and no function: 0, "", null and so on */
+    uint32_t flags;        /* MOTTE_RULE_*; not required, no default, no function: 0, "", null and so on */
     motte_value value;     /* with MOTTE_RULE_DEFAULT */
-    motte_default_fn make; /* or NULL; not with flags */
+    motte_default_fn make; /* or NULL; not with REQUIRED or DEFAULT */
     motte_fill_fn fill;    /* for collections and links, or NULL */
     void *userdata;        /* of the functions; freed with the last schema, config and realm that have the rule */
     motte_free_fn free_userdata;
     const motte_value *allowed; /* what it, or an element of it, may be beside null */
     size_t allowed_count;       /* 0: any value of its type */
+    motte_value least, most;    /* of one type, with MOTTE_RULE_RANGE and without `allowed` */
 } motte_prop_rule;
 
 /** Says which value objects get in a property that whoever makes them does not name, and which values the property

@@ -27,10 +27,10 @@ package struct PropertyRule: Sendable {
     /// Called for new objects that were given no value.
     package let filler: (any PropertyFiller)?
 
-    package init(start: Start = .plain, allowed: [Value]? = nil, filler: (any PropertyFiller)? = nil) {
+    package init(start: Start = .plain, allowed: AllowedValues? = nil, filler: (any PropertyFiller)? = nil) {
         self.start = start
         self.filler = filler
-        self.allowed = allowed.map { AllowedValues($0) }
+        self.allowed = allowed
     }
 
     package var hasStart: Bool {
@@ -47,29 +47,49 @@ package struct PropertyRule: Sendable {
 }
 
 package struct AllowedValues: Sendable {
-    private let values: [Value]
-    /// Where there are many.
-    private let set: Set<Value>
-    private static let few = 24
+    private enum Form: Sendable {
+        case few([Value])
+        case many([Value], Set<Value>)
+        case range(least: Value, most: Value)
+    }
 
-    init(_ values: [Value]) {
-        self.values = values
-        set = values.count > Self.few ? Set(values) : []
+    private let form: Form
+    private static let most = 24
+
+    package init(_ values: [Value]) {
+        form = values.count > Self.most ? .many(values, Set(values)) : .few(values)
+    }
+
+    /// Both included, which have one kind; nil where there is none between them.
+    package init?(from least: Value, to most: Value) {
+        guard Self.order(least, most).map({ $0 <= 0 }) == true else { return nil }
+        form = .range(least: least, most: most)
     }
 
     package func contains(_ view: ValueView) -> Bool {
         if view.isNull { return true }
-        if values.count > Self.few { return set.contains(view.owned) }
-        for value in values {
-            let isSame = value.withView { $0.kindNumber == view.kindNumber && ValueOrdering.compare($0, view) == 0 }
-            if isSame { return true }
+        switch form {
+        case .few(let values): return values.contains { Self.order($0, view) == 0 }
+        case .many(_, let set): return set.contains(view.owned)
+        case .range(let least, let most):
+            return Self.order(least, view).map { $0 <= 0 } == true && Self.order(most, view).map { $0 >= 0 } == true
         }
-        return false
     }
 
     /// As messages list them.
     package var text: String {
-        values.prefix(10).map(\.text).joined(separator: ", ") + (values.count > 10 ? ", ..." : "")
+        switch form {
+        case .few(let values), .many(let values, _):
+            values.prefix(10).map(\.text).joined(separator: ", ") + (values.count > 10 ? ", ..." : "")
+        case .range(let least, let most): "\(least.text) to \(most.text)"
+        }
+    }
+
+    /// nil: of different kinds.
+    private static func order(_ value: Value, _ other: Value) -> Int? { other.withView { order(value, $0) } }
+
+    private static func order(_ value: Value, _ view: ValueView) -> Int? {
+        value.withView { $0.kindNumber == view.kindNumber ? ValueOrdering.compare($0, view) : nil }
     }
 }
 

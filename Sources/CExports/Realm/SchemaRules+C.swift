@@ -37,13 +37,13 @@ private func propertyRule(
     _ given: motte_prop_rule, _ property: Property, _ bridge: CallbackBridge
 ) throws(DatabaseError) -> PropertyRule {
     let required = UInt32(MOTTE_RULE_REQUIRED), hasDefault = UInt32(MOTTE_RULE_DEFAULT)
-    try checkFlags(given.flags, allowed: required | hasDefault)
-    let allowed = try checkedValues(given.allowed, given.allowed_count, in: nil).map(\.owned)
-    let hasStart = given.flags != 0 || given.make != nil
+    try checkFlags(given.flags, allowed: required | hasDefault | UInt32(MOTTE_RULE_RANGE))
+    let starts = given.flags & (required | hasDefault)
+    let hasStart = starts != 0 || given.make != nil
     guard !hasStart || property.collection == .none && property.isStored else {
         throw DatabaseError(.schemaInvalid, "a collection has no default: new objects have an empty one")
     }
-    guard given.flags.nonzeroBitCount + (given.make == nil ? 0 : 1) <= 1 else {
+    guard starts.nonzeroBitCount + (given.make == nil ? 0 : 1) <= 1 else {
         throw DatabaseError(.schemaInvalid, "it is required, or has a default, or a function that makes one")
     }
     var filler: KeptFiller?
@@ -74,7 +74,17 @@ private func propertyRule(
     } else {
         start = .plain
     }
-    return PropertyRule(start: start, allowed: allowed.isEmpty ? nil : allowed, filler: filler)
+    return PropertyRule(start: start, allowed: try allowedValues(given), filler: filler)
+}
+
+private func allowedValues(_ given: motte_prop_rule) throws(DatabaseError) -> AllowedValues? {
+    let values = try checkedValues(given.allowed, given.allowed_count, in: nil).map(\.owned)
+    guard given.flags & UInt32(MOTTE_RULE_RANGE) != 0 else { return values.isEmpty ? nil : AllowedValues(values) }
+    guard values.isEmpty else { throw DatabaseError(.schemaInvalid, "a range or single values are allowed, not both") }
+    var (least, most) = (given.least, given.most)
+    let range = try AllowedValues(from: try checkedValue(&least).owned, to: try checkedValue(&most).owned)
+    guard let range else { throw DatabaseError(.schemaInvalid, "no value is from 'least' to 'most'") }
+    return range
 }
 
 /// An object is of one file, and a schema of none.

@@ -17,7 +17,7 @@ extension TreePages {
         guard version.rawValue < TreeFormat.versionLimit - 1, known.root.sequence < TreeFormat.versionLimit - 2 else {
             throw .corrupted("its version is too high for another commit; copy it")
         }
-        try makeRoomInPlace(known.root)
+        try allocateBlocksInPlace(known.root)
         // Else the end of the file would stay for the sake of an older version that a power cut leads back to.
         try makeDurable(known.version, evenWhereRelaxed: compaction?.isSettling ?? false)
         let header = try newestHeader(known).advanced(to: version)
@@ -194,7 +194,7 @@ extension TreePages {
 
     private func write(_ commit: inout TreeCommit, after root: RootSlot) throws(DatabaseError) {
         let runs = commit.unwrittenRuns
-        if let wal = commit.newWAL { try makeRoom(for: wal) }
+        if let wal = commit.newWAL { try allocateBlocks(of: wal) }
         try image.write(runs)
         commit.giveBackMoved()
         count(image.byteCount(of: commit.pageCount), calls: runs.count)

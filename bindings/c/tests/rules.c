@@ -193,6 +193,77 @@ static void rules_of_older_objects(void) {
     CHECK(state.freed == 2);
 }
 
+/* Of single values and of elements, in calls and imports; null is allowed. */
+static void values_of_a_range(void) {
+    motte_schema *schema;
+    motte_realm *realm;
+    motte_class person;
+    motte_prop props[2];
+    motte_value values[2];
+    motte_coll *list = NULL;
+    motte_import_options options;
+    motte_prop_rule rule;
+    motte_key key;
+    memset(&rule, 0, sizeof rule);
+    rule.struct_size = sizeof rule;
+    rule.flags = MOTTE_RULE_RANGE | MOTTE_RULE_DEFAULT;
+    rule.value = motte_int(5);
+    rule.least = motte_int(3);
+    rule.most = motte_int(9);
+    MUST(motte_schema_parse("Person { id: int key, level: int?, levels: list<int?> }", MOTTE_NTS, &schema));
+    STATUS(MOTTE_OK, motte_schema_set_rule(schema, 0, 1, &rule));
+    rule.flags = MOTTE_RULE_RANGE;
+    STATUS(MOTTE_OK, motte_schema_set_rule(schema, 0, 2, &rule));
+    rule.most = motte_int(2);
+    STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_set_rule(schema, 0, 2, &rule));
+    rule.most = motte_string("9");
+    STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_set_rule(schema, 0, 2, &rule));
+    rule.most = motte_int(9);
+    rule.allowed = &rule.least;
+    rule.allowed_count = 1;
+    STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_set_rule(schema, 0, 2, &rule));
+
+    realm = opened("ranges", schema, MOTTE_OK);
+    motte_release(schema);
+    person = motte_class_named(realm, "Person");
+    props[0] = motte_prop_named(realm, person, "id");
+    props[1] = motte_prop_named(realm, person, "level");
+    MUST(motte_realm_begin_write(realm, -1));
+    values[0] = motte_int(1);
+    STATUS(MOTTE_OK, motte_row_create(realm, person, props, values, 1, MOTTE_CREATE_NEW, &key, NULL));
+    CHECK(value_of(realm, "level", key).as.integer == 5);
+    values[1] = motte_int(2);
+    STATUS(MOTTE_E_WRONG_TYPE, motte_row_set_many(realm, person, key, props + 1, values + 1, 1));
+    CHECK(strstr(check_error().message, "takes 3 to 9, not 2") != NULL);
+    values[1] = motte_int(10);
+    STATUS(MOTTE_E_WRONG_TYPE, motte_row_set_many(realm, person, key, props + 1, values + 1, 1));
+    values[1] = motte_int(9);
+    STATUS(MOTTE_OK, motte_row_set_many(realm, person, key, props + 1, values + 1, 1));
+    values[1].type = MOTTE_TYPE_NULL;
+    STATUS(MOTTE_OK, motte_row_set_many(realm, person, key, props + 1, values + 1, 1));
+    MUST(motte_row_get_coll(realm, person, key, motte_prop_named(realm, person, "levels"), &list));
+    values[0] = motte_int(3);
+    values[1] = motte_int(10);
+    STATUS(MOTTE_E_WRONG_TYPE, motte_list_append(list, values, 2));
+    values[1].type = MOTTE_TYPE_NULL;
+    STATUS(MOTTE_OK, motte_list_append(list, values, 2));
+    motte_release(list);
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    options.text = "[{\"id\": 3, \"level\": 4}, {\"id\": 4, \"level\": 10}]";
+    options.text_size = strlen(options.text);
+    STATUS(MOTTE_E_WRONG_TYPE, motte_import(realm, person, &options, NULL, NULL, NULL, NULL));
+    options.text = "[{\"id\": 3, \"level\": 4, \"levels\": [3, 2]}]";
+    options.text_size = strlen(options.text);
+    STATUS(MOTTE_E_WRONG_TYPE, motte_import(realm, person, &options, NULL, NULL, NULL, NULL));
+    options.text = "[{\"id\": 3, \"level\": 4, \"levels\": [3, null, 9]}]";
+    options.text_size = strlen(options.text);
+    STATUS(MOTTE_OK, motte_import(realm, person, &options, NULL, NULL, NULL, NULL));
+    MUST(motte_realm_commit(realm, 0, NULL));
+    MUST(motte_realm_close(realm));
+    motte_release(realm);
+}
+
 static void rules_that_are_none(void) {
     counts state = {0, 0, 0, 0};
     motte_schema *schema = ruled(&state);
@@ -222,6 +293,7 @@ static void rules_that_are_none(void) {
 int main(void) {
     rules_of_new_objects();
     rules_of_older_objects();
+    values_of_a_range();
     rules_that_are_none();
     return check_summary();
 }

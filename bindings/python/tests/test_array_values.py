@@ -24,14 +24,17 @@ class Day(motte.Model):
 
 
 @pytest.mark.parametrize("values, message", [
-    ([0, 86_400_000_000], "row 1: Day.at: 86400000000 microseconds are no time of day"),
-    ([-1, 0], "row 0: Day.at: -1 microseconds are no time of day"),
+    ([0, 86_400_000_000], "row 1: Day.at takes 0 to 86399999999, not 86400000000"),
+    ([-1, 0], "row 0: Day.at takes 0 to 86399999999, not -1"),
 ])
 def test_times_of_arrays_are_times_of_a_day(values: list[int], message: str) -> None:
     with motte.open(in_memory="days", schema=[Day]) as db, db.write():
         for array_ in (np.array(values), array("q", values)):
-            with pytest.raises(errors.NumberOverflowError, match=message):
+            with pytest.raises(errors.WrongTypeError, match=message):
                 db.insert_columns(Day, {"id": [1, 2], "at": array_})
+        for text in ('[{"id": 1, "at": 86400000000}]', '[{"id": 1, "at": -1}]'):
+            with pytest.raises(errors.WrongTypeError, match="Day.at takes 0 to 86399999999"):
+                db.import_json(text=text)
         db.insert_columns(Day, {"id": [1, 2], "at": np.array([0, 86_399_999_999])})
         assert [day.at for day in db.objects(Day)] == [time.min, time.max]
 

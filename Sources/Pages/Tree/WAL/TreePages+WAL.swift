@@ -92,14 +92,14 @@ extension TreePages {
     /// Nothing of what a WAL's pages held before is looked at, but all of them have to be there: a commit that is
     /// appended must not find the disk full. Another process may have made the file shorter, and pages that were never
     /// written are holes in it.
-    func makeRoom(for run: PageRun) throws(DatabaseError) {
+    func allocateBlocks(of run: PageRun) throws(DatabaseError) {
         try disk.fillHoles(in: image.offset(of: run.start) ..< image.offset(of: run.end))
     }
 
     /// The same for what commits write in place, before the first one: a copy may have holes wherever there are zeros.
-    func makeRoomInPlace(_ root: RootSlot) throws(DatabaseError) {
+    func allocateBlocksInPlace(_ root: RootSlot) throws(DatabaseError) {
         guard !hasCommitted else { return }
         try disk.fillHoles(in: image.slotBytes)
-        if let run = root.wal?.run { try makeRoom(for: run) }
+        if let run = root.wal?.run { try allocateBlocks(of: run) }
     }
 }

@@ -47,21 +47,27 @@ def rule(cls: type[Any], declared: Declared) -> Optional[Rule]:
     """That of a property; None where there is nothing to say. A default that cannot be one is an error."""
     if not declared.is_stored:
         return None
-    allowed = _allowed(declared)
+    made = _start(cls, declared)
+    allowed, range_ = _allowed(declared), None if declared.converter is None else declared.converter.stored_range
+    if allowed is None and range_ is None:
+        return made
+    return (made or Rule())._replace(allowed=allowed, range=range_)
+
+
+def _start(cls: type[Any], declared: Declared) -> Optional[Rule]:
     field = declared.field
     if field.default is not MISSING:
         _check_default(cls, declared)
     if not declared.is_plain or declared.type == LINK or _holds_objects(field.default):
-        return Rule(allowed=allowed) if allowed is not None else None
+        return None
     if isinstance(field.default, (list, dict, set, bytearray)):
-        default = copy.deepcopy(field.default)
-        return Rule(default=default, allowed=allowed)
+        return Rule(default=copy.deepcopy(field.default))
     if field.default is not MISSING:
         stored = field.default if declared.converter is None else declared.converter.stored(field.default)
-        return Rule(allowed=allowed) if stored is None else Rule(default=stored, allowed=allowed)
+        return None if stored is None else Rule(default=stored)
     if field.default_factory is not MISSING:
-        return Rule(make=_Maker(cls, declared), allowed=allowed)
-    return Rule(required=not declared.has_start, allowed=allowed)
+        return Rule(make=_Maker(cls, declared))
+    return Rule(required=True) if not declared.has_start else None
 
 
 def _holds_objects(value: Any) -> bool:

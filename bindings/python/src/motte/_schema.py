@@ -28,6 +28,8 @@ class Rule(NamedTuple):
     #: Writes values for so many objects.
     make: Optional[Callable[[int, Any], None]] = None
     allowed: Optional[list[Any]] = None
+    #: The least and the greatest value.
+    range: Optional[tuple[Any, Any]] = None
     #: Fills objects that are there: (realm, class, keys).
     fill: Optional[Callable[[Any, int, list[int]], None]] = None
 
@@ -67,6 +69,11 @@ def _set_rule(schema: Any, class_index: int, index: int, spec: PropertySpec) -> 
             values.add(value, spec.type)
         kept.append(values)
         given.allowed, given.allowed_count = values.pointer(), len(values)
+    if rule.range is not None:
+        given.flags |= lib.MOTTE_RULE_RANGE
+        for name, value in zip(("least", "most"), rule.range):
+            kept.append(one(value, spec.type))
+            setattr(given, name, kept[-1].pointer()[0])
     function = rule.make or rule.fill
     if function is not None:
         given.userdata, given.free_userdata = _callbacks.passed(function), lib.motte_python_free

@@ -41,6 +41,11 @@ class Converter(Generic[V]):
         self._store, self._load = store, load
 
     @property
+    def stored_range(self) -> Optional[tuple[Any, Any]]:
+        """The least and the greatest value that can be read; None: all of the stored type."""
+        return None
+
+    @property
     def name(self) -> str:
         """What messages call the type."""
         return self.type.__name__
@@ -194,7 +199,6 @@ def for_query(value: Any) -> Any:
 
 _MIDNIGHT = time(tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
-_DAY = 86_400_000_000
 
 
 class _DateConverter(Converter[date]):
@@ -247,14 +251,9 @@ class _TimeConverter(Converter[time]):
 
     __slots__ = ()
 
-    def from_array(self, values: Any) -> Any:
-        if kind_of(values) in ("m", "M"):
-            # Refused as what they are: no numbers.
-            return values
-        for row, value in enumerate(values.tolist() if hasattr(values, "tolist") else values):
-            if isinstance(value, int) and not 0 <= value < _DAY:
-                raise errors.NumberOverflowError(f"{value} microseconds are no time of day", row_index=row)
-        return values
+    @property
+    def stored_range(self) -> tuple[int, int]:
+        return 0, 86_400_000_000 - 1
 
 
 def _first_inexact(times: Any, unit: str) -> Optional[int]:
