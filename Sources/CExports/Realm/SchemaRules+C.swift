@@ -82,8 +82,10 @@ private func allowedValues(_ given: motte_prop_rule) throws(DatabaseError) -> Al
     guard given.flags & UInt32(MOTTE_RULE_RANGE) != 0 else { return values.isEmpty ? nil : AllowedValues(values) }
     guard values.isEmpty else { throw DatabaseError(.schemaInvalid, "a range or single values are allowed, not both") }
     var (least, most) = (given.least, given.most)
-    let range = try AllowedValues(from: try checkedValue(&least).owned, to: try checkedValue(&most).owned)
-    guard let range else { throw DatabaseError(.schemaInvalid, "no value is from 'least' to 'most'") }
+    let (first, last) = (try checkedValue(&least).owned, try checkedValue(&most).owned)
+    guard let range = AllowedValues(from: first, to: last) else {
+        throw DatabaseError(.schemaInvalid, "no value is from 'least' to 'most'")
+    }
     return range
 }
 
