@@ -125,7 +125,7 @@ struct ArrowArrayStream {
 #define MOTTE_VERSION 1000
 /* Grows when something declared here changes its meaning; MOTTE_ABI_LAYOUT is a checksum over all struct layouts. */
 #define MOTTE_ABI_VERSION 1
-#define MOTTE_ABI_LAYOUT 0x27183754
+#define MOTTE_ABI_LAYOUT 0x6BB305F3
 
 /* ---------------------------------------------------------------------------------------------------- types */
 

@@ -274,7 +274,7 @@ static void rules_that_are_none(void) {
     rule.struct_size = sizeof rule;
     STATUS(MOTTE_E_OUT_OF_BOUNDS, motte_schema_set_rule(schema, 1, NAME, &rule));
     STATUS(MOTTE_E_OUT_OF_BOUNDS, motte_schema_set_rule(schema, 0, 99, &rule));
-    rule.flags = 4;
+    rule.flags = 8;
     STATUS(MOTTE_E_UNKNOWN_FLAG, motte_schema_set_rule(schema, 0, NAME, &rule));
     rule.flags = MOTTE_RULE_DEFAULT | MOTTE_RULE_REQUIRED;
     STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_set_rule(schema, 0, NAME, &rule));

@@ -34,7 +34,7 @@ def test_times_of_arrays_are_times_of_a_day(values: list[int], message: str) -> 
                 db.insert_columns(Day, {"id": [1, 2], "at": array_})
         for text in ('[{"id": 1, "at": 86400000000}]', '[{"id": 1, "at": -1}]'):
             with pytest.raises(errors.WrongTypeError, match="Day.at takes 0 to 86399999999"):
-                db.import_json(text=text)
+                db.import_json(text=text, model=Day)
         db.insert_columns(Day, {"id": [1, 2], "at": np.array([0, 86_399_999_999])})
         assert [day.at for day in db.objects(Day)] == [time.min, time.max]
 
