@@ -13,8 +13,8 @@ package protocol Disk: AnyObject, Sendable {
     func read(_ target: UnsafeMutableRawBufferPointer, at offset: Int) throws(DatabaseError) -> Int
     /// Writes all of `bytes`; the disk grows as needed.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(DatabaseError)
-    /// The first bytes of a range that take no room on the disk yet, so that a write to them may find it full; nil: there
-    /// are none.
+    /// The first bytes of a range that take no room on the disk yet, so that a write to them may find it full; nil:
+    /// there are none.
     func firstHole(in range: Range<Int>) throws(DatabaseError) -> Range<Int>?
     /// Everything written before is durable when this returns.
     func flush() throws(DatabaseError)
