@@ -133,6 +133,46 @@ import Testing
         try check(session, [1, 2], "at the end")
     }
 
+    /// The size of a class's row groups is chosen at the 480th row; keys that are passed over may lead there and further.
+    @Test(arguments: [480, 960, 1_904], [0, 1, 300, 479, 480, 481, 1_000])
+    func aroundTheChoiceOfARowGroupSize(_ rowGroupSize: Int, _ stored: Int) throws {
+        let schema = "Row { id: int, text: string }"
+        for lost in [1, 479, 480, 481, 1_903, 1_904, 2_383, 2_384, 2_385, 3_000, 5_000] {
+            for (isWide, isUndoneInside) in [(false, false), (true, false), (false, true), (true, true)] {
+                let comment = "\(stored) stored, \(lost) lost, wide: \(isWide), undone inside: \(isUndoneInside)"
+                let session = try TestStore(.memory, rowGroupSize: rowGroupSize, schema: schema).open()
+                let table = try session.tableKey("Row")
+                func text(_ id: Int) -> String { isWide ? String(repeating: "\(id) ", count: 60) : "\(id % 2)" }
+                func add(_ id: Int) throws {
+                    try session.add("Row", ["id": .int(Int64(id)), "text": .string(text(id))])
+                }
+                func checkRows(_ ids: Range<Int>, _ state: String) throws {
+                    let rows = try session.objects("Row").map { [try $0.get("id"), try $0.get("text")] }
+                    #expect(rows == ids.map { [.int(Int64($0)), .string(text($0))] }, "\(state); \(comment)")
+                }
+                try session.inWrite { for id in 0 ..< stored { try add(id) } }
+                try session.beginWrite()
+                let savepoint = try session.savepoint()
+                _ = try session.insertBatch(table, columns: [], rows: nil, rowCount: lost)
+                if isUndoneInside {
+                    try session.rollBack(to: savepoint)
+                } else {
+                    try session.cancel()
+                    try session.beginWrite()
+                }
+                for id in stored ..< stored + 3 { try add(id) }
+                try checkRows(0 ..< stored + 3, "in the write")
+                try session.commit()
+                for id in stored + 3 ..< stored + 50 { try session.inWrite { try add(id) } }
+                try session.inWrite { for id in stored + 50 ..< stored + 500 { try add(id) } }
+                try checkRows(0 ..< stored + 500, "committed")
+                try WholeRead.check(session, comment)
+                let report = try session.committedSnapshot().verify()
+                #expect(report.isSound, "\(report.text); \(comment)")
+            }
+        }
+    }
+
     /// A key that nobody has costs a bit or less.
     @Test func passedOverKeysTakeHardlyAnyRoom() throws {
         let store = TestStore(.file, rowGroupSize: 1_904, schema: "Row { number: int, text: string, list: list<int> }")

@@ -196,6 +196,37 @@ import Testing
         try store.checkInvariants()
     }
 
+    /// Such a copy on a full disk: its log has no blocks, but what the tree leaves free has.
+    @Test func aLogWithoutBlocksIsNotAppendedTo() throws {
+        let disk = DiskWithHoles()
+        func open() throws -> PageStore {
+            var options = PageStoreOptions(location: .memory(identifier: nil))
+            options.disk = disk
+            options.walPages = 64
+            return try PageStore.open(options)
+        }
+        let first = try open()
+        for number in 0 ..< 40 { #expect(try commit(first, [(number, 10_000)], .adds)) }
+        for number in 20 ..< 30 { #expect(try commit(first, [(number, nil)], .deletes)) }
+        first.close()
+        disk.makeHoles(from: 3 * 4096)
+        disk.isFull = true
+        #expect(disk.holeCount > 30)
+        let store = try open()
+        #expect(try commit(store, [(7, nil)], .deletes))
+        #expect(try commit(store, [(8, 100)], .changes))
+        #expect(disk.refusedCount > 0)
+        let snapshot = try store.snapshot()
+        for number in 0 ..< 40 {
+            let size = number == 7 || 20 ..< 30 ~= number ? nil : number == 8 ? 100 : 10_000
+            let found = try snapshot.get(Array("\(number)".utf8)).map { [UInt8]($0.bytes) }
+            #expect(found == size.map { value(number, $0) })
+        }
+        disk.isFull = false
+        for number in 50 ..< 90 { #expect(try commit(store, [(number, 100)], .adds)) }
+        try store.checkInvariants()
+    }
+
     /// What is flushed together takes away if each part does.
     @Test func aGroupOfDeletionsPassesTheLimit() throws {
         let scratch = try Scratch()
@@ -223,5 +254,49 @@ import Testing
         #expect(try store.statistics().fileBytes > 1 << 20)
         #expect(try !commit(store, [(count, 100_000)], .adds))
         try store.checkInvariants()
+    }
+}
+
+/// A disk in memory on which blocks of zeros may have no room.
+private final class DiskWithHoles: Disk, @unchecked Sendable {  // @unchecked: one test, one thread
+    let path = ":holes:"
+    private let memory = MemoryDisk()
+    private var holes: Set<Int> = []
+    var isFull = false
+    private(set) var refusedCount = 0
+
+    private static let block = 4096
+    var holeCount: Int { holes.count }
+
+    func makeHoles(from start: Int) {
+        var block = [UInt8](repeating: 0, count: Self.block)
+        for number in start / Self.block ..< memory.byteCount() / Self.block {
+            _ = block.withUnsafeMutableBytes { memory.read($0, at: number * Self.block) }
+            if block.allSatisfy({ $0 == 0 }) { holes.insert(number) }
+        }
+    }
+
+    func close() {}
+    func byteCount() throws(DatabaseError) -> Int { memory.byteCount() }
+    func read(_ target: UnsafeMutableRawBufferPointer, at offset: Int) throws(DatabaseError) -> Int {
+        memory.read(target, at: offset)
+    }
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(DatabaseError) {
+        let blocks = offset / Self.block ... max(offset, offset + bytes.count - 1) / Self.block
+        if isFull, blocks.contains(where: { holes.contains($0) || $0 >= memory.byteCount() / Self.block }) {
+            refusedCount += 1
+            throw DatabaseError(.diskFull, "the test's disk is full")
+        }
+        holes.subtract(blocks)
+        memory.write(bytes, at: offset)
+    }
+    func firstHole(in range: Range<Int>) throws(DatabaseError) -> Range<Int>? {
+        let found = holes.sorted().first { range.overlaps($0 * Self.block ..< ($0 + 1) * Self.block) }
+        return found.map { ($0 * Self.block ..< ($0 + 1) * Self.block).clamped(to: range) }
+    }
+    func flush() throws(DatabaseError) {}
+    func resize(to byteCount: Int) throws(DatabaseError) {
+        if isFull, byteCount > memory.byteCount() { throw DatabaseError(.diskFull, "the test's disk is full") }
+        memory.resize(to: byteCount)
     }
 }

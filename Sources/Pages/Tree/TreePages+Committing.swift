@@ -17,12 +17,12 @@ extension TreePages {
         guard version.rawValue < TreeFormat.versionLimit - 1, known.root.sequence < TreeFormat.versionLimit - 2 else {
             throw .corrupted("its version is too high for another commit; copy it")
         }
-        try allocateBlocksInPlace(known.root)
+        let canAppend = try allocateBlocksInPlace(known.root)
         // Else the end of the file would stay for the sake of an older version that a power cut leads back to.
         try makeDurable(known.version, evenWhereRelaxed: compaction?.isSettling ?? false)
         let header = try newestHeader(known).advanced(to: version)
         let automatic = compaction == nil && compactsAutomatically ? automaticCompaction.step(known.root) : nil
-        if compaction == nil, automatic == nil,
+        if compaction == nil, automatic == nil, canAppend,
             let record = try record(changes.entries, header, changes.byteCount, after: known)
         {
             if try append(record) { return noteCommitted(header) }

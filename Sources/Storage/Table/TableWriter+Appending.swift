@@ -197,8 +197,9 @@ extension TableWriter {
     private func passOverKeys() throws(DatabaseError) {
         while state.nextKey < leastKey {
             let missing = leastKey - state.nextKey
-            let size = rowGroupSize
             let rowGroup = try openRowGroupForAppend()
+            // Opening may have chosen it.
+            let size = rowGroupSize
             if mode == .rowGroups, rowGroup.rowCount == 0, rowGroup.firstKey > 0, missing >= size {
                 // Its builders are for the next one that needs some.
                 for (slot, column) in rowGroup.columns.enumerated() {

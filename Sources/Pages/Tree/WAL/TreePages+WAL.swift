@@ -97,9 +97,17 @@ extension TreePages {
     }
 
     /// The same for what commits write in place, before the first one: a copy may have holes wherever there are zeros.
-    func allocateBlocksInPlace(_ root: RootSlot) throws(DatabaseError) {
-        guard !hasCommitted else { return }
+    /// False where the disk has no room for the WAL's: then nothing is appended to it.
+    func allocateBlocksInPlace(_ root: RootSlot) throws(DatabaseError) -> Bool {
+        guard !hasCommitted else { return true }
         try disk.fillHoles(in: image.slotBytes)
-        if let run = root.wal?.run { try allocateBlocks(of: run) }
+        guard let run = root.wal?.run else { return true }
+        do throws(DatabaseError) {
+            try allocateBlocks(of: run)
+            return true
+        } catch {
+            guard error.code == .diskFull else { throw error }
+            return false
+        }
     }
 }
