@@ -211,7 +211,7 @@ import Testing
         first.close()
         disk.makeHoles(from: 3 * 4096)
         disk.isFull = true
-        #expect(disk.holeCount > 30)
+        #expect(disk.holeCount > 0)
         let store = try open()
         #expect(try commit(store, [(7, nil)], .deletes))
         #expect(try commit(store, [(8, 100)], .changes))

@@ -5,6 +5,7 @@ import asyncio
 import gc
 import re
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -404,3 +405,46 @@ def test_a_database_that_is_being_opened_delivers_nothing() -> None:
         assert len(said) == 2 and all("just being opened" in each for each in said)
         with pytest.raises(errors.FrozenError):
             db.freeze().dispatch()
+
+
+def test_places_of_those_who_gave_up_are_not_kept(tmp_path: Path) -> None:
+    from motte import write
+
+    path, has_begun, may_end = tmp_path / "places.motte", threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with motte.open(path, schema=CLASSES) as other, other.write():
+            has_begun.set()
+            may_end.wait()
+
+    async def waiting(db: motte.Database) -> None:
+        async with db.write():
+            db.add(Dog(name="in turn"))
+
+    async def impatient(db: motte.Database) -> None:
+        with pytest.raises(errors.WriteTimeoutError):
+            async with db.write(0.01):
+                pass
+
+    async def run() -> None:
+        with motte.open(path, schema=CLASSES) as db:
+            first = asyncio.create_task(waiting(db))
+            await asyncio.sleep(0)
+            cancelled = [asyncio.create_task(waiting(db)) for _ in range(10)]
+            await asyncio.gather(*(impatient(db) for _ in range(50)))
+            for task in cancelled:
+                task.cancel()
+            await asyncio.gather(*cancelled, return_exceptions=True)
+            assert not write._turns[db]._places
+            may_end.set()
+            await first
+            assert db.count(Dog) == 1
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    has_begun.wait()
+    try:
+        asyncio.run(run())
+    finally:
+        may_end.set()
+        holder.join()

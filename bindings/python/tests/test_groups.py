@@ -259,3 +259,11 @@ def test_a_name_that_the_text_gives_is_no_property() -> None:
         assert [tuple(each) for each in pets.where("kind != 'x AS kind'").query("GROUP(kind) COUNT AS n")] == [
             (Kind.CAT, 1), (Kind.DOG, 1)]
         assert [tuple(each) for each in pets.group_by(size="kind").count()] == [(Kind.CAT, 1), (Kind.DOG, 1)]
+
+
+def test_the_stand_in_for_none_makes_floats_of_ints(visits: Any) -> None:
+    numpy = pytest.importorskip("numpy")
+    nights = visits.group_by("guest").agg(most=motte.max("nights"))
+    assert nights.to_numpy("most", null=-0.5).tolist() == [4.0, 3.0, -0.5]
+    assert numpy.isnan(nights.to_numpy("most", null=float("nan"))).tolist() == [False, False, True]
+    assert nights.to_numpy("most", null=-1).dtype == numpy.int64

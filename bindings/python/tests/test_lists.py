@@ -264,3 +264,39 @@ def test_a_generator_that_was_refused_is_there_for_another_try(db: motte.Databas
                 db.add_all([right, person])
         assert db.count(Person) == 0 and not person.is_stored
         assert db.add(right).tags[:] == ["a", "b"]
+
+
+class Mixed(motte.Model):
+    values: list[Any] = motte.field(default_factory=list)
+    by_name: dict[str, Any] = motte.field(default_factory=dict)
+
+
+def test_lists_within_change_their_places() -> None:
+    with motte.open(in_memory="places", schema=[Mixed]) as db, db.write():
+        it = db.add(Mixed(values=[[1], {"a": [2]}, [3]], by_name={"a": [1], "b": {"c": [2]}}))
+        it.values[::-1] = it.values[:]
+        assert it.values.to_plain() == [[3], {"a": [2]}, [1]]  # type: ignore[attr-defined]
+        it.values.assign(it.values[::-1], only_differences=True)  # type: ignore[attr-defined]
+        assert it.values.to_plain() == [[1], {"a": [2]}, [3]]  # type: ignore[attr-defined]
+        it.values.assign([[it.values[2]], it.values[0]], only_differences=True)  # type: ignore[attr-defined]
+        assert it.values.to_plain() == [[[3]], [1]]  # type: ignore[attr-defined]
+        it.values.assign([*it.values, it.values[0], 5], only_differences=True)  # type: ignore[attr-defined]
+        assert it.values.to_plain() == [[[3]], [1], [[3]], 5]  # type: ignore[attr-defined]
+        it.by_name = {"b": it.by_name["a"], "c": it.by_name["b"]}
+        assert it.by_name.to_plain() == {"b": [1], "c": {"c": [2]}}  # type: ignore[attr-defined]
+        it.by_name.assign({"b": it.by_name["c"], "d": it.by_name["b"]},  # type: ignore[attr-defined]
+                          only_differences=True)
+        assert it.by_name.to_plain() == {"b": {"c": [2]}, "d": [1]}  # type: ignore[attr-defined]
+
+
+def test_what_is_popped_can_be_used() -> None:
+    with motte.open(in_memory="popped", schema=[Mixed]) as db, db.write():
+        it = db.add(Mixed(values=[[1], {"a": [2]}], by_name={"a": [1], "b": {"c": [2]}}))
+        assert it.values.pop() == {"a": [2]} and it.values.pop(0) == [1]
+        assert it.by_name.pop("b") == {"c": [2]} and it.by_name.pop("b", 7) == 7
+        with pytest.raises(KeyError):
+            it.by_name.pop("b")
+        assert it.by_name.popitem() == ("a", [1])
+        with pytest.raises(IndexError):
+            it.values.pop()
+        assert not it.values and not it.by_name

@@ -94,3 +94,17 @@ def test_classes_may_be_collected_while_others_are_looked_at(monkeypatch: pytest
     asked = type("Asked", (motte.Model,), {"__annotations__": {"name": str, "age": int}})
     assert "Passing" in known.data
     assert set(asked._declared()) == {"name", "age"}
+
+
+def test_circles_of_objects_are_pickled_and_copied() -> None:
+    ada, bo = Person(name="Ada"), Person(name="Bo")
+    ada.friend, bo.friend = bo, ada
+    for copied in (pickle.loads(pickle.dumps(ada)), copy.deepcopy(ada), pickle.loads(pickle.dumps(ada, 0))):
+        assert (copied.name, copied.friend.name) == ("Ada", "Bo")
+        assert copied.friend.friend is copied and copied is not ada
+    ada.friend = ada
+    copied = copy.deepcopy(ada)
+    assert copied.friend is copied is not ada
+    assert copy.copy(bo).friend is ada
+    with motte.open(in_memory="circles", schema=[Person, Dog]) as db, db.write():
+        assert db.add(copied).friend == copied and db.count(Person) == 1

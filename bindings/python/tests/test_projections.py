@@ -313,3 +313,10 @@ def test_files(path: Path) -> None:
         fill(db)
         assert '"family name":"L"' in (db.export_json(what=Member) or "")
         assert db.objects(Card)[0].surname == "L"
+
+
+def test_snapshots_show_none_for_what_is_gone(db: motte.Database) -> None:
+    cards, plain = db.objects(Card).snapshot(), db.objects(Member).snapshot()
+    with db.write():
+        db.delete(plain[0])
+    assert plain[0] is None and cards[0] is None and cards[1].first == plain[1].first

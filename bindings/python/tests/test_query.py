@@ -33,6 +33,10 @@ TEXTS: list[tuple[Any, str, list[Any]]] = [
     (Person.tags.contains("red"), "ANY tags == $0", ["red"]),
     (Person.scores.any() > 5, "ANY scores > $0", [5]),
     (Person.dogs.any(Dog.age > 3), "ANY dogs.age > $0", [3]),
+    (Person.dogs.any(Dog.name.lower() == "rex"), "SUBQUERY(dogs, $x, lower($x.name) == $0).@count > 0", ["rex"]),
+    (Person.dogs.none(Dog.name.length() == 3), "SUBQUERY(dogs, $x, length($x.name) == $0).@count == 0", [3]),
+    (Person.dogs.all(Dog.name.lower() == "rex"), "SUBQUERY(dogs, $x, NOT (lower($x.name) == $0)).@count == 0", ["rex"]),
+    (Person.owned.any(Dog.owner.dogs.count() > 2), "SUBQUERY(owned, $x, $x.owner.dogs.@count > $0).@count > 0", [2]),
     (Person.dogs.all().age > 3, "ALL dogs.age > $0", [3]),
     (Person.dogs.none(Dog.owner.name == "Ada"), "NONE dogs.owner.name == $0", ["Ada"]),
     (Person.dogs.count() > 2, "dogs.@count > $0", [2]),
@@ -144,3 +148,16 @@ def test_predicates_print() -> None:
     assert repr((Person.age > 1) & (Person.name == "x")) == "<Predicate age > $0 AND name == $1, 1, 'x'>"
     assert repr(Dog.owner.name) == "<Path Dog: owner.name>"
     assert str(Dog.owner.name) == "owner.name"
+
+
+def test_what_is_no_property_stands_in_conditions_only() -> None:
+    """Where a key is wanted, a function would be passed over."""
+    for key in (Person.name.lower(), Person.tags.any().length(), Person.friend.any().name):  # type: ignore[union-attr]
+        for take in (lambda db: db.objects(Person).sorted(key), lambda db: db.objects(Person).sorted(-key),
+                     lambda db: db.objects(Person).group_by(key), lambda db: db.objects(Person).distinct(key),
+                     lambda db: db.objects(Person).column(key), lambda db: db.objects(Person).max(key),
+                     lambda db: db.objects(Person).sectioned(key), lambda db: db.objects(Person).to_numpy(key),
+                     lambda db: db.objects(Person).group_by("age").agg(most=motte.max(key)),
+                     lambda db: db.objects(Person).observe(print, paths=[key])):
+            with motte.open(in_memory="keys", schema=[Person, Dog]) as db, pytest.raises(TypeError, match="conditions"):
+                take(db)

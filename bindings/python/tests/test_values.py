@@ -321,3 +321,57 @@ def test_classes_are_made_from_what_is_stored(tmp_path: Any) -> None:
         item = db.one(db.model("Item"), ONE)
         assert item.extra == {"a": 1} and item.marks == {1} and item.by["w"].city == "Bonn"
         assert issubclass(db.model("Room"), motte.EmbeddedModel)
+
+
+class Masked(str):
+    def __str__(self) -> str:
+        return "***"
+
+
+class Safe(str):
+    def __str__(self) -> str:
+        return self
+
+
+class Rounded(float):
+    def __float__(self) -> float:
+        return 99.0
+
+
+class Packed(bytes):
+    def __bytes__(self) -> bytes:
+        return b"packed"
+
+
+class Shown(motte.Model):
+    name: str = motte.field(primary_key=True)
+    number: float = 0.0
+    data: bytes = b""
+    any: Any = None
+    names: list[str] = motte.field(default_factory=list)
+    by_name: dict[str, Any] = motte.field(default_factory=dict)
+
+
+@pytest.mark.parametrize("text", [Masked("a"), Safe("a")])
+def test_subclasses_are_stored_as_what_they_are(text: str) -> None:
+    """They are not what their __str__() and the like give."""
+    with motte.open(in_memory="shown", schema=[Shown]) as db, db.write():
+        stars = db.add(Shown(name="***"))
+        given = {"name": text, "number": Rounded(5.5), "data": Packed(b"q"), "any": text, "names": [text],
+                 "by_name": {"k": Rounded(1.5), "m": [text, Packed(b"q")]}}
+        for make in (lambda: db.add(Shown(**given)), lambda: db.create_or_update(Shown, **given),
+                     lambda: db.upsert(Shown(**given)), lambda: db.upsert_all([Shown(**given)] * 2)):
+            make()
+            found = db.get(Shown, "a")
+            assert found is not None and found == db.get(Shown, text) and db.count(Shown) == 2
+            assert (found.number, found.data, found.any, list(found.names)) == (5.5, b"q", "a", ["a"])
+            assert found.by_name.to_plain() == {"k": 1.5, "m": ["a", b"q"]}  # type: ignore[attr-defined]
+            db.delete(found)
+        db.insert_columns(Shown, {"name": [text], "number": [Rounded(5.5)], "data": [Packed(b"q")]})
+        found = db.get(Shown, "a")
+        assert found is not None and (found.number, found.data) == (5.5, b"q")
+        found.any, found.number = Rounded(2.5), Rounded(3.5)
+        assert (found.any, found.number) == (2.5, 3.5)
+        assert db.objects(Shown).where(name=text).count() == db.objects(Shown).where(number=Rounded(3.5)).count() == 1
+        assert db.objects(Shown).where(Shown.name.in_([text])).first() == found
+        assert stars.is_valid and stars.number == 0

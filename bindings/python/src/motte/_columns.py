@@ -158,12 +158,13 @@ def _text_column(type_: int, allowed: tuple[type, ...]) -> Callable[..., Column]
         pieces: Sequence[bytes]
         if type_ == STRING:
             try:
-                pieces = [b"" if value is None else value.encode() for value in values]
+                pieces = [b"" if value is None else str.encode(value) for value in values]
             except UnicodeEncodeError:
                 row = next(row for row, value in enumerate(values) if value is not None and not _is_utf8(value))
                 raise errors.InvalidUTF8Error(f"{values[row]!r:.60} is not valid Unicode", row_index=row) from None
         else:
-            pieces = [b"" if value is None else bytes(value) for value in values]
+            pieces = [value if type(value) is bytes else b"" if value is None else memoryview(value).tobytes()
+                      for value in values]
         offsets = array("q", accumulate(map(len, pieces), initial=0))
         return Column(type_, 0, b"".join(pieces), validity, offsets, len(values))
     return build
@@ -171,7 +172,7 @@ def _text_column(type_: int, allowed: tuple[type, ...]) -> Callable[..., Column]
 
 def _is_utf8(value: str) -> bool:
     try:
-        value.encode()
+        str.encode(value)
         return True
     except UnicodeEncodeError:
         return False

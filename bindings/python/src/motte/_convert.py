@@ -104,7 +104,8 @@ def whole_key(key: Any) -> int:
 def whole(value: int, type_: int) -> int:
     """An int for a property of floats, which holds it exactly or not at all."""
     try:
-        if float(value) == value and (type_ == DOUBLE or _single(float(value)) == value):
+        number = int.__float__(value)
+        if number == value and (type_ == DOUBLE or _single(number) == value):
             return value
     except OverflowError:
         pass
@@ -113,8 +114,11 @@ def whole(value: int, type_: int) -> int:
 
 def real(value: Any, type_: Optional[int]) -> float:
     """A number of another type as a float; of a decimal the float that is written like it."""
+    if isinstance(value, float):
+        # A subclass may say otherwise by __float__().
+        return float.__float__(value)
     if isinstance(value, int) and type_ in (FLOAT, DOUBLE):
-        return float(whole(value, type_))
+        return int.__float__(whole(value, type_))
     try:
         number = float(value)
         same = Decimal(repr(number)) == value if isinstance(value, Decimal) else number == value
@@ -205,7 +209,8 @@ class Values:
             seconds, nanoseconds = seconds_of(value)
             words += (TIMESTAMP | nanoseconds << 32, seconds, 0)
         elif isinstance(value, (bytes, bytearray, memoryview)):
-            self._bytes(DATA, bytes(value))
+            # A subclass may say otherwise by __bytes__().
+            self._bytes(DATA, memoryview(value).tobytes())
         elif isinstance(value, Decimal) and type_ not in (FLOAT, DOUBLE):
             words += (DECIMAL, *_decimals.words(value))
         elif isinstance(value, uuid.UUID):
@@ -248,13 +253,14 @@ class Values:
         self._bytes(kind, content)
 
     def _other(self, value: Any, type_: Optional[int]) -> None:
-        """Subclasses of the built-in types, enums, and what counts as a number (NumPy's scalars)."""
+        """Subclasses of the built-in types, enums, and what counts as a number (NumPy's scalars). Subclasses are stored
+        as what they are, whatever they show themselves as."""
         if isinstance(value, enum.Enum):
             return self.add(member_value(value, type_), type_)
         if isinstance(value, str):
-            return self.add(str(value), type_)
+            return self.add(str.__str__(value), type_)
         if isinstance(value, float):
-            return self.add(float(value), type_)
+            return self.add(float.__float__(value), type_)
         if type(value).__name__ in ("bool", "bool_"):
             return self.add(bool(value), type_)
         try:

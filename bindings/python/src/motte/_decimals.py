@@ -23,7 +23,7 @@ def words(value: Decimal) -> tuple[int, int]:
         for digit in digits:
             coefficient = coefficient * 10 + digit
         return coefficient & _LOW, sign << 63 | (exponent + _BIAS) << 49 | coefficient >> 64
-    text = str(value).encode()
+    text = Decimal.__str__(value).encode()
     place = ffi.new("motte_decimal *")
     errors.check(lib.motte_decimal_parse(text, len(text), place))
     return int(place.low), int(place.high)

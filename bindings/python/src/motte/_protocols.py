@@ -9,6 +9,7 @@ from typing import Any, Optional, Protocol
 
 from ._coll import Coll
 from ._convert import Arguments, Link, Values
+from ._durations import Unit
 from ._held import AnySeen, Held
 from ._realm import PropertyInfo, Realm
 from .converters import Converter
@@ -60,6 +61,8 @@ class AnyModel(Protocol):
     def _stored_step(cls, name: str) -> tuple[str, Optional[type[AnyModel]]]: ...
     @classmethod
     def _path_is_list_of_values(cls, names: tuple[str, ...]) -> bool: ...
+    @classmethod
+    def _path_unit(cls, names: tuple[str, ...]) -> Unit: ...
 
 
 class AnyRow(Protocol):

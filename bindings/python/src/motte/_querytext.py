@@ -27,7 +27,7 @@ def _unquoted(text: str) -> str:
 
 def key_path(path: str) -> str:
     """A key path, such as `owner.name`, as the library takes it: without quotes around names."""
-    return path if "`" not in path else ".".join(_names(path))
+    return path if "`" not in path else ".".join(names_of(path))
 
 
 def stored_path(path: str, model: Optional[Any]) -> str:
@@ -35,12 +35,12 @@ def stored_path(path: str, model: Optional[Any]) -> str:
     if model is None or not model._maps_names():
         return key_path(path)
     stored: list[str] = []
-    for name in _names(path):
+    for name in names_of(path):
         if model is not None and not name.startswith("@"):
             name, model = model._stored_step(name)
         stored.append(name)
     return ".".join(stored)
 
 
-def _names(path: str) -> list[str]:
+def names_of(path: str) -> list[str]:
     return [_unquoted(name) if name.startswith("`") else name for name in _KEY.findall(path)]

@@ -18,6 +18,7 @@ from typing import Any, Generic, Optional, TypeVar
 
 from . import _again, errors
 from ._columns import kind_of, times_of
+from ._durations import MICROSECONDS, Unit
 from .objectid import ObjectId
 
 V = TypeVar("V")
@@ -43,6 +44,11 @@ class Converter(Generic[V]):
     @property
     def stored_range(self) -> Optional[tuple[Any, Any]]:
         """The least and the greatest value that can be read; None: all of the stored type."""
+        return None
+
+    @property
+    def unit(self) -> Unit:
+        """What its stored numbers count, if they are durations."""
         return None
 
     @property
@@ -229,6 +235,10 @@ class _DurationConverter(Converter[timedelta]):
 
     __slots__ = ()
 
+    @property
+    def unit(self) -> Unit:
+        return MICROSECONDS
+
     def from_array(self, values: Any) -> Any:
         if kind_of(values) != "m":
             return values
@@ -250,6 +260,10 @@ class _TimeConverter(Converter[time]):
     """A time of day has no time zone."""
 
     __slots__ = ()
+
+    @property
+    def unit(self) -> Unit:
+        return MICROSECONDS
 
     @property
     def stored_range(self) -> tuple[int, int]:

@@ -363,7 +363,8 @@ class Database(Core):
         native = self._realm.query(row.class_id, compiled.text, self._arguments(compiled.arguments))
         bound: dict[Union[int, str], Any] = dict(enumerate(compiled.values))
         bound.update(compiled.named)
-        return PreparedQuery(self, native, model, {place: self._arguments([value]) for place, value in bound.items()})
+        return PreparedQuery(self, native, model, compiled.text,
+                             {place: self._arguments([value]) for place, value in bound.items()})
 
     def backlinks(self, instance: Model, origin: Any) -> Backlinks[Any]:
         """The objects that link to this one through a property of theirs, declared as inverse or not:

@@ -269,7 +269,8 @@ class Groups(Sequenced[Group]):
         """Those for which a condition on columns holds: `having("count > $0", 10)`. Before sorted() and limit()."""
         if self._clauses or self._having:
             raise errors.InvalidArgumentError("having() is said once, before sorted() and limit()")
-        return self._derived(arguments, condition, "")
+        values = [query.placed(condition, place, None, value) for place, value in enumerate(arguments)]
+        return self._derived(values, condition, "")
 
     def sorted(self, *columns: str) -> Groups:
         """In the order of columns: `sorted("-count", "city")`, "-" for descending."""
@@ -428,6 +429,9 @@ class Groups(Sequenced[Group]):
             return made
         if null is None:
             return numpy.ma.masked_array(made, mask=missing)
+        if missing.any() and column.type != TIMESTAMP:
+            # Ints that get NaN have to become floats.
+            made = made.astype(numpy.result_type(made.dtype, type(null)))
         made[missing] = null
         return made
 

@@ -65,6 +65,9 @@ def _check_polars(data: Any) -> None:
 def _from_pandas(row: Row, data: Any) -> Any:
     """Its index is no column, whatever it is. NaN is a value where None is none, else pandas writes it for None."""
     pyarrow = _arrow.library("pyarrow", "import_data() of a pandas frame")
+    if not data.columns.is_unique:
+        name = data.columns[data.columns.duplicated()][0]
+        raise errors.InvalidArgumentError(f"the frame has several columns named {name!r}")
     try:
         table = pyarrow.Table.from_pandas(data, preserve_index=False)
         for name, declared in row.model._declared().items():

@@ -7,10 +7,10 @@ from typing import Any, Optional, TypeVar, Union, overload
 
 from . import errors
 from ._atomic import atomic_objects, atomically
-from ._convert import LINK, Values, whole_key
+from ._convert import LINK, MIXED, Values, whole_key
 from ._sameness import is_same
 from .model import EmbeddedModel, is_stored_embedded, is_unmanaged_embedded
-from .results import Collection, InPlace, plain
+from .results import Collection, InPlace, plain, released
 
 T = TypeVar("T")
 
@@ -73,8 +73,16 @@ class List(InPlace[T], MutableSequence[T]):
         if len(new) != len(positions):
             raise ValueError(f"{len(new)} values cannot take {len(positions)} places")
         with atomically(self._database):
+            if self._type == MIXED:
+                self._set_all(positions, new)
+                return
             for position, element in zip(positions, new):
                 self[position] = element
+
+    def _set_all(self, positions: Iterable[int], elements: Iterable[Any]) -> None:
+        """Those of mixed values, which may be lists and dicts that are now in these places: all are read before."""
+        for position, values in zip(positions, [self._encode([element]) for element in elements]):
+            self._coll.list_set(position, values)
 
     def __delitem__(self, index: Union[int, slice]) -> None:
         self._database._check_task()
@@ -122,6 +130,12 @@ class List(InPlace[T], MutableSequence[T]):
         else:
             self._coll.list_append(self._encode(new))
 
+    def pop(self, index: int = -1) -> T:
+        """Removes an element and gives it: of a list or dict within, what it held. An embedded object is gone then."""
+        element: T = released(self[index])
+        del self[index]
+        return element
+
     def extend_keys(self, keys: Iterable[int]) -> None:
         """extend() with objects given by their keys, as batch inserts return them."""
         self._database._check_task()
@@ -141,9 +155,16 @@ class List(InPlace[T], MutableSequence[T]):
         new = list(values)
         old = plain(self)
         with atomically(self._database):
-            for position, (before, after) in enumerate(zip(old, new)):
-                if not is_same(before, after):
-                    self[position] = after
+            changed = [position for position, (before, after) in enumerate(zip(old, new))
+                       if not is_same(before, after)]
+            if self._type == MIXED:
+                tail = self._encode(new[len(old):])
+                self._set_all(changed, [new[position] for position in changed])
+                if len(new) != len(old):
+                    self._coll.list_splice(min(len(new), len(old)), max(0, len(old) - len(new)), tail)
+                return
+            for position in changed:
+                self[position] = new[position]
             if len(new) != len(old):
                 self[len(new) if len(new) < len(old) else len(old):] = list(new[len(old):])
 

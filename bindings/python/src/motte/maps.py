@@ -13,7 +13,7 @@ from ._sameness import is_same
 from .converters import Converter
 from .model import is_stored_embedded, is_unmanaged_embedded
 from .notifications import Changes, ChangeStream, Observation
-from .results import Results, plain
+from .results import Results, plain, released
 
 V = TypeVar("V")
 
@@ -99,13 +99,19 @@ class Map(MutableMapping[str, V]):
             return
         new = dict(values.items())
         self._database._check_task()
-        for key in set(self) - set(new):
-            del self[key]
+        gone = set(self) - set(new)
         if only_differences:
             old = plain(self)
             new = {key: value for key, value in new.items()
                    if key not in old or not is_same(old[key], value)}
-        self.update(new)
+        # Mixed values may be lists and dicts that are here now: all are read before.
+        encoded = self._encode(new.values()) if self._type == MIXED else None
+        for key in gone:
+            del self[key]
+        if encoded is None:
+            self.update(new)
+        elif new:
+            self._coll.map_put_many(list(new), encoded)
 
     def _unchanged(self) -> None:
         """Assigning something to itself changes nothing, in a write as all assigning."""
@@ -155,6 +161,20 @@ class Map(MutableMapping[str, V]):
         if key not in self:
             self[key] = default
         return self[key]
+
+    def pop(self, key: str, *default: Any) -> Any:
+        """Removes a key and gives its value: of a list or dict within, what it held. An embedded object is gone then.
+        A key that is not there gives the default, or is a KeyError without one."""
+        if len(default) > 1:
+            raise TypeError(f"pop() takes a key and a default, not {1 + len(default)} arguments")
+        try:
+            value = released(self[key])
+        except KeyError:
+            if default:
+                return default[0]
+            raise
+        del self[key]
+        return value
 
     def popitem(self) -> tuple[str, V]:
         """Removes the highest key, and gives it with its value."""

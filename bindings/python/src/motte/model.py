@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional
 
 from . import _again, _objects, _rules, _showing, errors, fields
 from ._attributes import Property, Signature, check_name, is_class_variable, is_special, start
-from ._convert import INVERSE, LINK
+from ._convert import INVERSE, LINK, TIMESTAMP
+from ._durations import POINT, Unit
 from ._held import AnySeen, is_lost, still_open
 from ._protocols import AnyRow
 from .fields import MISSING, Declared, Field, Index
@@ -168,6 +169,19 @@ class Model(_objects.Object):
         return current
 
     @classmethod
+    def _path_unit(cls, names: tuple[str, ...]) -> Unit:
+        """What the values of a path count, if that are durations or points in time."""
+        if "@count" in names or "@size" in names:
+            return None
+        # Totals count what their elements do.
+        plain = tuple(name for name in names if not name.startswith("@"))
+        owner = cls._path_target(plain[:-1]) if plain else None
+        declared = None if owner is None else owner._declared().get(plain[-1])
+        if declared is None:
+            return None
+        return POINT if declared.type == TIMESTAMP else None if declared.converter is None else declared.converter.unit
+
+    @classmethod
     def _stored_step(cls, name: str) -> tuple[str, Optional[type[Model]]]:
         """What the file calls a property, and the class it leads to; as it is if there is none."""
         declared = cls._declared().get(name)
@@ -315,7 +329,11 @@ class Model(_objects.Object):
     def __reduce__(self) -> Any:
         if self._row is not None:
             raise TypeError(f"a stored {type(self).__name__} cannot be pickled or copied; to_dict() gives its values")
-        return (_unmanaged, (type(self), self._values))
+        # As state, which may lead back here.
+        return _without_values, (type(self),), self._values
+
+    def __setstate__(self, values: dict[str, Any]) -> None:
+        Model.__init__(self, **values)
 
 
 class EmbeddedModel(Model):
@@ -432,8 +450,8 @@ def unstore(instance: Model, values: dict[str, Any]) -> None:
     _set_values(instance, values)
 
 
-def _unmanaged(cls: type[Model], values: dict[str, Any]) -> Model:
-    return cls(**values)
+def _without_values(cls: type[Model]) -> Model:
+    return cls.__new__(cls)
 
 
 def _unknown(cls: type[Model], name: str) -> str:

@@ -13,10 +13,10 @@ same query can be written as a function of the class, which they leave alone: `.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import Any, NoReturn, Optional
 
 from . import errors
+from ._durations import MICROSECONDS, SECONDS, Unit, common_unit, counted, unit_of_result, unit_of_value
 from ._protocols import AnyModel
 from ._querytext import name_text
 from .geo import Shape
@@ -120,12 +120,16 @@ class Comparison(Predicate):
         self.path, self.operation, self.value = path, operation, value
 
     def _write(self, text: list[str], arguments: list[Any], variable: str = "") -> None:
+        if isinstance(self.value, _Side):
+            common = common_unit(self.path._unit(), self.value._unit())
+            _write_side(self.path, common, text, arguments, variable)
+            text.append(f" {self.operation} ")
+            _write_side(self.value, common, text, arguments, variable)
+            return
         self.path._write(text, arguments, variable)
         text.append(f" {self.operation} ")
         convert = self.path._stored
-        if isinstance(self.value, _Side):
-            self.value._write(text, arguments, variable)
-        elif isinstance(self.value, _Several) and len(self.value.values) > _MOST_IN_BRACES:
+        if isinstance(self.value, _Several) and len(self.value.values) > _MOST_IN_BRACES:
             # As one argument: a query has at most 1,000.
             text.append(f"${len(arguments)}")
             arguments.append([*map(convert, self.value.values)])
@@ -177,6 +181,10 @@ class _Side:
     def _stored(self, value: Any) -> Any:
         """A value that it is compared with, as it is stored."""
         return value
+
+    def _unit(self) -> Unit:
+        """What it counts, if that are durations or points in time."""
+        raise NotImplementedError
 
     def __eq__(self, other: Any) -> Predicate:  # type: ignore[override]
         return Comparison(self, "==", other)
@@ -233,8 +241,9 @@ class _Side:
 
 
 class Computed(_Side):
-    """Arithmetic on properties: `Item.price * Item.count`. A difference of times is a number of seconds, which is
-    compared with numbers and timedeltas; seconds and timedeltas are added to times."""
+    """Arithmetic on properties: `Item.price * Item.count`. A difference of points in time is a number of seconds, one
+    of durations or times of day a number of microseconds; both are compared with numbers of that, with timedeltas and
+    with each other. Seconds, timedeltas and durations are added to points in time."""
 
     __slots__ = ("left", "sign", "right")
 
@@ -242,23 +251,18 @@ class Computed(_Side):
         self.left, self.sign, self.right = left, sign, right
 
     def _write(self, text: list[str], arguments: list[Any], variable: str = "") -> None:
-        self._write_part(self.left, text, arguments, variable)
+        left, right = _unit_of(self.left), _unit_of(self.right)
+        # Factors stand for themselves.
+        common = None if self.sign == "*" else common_unit(left, right)
+        _write_part(self.left, common, text, arguments, variable)
         text.append(f" {self.sign} ")
-        self._write_part(self.right, text, arguments, variable)
+        _write_part(self.right, common, text, arguments, variable)
 
-    def _write_part(self, part: Any, text: list[str], arguments: list[Any], variable: str) -> None:
-        if isinstance(part, Computed):
-            text.append("(")
-            part._write(text, arguments, variable)
-            text.append(")")
-        elif isinstance(part, _Side):
-            part._write(text, arguments, variable)
-        else:
-            text.append(f"${len(arguments)}")
-            arguments.append(self._stored(part))
+    def _unit(self) -> Unit:
+        return unit_of_result(_unit_of(self.left), self.sign, _unit_of(self.right))
 
     def _stored(self, value: Any) -> Any:
-        return value.total_seconds() if isinstance(value, timedelta) else value
+        return counted(value, self._unit())
 
     def __repr__(self) -> str:
         text: list[str] = []
@@ -268,6 +272,35 @@ class Computed(_Side):
 
     def __bool__(self) -> NoReturn:
         raise TypeError("what a query computes has no truth value: compare it, as in Item.price * Item.count > 100")
+
+
+def _unit_of(part: Any) -> Unit:
+    return part._unit() if isinstance(part, _Side) else unit_of_value(part)
+
+
+def _write_part(part: Any, unit: Unit, text: list[str], arguments: list[Any], variable: str) -> None:
+    """One that counts the unit, or is no duration."""
+    if not isinstance(part, _Side):
+        text.append(f"${len(arguments)}")
+        arguments.append(counted(part, unit))
+    elif unit == SECONDS and part._unit() == MICROSECONDS:
+        text.append("(")
+        _write_part(part, MICROSECONDS, text, arguments, variable)
+        text.append(" / 1000000.0)")
+    elif isinstance(part, Computed):
+        text.append("(")
+        part._write(text, arguments, variable)
+        text.append(")")
+    else:
+        part._write(text, arguments, variable)
+
+
+def _write_side(side: _Side, unit: Unit, text: list[str], arguments: list[Any], variable: str) -> None:
+    """One of a comparison, which needs no parentheses around it."""
+    if unit == SECONDS and side._unit() == MICROSECONDS:
+        _write_part(side, unit, text, arguments, variable)
+    else:
+        side._write(text, arguments, variable)
 
 
 class Path(_Side):
@@ -317,11 +350,20 @@ class Path(_Side):
             raise AttributeError(f"{target.__name__} has no property '{name}'; it has {known}")
         return Path(self._model, self._names + (name,), self._quantifier)
 
+    def _unit(self) -> Unit:
+        return self._model._path_unit(self._names)
+
     def _stored(self, value: Any) -> Any:
         """A value that the property is compared with, as it is stored."""
         owner = self._model._path_target(self._names[:-1])
         declared = None if owner is None else owner._declared().get(self._names[-1])
         return value if declared is None or declared.converter is None else declared.converter.for_query(value)
+
+    def _key(self) -> str:
+        """As a key path, which has no quotes around names that are words of the query language."""
+        if self._quantifier:
+            raise TypeError(f"{self!r}: {self._quantifier.lower()}() stands in conditions; a property is wanted here")
+        return ".".join(self._names)
 
     def _is_list_of_values(self) -> bool:
         return self._model._path_is_list_of_values(self._names)
@@ -424,8 +466,9 @@ class Path(_Side):
         if predicate is None:
             return start
         predicate = predicate_of(predicate)
-        if isinstance(predicate, Comparison) and isinstance(
-                predicate.path, Path) and not predicate.path._quantifier and not isinstance(predicate.value, _Side):
+        if isinstance(predicate, Comparison) and type(predicate.path) is Path and not predicate.path._quantifier \
+                and not any(name.startswith("@") for name in predicate.path._names) \
+                and not isinstance(predicate.value, _Side):
             inner = predicate.path._names
             return Comparison(Path(self._model, self._names + inner, word), predicate.operation, predicate.value)
         # A whole condition on one and the same element.
@@ -480,6 +523,12 @@ class _Applied(Path):
     def _stored(self, value: Any) -> Any:
         return value
 
+    def _unit(self) -> Unit:
+        return None
+
+    def _key(self) -> NoReturn:
+        raise TypeError(f"{self!r}: functions stand in conditions; a property is wanted here")
+
     def _is_list_of_values(self) -> bool:
         return False
 
@@ -490,7 +539,7 @@ class _Applied(Path):
         raise TypeError(f"{self!r} has no totals")
 
     def __neg__(self) -> NoReturn:
-        raise TypeError("functions stand in conditions; results are sorted by properties")
+        self._key()
 
 
 class Descending:

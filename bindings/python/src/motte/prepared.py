@@ -10,6 +10,7 @@ from ._convert import Arguments
 from ._held import Held
 from ._protocols import AnyDatabase
 from .model import Model
+from .query import placed
 from .results import Results
 
 M = TypeVar("M", bound=Model)
@@ -20,9 +21,9 @@ class PreparedQuery(Generic[M]):
 
     It belongs to the thread of its database; `motte.Reference` hands it to another."""
 
-    def __init__(self, database: AnyDatabase, native: Query, model: type[M],
+    def __init__(self, database: AnyDatabase, native: Query, model: type[M], text: str,
                  bound: Mapping[Union[int, str], Arguments]) -> None:
-        self._database, self._native, self._model = database, native, model
+        self._database, self._native, self._model, self._text = database, native, model, text
         #: By number and by name.
         self._bound = dict(bound)
         self._hold()
@@ -40,7 +41,8 @@ class PreparedQuery(Generic[M]):
         """Sets $0, $1, ..., or those with these names, all or none; results that were made before keep theirs."""
         given: dict[Union[int, str], Any] = dict(enumerate(arguments))
         given.update(named)
-        values = {place: self._database._arguments([value]) for place, value in given.items()}
+        values = {place: self._database._arguments([placed(self._text, place, self._model, value)])
+                  for place, value in given.items()}
         try:
             for place, value in values.items():
                 self._native.bind(place, value)

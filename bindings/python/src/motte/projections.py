@@ -315,7 +315,7 @@ class Projection(Generic[R]):
         before = {field.label: field.value(root) for field in deep}
 
         def relabel(change: ObjectChange) -> bool:
-            if change.is_deleted:
+            if change.is_deleted or change.error is not None:
                 return True
             changed = {each.name: each for each in change.properties}
             made = []
@@ -409,7 +409,7 @@ class _ProjectedResults(Results[P]):
 
     def __getitem__(self, index: Any) -> Any:
         found: Any = super().__getitem__(index)
-        return found if isinstance(index, slice) else self._projection(found)
+        return found if found is None or isinstance(index, slice) else self._projection(found)
 
     def _find(self, value: Any) -> Optional[int]:
         return super()._find(value.root) if isinstance(value, self._projection) else None

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import timedelta
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import errors
+from ._durations import argument_unit, counted
 from ._protocols import AnyModel
 from ._querytext import key_path, stored_path
 from .converters import for_query
@@ -36,7 +38,8 @@ def condition(model: Optional[type[AnyModel]], given: Any, arguments: tuple[Any,
     """What was passed to where(): text with arguments, also named ones; predicates, functions of the class, and names
     of properties with their values."""
     if isinstance(given, str) and (given or not named):
-        return Compiled(given, [*arguments], {name: argument(value) for name, value in named.items()})
+        return Compiled(given, [placed(given, place, model, value) for place, value in enumerate(arguments)],
+                        {name: argument(placed(given, name, model, value)) for name, value in named.items()})
     if isinstance(given, str) and arguments:
         raise TypeError("arguments need a condition as text, with $0 for the first one")
     predicates = [_one(model, each) for each in (() if isinstance(given, str) else (given, *arguments))]
@@ -58,6 +61,15 @@ def _filter(model: Optional[type[AnyModel]], name: str, value: Any) -> Predicate
             f"{model.__name__} has no property '{name}'; it has {', '.join(declared)}",
             class_name=model.__name__, property_name=name)
     return Comparison(Path(model, (name,)), "==", value)
+
+
+def placed(text: str, place: Union[int, str], model: Optional[type[AnyModel]], value: Any) -> Any:
+    """A value for $place: durations there may count seconds, which are numbers then."""
+    several = isinstance(value, (list, tuple, AbstractSet))
+    if not (any(isinstance(each, timedelta) for each in value) if several else isinstance(value, timedelta)):
+        return value
+    unit = argument_unit(text, place, model)
+    return [counted(each, unit) for each in value] if several else counted(value, unit)
 
 
 def argument(value: Any) -> Any:
@@ -104,8 +116,7 @@ def sort_keys(given: tuple[Any, ...]) -> list[tuple[str, bool]]:
 def property_name(given: Any) -> str:
     """The property that an aggregate or column is of."""
     if isinstance(given, Path):
-        # Key paths have no quotes around names that are words of the language.
-        return ".".join(given._names)
+        return given._key()
     if not isinstance(given, str):
         raise TypeError(f"a property is wanted, by name or as a class attribute, not {given!r:.60}")
     return given

@@ -217,6 +217,12 @@ class InPlace(Collection[T]):
         return self._database._encoded(values, self._type)
 
 
+def released(element: Any) -> Any:
+    """An element that leaves its place: of a list or dict within, what it held."""
+    is_live = isinstance(element, Collection) or isinstance(element, Mapping) and hasattr(element, "_coll")
+    return plain(element) if is_live else element
+
+
 def plain(value: Any) -> Any:
     """A value without anything live but objects: lists, sets and dicts are copied, at every depth."""
     if isinstance(value, Mapping):

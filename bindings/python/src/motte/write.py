@@ -183,7 +183,7 @@ class Write(_objects.Write):
             self._begin(0)
         except errors.WriteTimeoutError as error:
             if error.system_error == errno.EDEADLK and any(
-                    write.is_open and write._task is current_task() for write in _open):
+                    write.is_open and write._task is current_task() for write in _all_open()):
                 raise errors.ReentrantError(error.message) from None
             return False
         return True
@@ -388,6 +388,17 @@ class Write(_objects.Write):
 
 #: Blocks that are open, of every database.
 _open: weakref.WeakSet[Write] = weakref.WeakSet()
+
+
+def _all_open() -> list[Write]:
+    while True:
+        try:
+            return list(_open)
+        except RuntimeError:
+            # Another thread has begun one meanwhile.
+            continue
+
+
 #: Whose turn it is in an event loop, by database.
 _turns: weakref.WeakKeyDictionary[Any, _Turn] = weakref.WeakKeyDictionary()
 
@@ -417,12 +428,19 @@ class _Turn:
         except BaseException:
             if place.done() and not place.cancelled() and place.result():
                 self.pass_on()
+            else:
+                self._leave(place)
             raise
         finally:
             if timer is not None:
                 timer.cancel()
         if not comes:
+            self._leave(place)
             raise _timed_out()
+
+    def _leave(self, place: asyncio.Future[bool]) -> None:
+        if place in self._places:
+            self._places.remove(place)
 
     def pass_on(self) -> None:
         while self._places:

@@ -1,0 +1,142 @@
+"""Durations in arithmetic: what a timedelta counts, beside points in time, durations and times of day."""
+from __future__ import annotations
+
+import operator
+import random
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta, timezone
+from typing import Any
+
+import pytest
+
+import motte
+from motte import errors
+
+START = datetime(2020, 1, 1, tzinfo=timezone.utc)
+SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
+
+
+class Job(motte.Model):
+    id: int = motte.field(primary_key=True)
+    begun: datetime
+    ended: datetime
+    due: date
+    at: time
+    took: timedelta
+    planned: timedelta
+    count: int
+
+
+@pytest.fixture
+def db() -> Iterator[motte.Database]:
+    rng = random.Random(5)
+    with motte.open(in_memory="durations", schema=[Job]) as db:
+        with db.write():
+            for number in range(300):
+                begun = START + rng.randrange(2 * 86400) * SECOND
+                db.add(Job(id=number, begun=begun, ended=begun + rng.randrange(2 * 86400) * SECOND,
+                           due=(START + rng.randrange(4) * DAY).date(), at=time(rng.randrange(24)),
+                           took=rng.randrange(2 * 86400) * SECOND, planned=rng.randrange(2 * 86400) * SECOND,
+                           count=rng.randrange(5)))
+        yield db
+
+
+def midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), timezone.utc)
+
+
+def since_midnight(at: time) -> timedelta:
+    return timedelta(hours=at.hour)
+
+
+COMPARED: list[tuple[Any, Any]] = [
+    (lambda j: j.took - j.planned, lambda j: j.took - j.planned),
+    (lambda j: j.took + 5 * SECOND, lambda j: j.took + 5 * SECOND),
+    (lambda j: DAY - j.took, lambda j: DAY - j.took),
+    (lambda j: j.took * 2, lambda j: j.took * 2),
+    (lambda j: j.count * SECOND, lambda j: j.count * SECOND),
+    (lambda j: j.took + j.planned * j.count, lambda j: j.took + j.planned * j.count),
+    (lambda j: j.ended - j.begun, lambda j: j.ended - j.begun),
+    (lambda j: j.ended - (j.begun + j.planned), lambda j: j.ended - (j.begun + j.planned)),
+    (lambda j: j.ended - j.begun - j.took, lambda j: j.ended - j.begun - j.took),
+    (lambda j: j.ended - START, lambda j: j.ended - START),
+    (lambda j: j.due - j.begun, lambda j: midnight(j.due) - j.begun),
+    (lambda j: j.at + j.took, lambda j: since_midnight(j.at) + j.took),
+    (lambda j: j.begun + j.took, lambda j: j.begun + j.took),
+    (lambda j: j.begun + j.took - DAY, lambda j: j.begun + j.took - DAY),
+    (lambda j: j.took + j.begun, lambda j: j.took + j.begun),
+    (lambda j: j.due + DAY, lambda j: midnight(j.due) + DAY),
+    (lambda j: j.took / SECOND, lambda j: j.took // SECOND),
+]
+OTHERS: dict[type[Any], list[tuple[Any, Any]]] = {
+    timedelta: [(lambda j: DAY, lambda j: DAY), (lambda j: j.took, lambda j: j.took),
+                (lambda j: j.ended - j.begun, lambda j: j.ended - j.begun),
+                (lambda j: j.planned + j.took, lambda j: j.planned + j.took)],
+    datetime: [(lambda j: START + DAY, lambda j: START + DAY), (lambda j: j.ended, lambda j: j.ended),
+               (lambda j: j.ended - j.planned, lambda j: j.ended - j.planned)],
+    int: [(lambda j: 5000, lambda j: 5000), (lambda j: j.count * 20000, lambda j: j.count * 20000)],
+}
+
+
+@pytest.mark.parametrize("number", range(len(COMPARED)))
+def test_predicates_answer_as_python_does(db: motte.Database, number: int) -> None:
+    queried, computed = COMPARED[number]
+    jobs = list(db.objects(Job))
+    for other, value in OTHERS[type(computed(jobs[0]))]:
+        for compare in (operator.lt, operator.le, operator.eq, operator.gt):
+            predicate = compare(queried(Job), other(Job))
+            expected = [job.id for job in jobs if compare(computed(job), value(job))]
+            assert [job.id for job in db.objects(Job).where(predicate)] == expected, predicate
+
+
+def test_several_values_take_the_unit_of_the_other_side(db: motte.Database) -> None:
+    jobs = list(db.objects(Job))
+    some = [job.took - job.planned for job in jobs[:5]]
+    found = db.objects(Job).where((Job.took - Job.planned).in_(some))
+    assert [job.id for job in found] == [job.id for job in jobs if job.took - job.planned in some]
+    found = db.objects(Job).where((Job.ended - Job.begun).between(DAY / 2, DAY))
+    assert [job.id for job in found] == [job.id for job in jobs if DAY / 2 <= job.ended - job.begun <= DAY]
+
+
+TEXTS: list[tuple[str, Any]] = [
+    ("took > $0", lambda j: j.took > DAY),
+    ("took IN {$0, 0} OR planned > $0", lambda j: j.took == DAY or j.planned > DAY),
+    ("took - planned > $0", lambda j: j.took - j.planned > DAY),
+    ("count == -1 || ended - begun > $0", lambda j: j.ended - j.begun > DAY),
+    ("`ended` - $0 > begun && count IN {1, -2}", lambda j: j.ended - DAY > j.begun and j.count == 1),
+    ("begun > now() - $0", lambda j: False),
+    ("begun < now() - $0", lambda j: True),
+]
+
+
+@pytest.mark.parametrize("text, matches", TEXTS)
+def test_query_text(db: motte.Database, text: str, matches: Any) -> None:
+    expected = [job.id for job in db.objects(Job) if matches(job)]
+    assert [job.id for job in db.objects(Job).where(text, DAY)] == expected
+    named = db.objects(Job).where(text.replace("$0", "$day"), day=DAY)
+    assert [job.id for job in named] == expected
+    prepared = db.query(Job, text, 1000 * DAY)
+    assert [job.id for job in prepared.bind(DAY).run()] == expected
+
+
+def test_a_place_counts_the_same_everywhere(db: motte.Database) -> None:
+    with pytest.raises(errors.WrongTypeError, match=r"\$0 is a timedelta beside arithmetic"):
+        db.objects(Job).where("took > $0 AND ended - begun > $0", DAY)
+    found = db.objects(Job).where("took > $0 AND ended - begun > $1", DAY, DAY)
+    assert [job.id for job in found] == [
+        job.id for job in db.objects(Job) if job.took > DAY and job.ended - job.begun > DAY]
+
+
+@pytest.mark.parametrize("text", ["took - count > $0", "ended - begun > took - $0", "took + count - $0 > planned"])
+def test_what_could_count_both_is_refused(db: motte.Database, text: str) -> None:
+    with pytest.raises(errors.WrongTypeError, match="give a number"):
+        db.objects(Job).where(text, DAY)
+    assert db.objects(Job).where(text, 1).count() >= 0
+
+
+def test_groups(db: motte.Database) -> None:
+    groups = db.objects(Job).group_by("count").agg(most=motte.max("took"))
+    expected = {job.count for job in db.objects(Job) if job.took > 1.9 * DAY}
+    assert {group["count"] for group in groups.having("most > $0", 1.9 * DAY)} == expected
+    with pytest.raises(errors.WrongTypeError, match="beside arithmetic"):
+        groups.having("most - count > $0", DAY)
