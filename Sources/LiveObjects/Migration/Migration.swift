@@ -9,12 +9,17 @@ import MotteValues
 package final class Migration {
     package let old: Session
     package let new: Session
-    private let migration: SchemaMigration
+    package let oldVersion: UInt64
+    package let newVersion: UInt64
+    /// nil when the step has returned: what a program keeps of a migration keeps neither version.
+    private var running: SchemaMigration?
     /// New names of classes that the step renamed.
     private var formerNames: [(now: String, before: String)] = []
 
     init(_ migration: SchemaMigration, _ options: SessionOptions, _ database: Database) {
-        self.migration = migration
+        running = migration
+        oldVersion = migration.plan.storedVersion
+        newVersion = migration.plan.declaredVersion
         (old, new) = Session.migrating(options, database, migration)
         formerNames = options.migration.renames.types.map { ($0.to, $0.from) }
     }
@@ -22,11 +27,14 @@ package final class Migration {
     func end() {
         new.leaveMigration()
         old.leaveMigration()
+        running = nil
     }
 
-    package var oldVersion: UInt64 { migration.plan.storedVersion }
-    package var newVersion: UInt64 { migration.plan.declaredVersion }
-    package var plan: SchemaPlan { migration.plan }
+    private func migration() throws(DatabaseError) -> SchemaMigration {
+        try new.check()
+        guard let running else { throw DatabaseError(.closed, "the migration has ended") }
+        return running
+    }
 
     // MARK: Objects
 
@@ -57,29 +65,27 @@ package final class Migration {
     }
 
     private func report(_ done: Int, _ total: Int) throws(DatabaseError) {
-        try migration.progress?(MigrationProgress(phase: .objects, done: done, total: total))
+        try running?.progress?(MigrationProgress(phase: .objects, done: done, total: total))
     }
 
     // MARK: Schema
 
     /// The new property gets the old one's values; the column stays if nothing was changed before.
     package func renameProperty(of className: String, from: String, to: String) throws(DatabaseError) {
-        try new.check()
-        try migration.renameProperty(of: className, from: from, to: to)
+        try migration().renameProperty(of: className, from: from, to: to)
         new.schemaMoved()
     }
 
     /// Before anything was changed: the class's objects stay under another name.
     package func renameType(_ from: String, to: String) throws(DatabaseError) {
-        try new.check()
-        try migration.renameType(from, to: to)
+        try migration().renameType(from, to: to)
         formerNames.append((now: to, before: from))
         new.schemaMoved()
     }
 
     /// Deletes all objects of a class; one that is not declared goes altogether. False where there is no such class.
     package func deleteData(ofType name: String) throws(DatabaseError) -> Bool {
-        try new.check()
+        let migration = try migration()
         defer { new.schemaMoved() }
         return try migration.deleteData(ofType: name)
     }

@@ -98,6 +98,14 @@ static void *motte_python_capsule_new(int kind) {
 static void motte_python_capsule_drop(void *content) { free(content); }
 """
 
+# Gives up what a call has put into a place. Nobody else has: an interrupt came before.
+PLACES = """
+void motte_python_release_place(void *place);
+"""
+PLACES_CODE = """
+static void motte_python_release_place(void *place) { motte_release(*(void **)place); }
+"""
+
 # The same values for many objects, as one call.
 ROWS = """
 motte_status motte_python_rows_set(motte_realm *realm, motte_class cls, const motte_key *keys, size_t key_count,
@@ -126,10 +134,10 @@ def declarations(text: str) -> str:
 
 
 builder = cffi.FFI()
-builder.cdef(ARROW + declarations(header().read_text(encoding="utf-8")) + CALLBACKS + CAPSULES + ROWS)
+builder.cdef(ARROW + declarations(header().read_text(encoding="utf-8")) + CALLBACKS + CAPSULES + PLACES + ROWS)
 builder.set_source(
     "motte._native",
-    '#include "motte.h"\n' + CAPSULE_CODE + ROWS_CODE,
+    '#include "motte.h"\n' + CAPSULE_CODE + PLACES_CODE + ROWS_CODE,
     include_dirs=[str(header().parent)],
     libraries=["motte"],
     extra_compile_args=["-g0"],

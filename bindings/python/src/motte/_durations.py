@@ -1,26 +1,30 @@
 """What a duration counts beside a property, in predicates and in query text.
 
 The file has durations and times of day as whole microseconds, while the query language counts the differences of points
-in time in seconds. So whatever is compared with, added to or taken from something has a unit, and a timedelta takes
-that of its partner."""
+in time in seconds. So whatever is compared with, added to or taken from something has a unit, and a timedelta or a time
+of day takes that of its partner."""
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any, Optional
 
 from . import errors
 
-#: A point in time; a number of seconds; one of microseconds; a timedelta, which is any of both; None: no duration.
+#: A point in time; a number of seconds; one of microseconds; a value of Python, which is any of both; None: no length.
 Unit = Optional[str]
 POINT, SECONDS, MICROSECONDS, DURATION = "point", "seconds", "microseconds", "duration"
 
 _MICROSECOND = timedelta(microseconds=1)
 
 
+def is_length(value: Any) -> bool:
+    return isinstance(value, (timedelta, time))
+
+
 def unit_of_value(value: Any) -> Unit:
-    if isinstance(value, timedelta):
+    if is_length(value):
         return DURATION
     # A datetime is one, too.
     return POINT if isinstance(value, date) else None
@@ -50,7 +54,9 @@ def common_unit(left: Unit, right: Unit) -> Unit:
 
 
 def counted(value: Any, unit: Unit) -> Any:
-    """A timedelta as a number; other values as they are."""
+    """A timedelta or a time of day as a number; other values as they are."""
+    if isinstance(value, time) and value.tzinfo is None:
+        value = datetime.combine(date.min, value) - datetime.min
     if not isinstance(value, timedelta):
         return value
     return value // _MICROSECOND if unit == MICROSECONDS else value.total_seconds()
@@ -67,7 +73,7 @@ _PATH = re.compile(rf"(?<![\w.$`]){_NAME}(?:\.{_NAME})*(?!\w)(?!\s*\()")
 
 
 def argument_unit(text: str, place: object, model: Optional[Any]) -> Unit:
-    """What a timedelta for $place counts in query text. A model is asked for `_path_unit(names)`."""
+    """What a timedelta or a time of day for $place counts in query text. A model is asked for `_path_unit(names)`."""
     from ._querytext import KEYWORDS, names_of
 
     argument = re.compile(rf"\${re.escape(str(place))}\b")
@@ -88,7 +94,7 @@ def argument_unit(text: str, place: object, model: Optional[Any]) -> Unit:
     if not units:
         return MICROSECONDS
     raise errors.WrongTypeError(
-        f"${place} is a timedelta beside arithmetic that counts seconds, microseconds or neither; give a number: "
+        f"${place} is a length of time beside arithmetic that counts seconds, microseconds or neither; give a number: "
         "value.total_seconds() where points in time are added or subtracted, value // timedelta(microseconds=1) beside "
         "durations")
 

@@ -13,13 +13,17 @@ __all__ = ["out", "own", "give_up", "take_text", "live_handles"]
 
 
 def out(kind: str) -> Any:
-    """A place for a result: out("motte_coll") is a motte_coll **."""
-    return ffi.new(kind + " **")
+    """A place for a result: out("motte_coll") is a motte_coll **. What is in it when it is dropped is released: an
+    interrupt may come between the call that fills it and own()."""
+    return ffi.gc(ffi.new(kind + " **"), lib.motte_python_release_place)
 
 
 def own(place: Any) -> Any:
     """The handle in a place, released when Python drops it."""
-    return ffi.gc(place[0], lib.motte_release)
+    handle = ffi.gc(place[0], lib.motte_release)
+    # An interrupt before this releases it twice, which the library knows of.
+    place[0] = ffi.NULL
+    return handle
 
 
 def give_up(handle: Any) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequenc
 from typing import Any, Callable, NoReturn, Optional, TypeVar
 
 from . import _showing, errors, query
-from ._atomic import atomic, atomic_objects
+from ._atomic import atomic, atomic_objects, atomically
 from ._coll import Coll
 from ._convert import DECODERS, IN_PLACE, LINK, MIXED, PLACE_DECODERS, Values
 from ._protocols import AnyDatabase
@@ -158,9 +158,11 @@ class Map(MutableMapping[str, V]):
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """The value of a key, which gets this one if there is none; lists and dicts of mixed values are live then."""
-        if key not in self:
+        if key in self:
+            return self[key]
+        with atomically(self._database):
             self[key] = default
-        return self[key]
+            return self[key]
 
     def pop(self, key: str, *default: Any) -> Any:
         """Removes a key and gives its value: of a list or dict within, what it held. An embedded object is gone then.

@@ -24,7 +24,8 @@ from .notifications import (
 )
 from .predicates import Path
 from .query import path_name, property_name
-from .results import Collection, Results, Section
+from ._sameness import is_same
+from .results import Collection, Results, Section, plain
 
 R = TypeVar("R", bound=Model)
 T = TypeVar("T")
@@ -312,28 +313,34 @@ class Projection(Generic[R]):
         """Gives a change the names of the projection; whether it is one of them."""
         root, found = self.root, self._fields()
         deep = [field for field in found.values() if len(field.names) > 1 and field.through is None]
-        before = {field.label: field.value(root) for field in deep}
+        # Collections as they were: those that were read change, and end with what they belong to.
+        before = {field.label: plain(field.value(root)) for field in deep}
 
         def relabel(change: ObjectChange) -> bool:
             if change.is_deleted or change.error is not None:
                 return True
             changed = {each.name: each for each in change.properties}
+            now = {field.label: plain(field.value(root)) for field in deep if field.names[0] in changed}
             made = []
             for label, field in found.items():
                 first = changed.get(field.names[0])
                 if first is None:
                     continue
                 if field in deep:
-                    old, new = before[label], field.value(root)
+                    old, new = before[label], now[label]
                     before[label] = new
-                    if old != new:
-                        made.append(PropertyChange(label, old, new))
+                    if not is_same(old, new):
+                        made.append(PropertyChange(label, _unless_several(old), _unless_several(new)))
                 else:
                     plain = len(field.names) == 1
                     made.append(PropertyChange(label, first.old if plain else None, first.new if plain else None))
             change.properties = made
             return bool(made)
         return relabel
+
+
+def _unless_several(value: Any) -> Any:
+    return None if isinstance(value, (list, dict)) else value
 
 
 # ------------------------------------------------------------------------------------------------ collections

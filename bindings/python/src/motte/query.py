@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import timedelta
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import errors
-from ._durations import argument_unit, counted
+from ._durations import argument_unit, counted, is_length
 from ._protocols import AnyModel
 from ._querytext import key_path, stored_path
 from .converters import for_query
@@ -66,7 +65,7 @@ def _filter(model: Optional[type[AnyModel]], name: str, value: Any) -> Predicate
 def placed(text: str, place: Union[int, str], model: Optional[type[AnyModel]], value: Any) -> Any:
     """A value for $place: durations there may count seconds, which are numbers then."""
     several = isinstance(value, (list, tuple, AbstractSet))
-    if not (any(isinstance(each, timedelta) for each in value) if several else isinstance(value, timedelta)):
+    if not (any(map(is_length, value)) if several else is_length(value)):
         return value
     unit = argument_unit(text, place, model)
     return [counted(each, unit) for each in value] if several else counted(value, unit)
