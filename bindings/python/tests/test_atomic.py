@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any, Optional
+from typing import Annotated, Any, Optional
 
 import pytest
 
@@ -393,3 +393,26 @@ def test_outside_of_a_write_nothing_is_stored(db: motte.Database) -> None:
         with pytest.raises(errors.NotInWriteError):
             attempt()
         assert state(db) == before and not new.is_stored and db._stored is None
+
+
+class Fragile:
+    """A value that can be stored and not read."""
+
+
+def _refuse(_: str) -> Fragile:
+    raise ZeroDivisionError
+
+
+FRAGILE = motte.converter(Fragile, str, store=lambda value: "stored", load=_refuse)
+
+
+class Holder(motte.Model):
+    by_name: dict[str, Annotated[Fragile, FRAGILE]] = motte.field(default_factory=dict)
+
+
+def test_setdefault_is_all_or_nothing() -> None:
+    with motte.open(in_memory="setdefault", schema=[Holder]) as db, db.write():
+        holder = db.add(Holder())
+        with pytest.raises(ZeroDivisionError):
+            holder.by_name.setdefault("a", Fragile())
+        assert list(holder.by_name) == []

@@ -13,7 +13,7 @@ import motte
 from motte import errors
 
 START = datetime(2020, 1, 1, tzinfo=timezone.utc)
-SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
+SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 
 
 class Job(motte.Model):
@@ -140,3 +140,19 @@ def test_groups(db: motte.Database) -> None:
     assert {group["count"] for group in groups.having("most > $0", 1.9 * DAY)} == expected
     with pytest.raises(errors.WrongTypeError, match="beside arithmetic"):
         groups.having("most - count > $0", DAY)
+
+
+def test_times_of_day_are_lengths_beside_points_in_time(db: motte.Database) -> None:
+    jobs = list(db.objects(Job))
+    two = time(2)
+    for found, matches in [
+            (db.objects(Job).where(Job.begun + two > Job.ended), lambda j: j.begun + 2 * HOUR > j.ended),
+            (db.objects(Job).where(Job.ended - Job.begun > two), lambda j: j.ended - j.begun > 2 * HOUR),
+            (db.objects(Job).where("ended - begun > $0", two), lambda j: j.ended - j.begun > 2 * HOUR),
+            (db.objects(Job).where("begun + $0 > ended", two), lambda j: j.begun + 2 * HOUR > j.ended),
+            (db.objects(Job).where(Job.at - two > time(12)), lambda j: j.at.hour - 2 > 12),
+            (db.objects(Job).where("at > $0", two), lambda j: j.at > two),
+            (db.objects(Job).where(Job.at > two), lambda j: j.at > two)]:
+        assert [job.id for job in found] == [job.id for job in jobs if matches(job)]
+    with pytest.raises(errors.WrongTypeError, match="time zone"):
+        db.objects(Job).where(Job.begun + time(2, tzinfo=timezone.utc) > Job.ended)

@@ -1,6 +1,7 @@
 """Queries end by Database.interrupt(), by Database.query_timeout and by Ctrl-C, and leave everything as it was."""
 from __future__ import annotations
 
+import gc
 import pathlib
 import signal
 import subprocess
@@ -201,3 +202,36 @@ def test_a_signal_ends_long_work(tmp_path: pathlib.Path, work: str) -> None:
             signal.signal(signal.SIGALRM, former)
         assert all(path.stem == "long" or path.stem.isdigit() for path in tmp_path.iterdir())
         assert db.count(Item) == 20_000
+
+
+def test_an_interrupt_leaves_no_handle_without_an_owner(tmp_path: pathlib.Path) -> None:
+    """Also where it comes between a call of the library and what takes its result."""
+    class Stop(Exception):
+        pass
+
+    def stop(*_: Any) -> None:
+        raise Stop
+
+    with motte.open(tmp_path / "stopped.motte", schema=[Item], durability="none") as db:
+        gc.collect()
+        handles, interrupts = motte._handles.live_handles(), 0
+        former = signal.signal(signal.SIGALRM, stop)
+        try:
+            for number in range(400):
+                with db.write():
+                    db.upsert(Item(id=1, name="", n=number))
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, (number % 60 + 1) * 2e-6)
+                    db.freeze()
+                    db.objects(Item).where(n=number).group_by("n").count()
+                except Stop:
+                    interrupts += 1
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+        except Stop:
+            pytest.skip("the machine is too slow for this")
+        finally:
+            signal.signal(signal.SIGALRM, former)
+        gc.collect()
+        assert interrupts > 0 and motte._handles.live_handles() == handles and len(db.readers()) == 1
+    assert motte.delete(tmp_path / "stopped.motte")

@@ -320,3 +320,53 @@ def test_snapshots_show_none_for_what_is_gone(db: motte.Database) -> None:
     with db.write():
         db.delete(plain[0])
     assert plain[0] is None and cards[0] is None and cards[1].first == plain[1].first
+
+
+class Room(motte.EmbeddedModel):
+    city: str = ""
+    tags: list[str] = motte.field(default_factory=list)
+    any: Any = None
+
+
+class Guest(motte.Model):
+    room: Optional[Room] = None
+    friend: Optional[Guest] = None
+    tags: set[str] = motte.field(default_factory=set)
+
+
+class GuestCard(motte.Projection[Guest]):
+    city: Optional[str] = motte.projected("room.city")
+    room_tags: list[str] = motte.projected("room.tags")
+    any: Any = motte.projected("room.any")
+    friend_tags: set[str] = motte.projected("friend.tags")
+
+
+def test_collections_behind_links_are_observed() -> None:
+    with motte.open(in_memory="rooms", schema=[Guest, Room]) as db:
+        with db.write():
+            other = db.add(Guest(tags={"a"}))
+            guest = db.add(Guest(room=Room(city="x", tags=["a"], any=[1]), friend=other))
+        seen: list[list[tuple[str, Any, Any]]] = []
+        card = GuestCard(guest)
+        observed = card.observe(
+            lambda change: seen.append([(each.name, each.old, each.new) for each in change.properties]))
+        db.dispatch()
+
+        def changed(change: Callable[[], Any]) -> list[tuple[str, Any, Any]]:
+            seen.clear()
+            with db.write():
+                change()
+            db.dispatch()
+            return seen[0] if seen else []
+
+        assert changed(lambda: guest.room.tags.append("b")) == [("room_tags", None, None)]  # type: ignore[union-attr]
+        assert changed(lambda: other.tags.add("b")) == [("friend_tags", None, None)]
+        assert changed(lambda: guest.room.any.append(2)) == [("any", None, None)]  # type: ignore[union-attr]
+        assert changed(lambda: setattr(guest.room, "any", 5)) == [("any", None, 5)]
+        assert changed(lambda: setattr(guest, "room", Room(city="y", tags=["n"], any=5))) == [
+            ("city", "x", "y"), ("room_tags", None, None)]
+        assert changed(lambda: setattr(guest.room, "city", "z")) == [("city", "y", "z")]
+        assert changed(lambda: setattr(guest, "friend", None)) == [("friend_tags", None, None)]
+        assert changed(lambda: setattr(guest, "room", None)) == [
+            ("city", "z", None), ("room_tags", None, None), ("any", 5, None)]
+        observed.stop()

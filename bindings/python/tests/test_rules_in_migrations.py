@@ -241,3 +241,33 @@ def test_imports_after_a_cancelled_write() -> None:
         db.import_data(Pet, pyarrow.table({"name": ["d"]}))
         assert [(pet.name, list(pet.tags)) for pet in db.objects(Pet)] == [
             (name, ["new"]) for name in ["a", "b", "c", "a", "b", "c", "d"]]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_outlives_a_migration_keeps_no_version(tmp_path: pathlib.Path, fails: bool) -> None:
+    """An error that is kept keeps the step's variables, and a program may keep objects, which are of no use then."""
+    path, kept = tmp_path / "kept.motte", []  # type: pathlib.Path, list[Any]
+    with motte.open(path, schema=[Part], first_open=fill):
+        pass
+
+    def step(migration: motte.Migration) -> None:
+        kept.append(migration)
+        for pair in migration.enumerate("Part"):
+            kept.append(pair)
+        kept.append(migration.old.objects("Part"))
+        kept.append(migration.new.objects("Part"))
+        if fails:
+            raise ValueError
+
+    try:
+        motte.open(path, schema=[Part], version=1, migration=step).close()
+    except ValueError as error:
+        kept.append(error)
+    assert len(kept) == 7 + fails
+    with motte.open(path, schema=[Part], version=1, migration=lambda migration: None) as db:
+        assert len(db.readers()) == 1
+        check(db)
+    motte.compact(path)
+    assert motte.delete(path)
+    with pytest.raises(errors.ClosedError):
+        len(kept[-2])
