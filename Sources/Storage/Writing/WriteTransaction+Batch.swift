@@ -37,8 +37,8 @@ extension WriteTransaction {
             rowCount: rowCount)
     }
 
-    /// The next new object of the table gets this key, which nobody had: that of a commit which is applied again, or
-    /// one behind those that a batch names.
+    /// The next new object of the table gets this key, which nobody had: that of a commit which is applied again, or one
+    /// behind those that a batch names.
     package func nextNew(_ table: TableKey, at key: Int64) throws(DatabaseError) {
         try writer(table).setNextNewKey(key)
     }
