@@ -39,9 +39,7 @@ extension WriteTransaction {
 
     /// The next new object of the table gets this key, which nobody had: that of a commit which is applied again, or one
     /// behind those that a batch names.
-    package func nextNew(_ table: TableKey, at key: Int64) throws(DatabaseError) {
-        try writer(table).setNextNewKey(key)
-    }
+    func nextNew(_ table: TableKey, at key: Int64) throws(DatabaseError) { try writer(table).setNextNewKey(key) }
 
     /// The key of the next new object.
     func nextNewKey(_ table: TableKey) throws(DatabaseError) -> Int64 { try writer(table).nextNewKey }

@@ -139,7 +139,8 @@ package final class JSONImport {
         rowsSinceCommit += rows
         guard options.commitEvery > 0, rowsSinceCommit >= options.commitEvery else { return }
         rowsSinceCommit = 0
-        try session.commitAndGoOn()
+        try session.commit()
+        try session.beginWrite()
     }
 
     // MARK: What comes later
