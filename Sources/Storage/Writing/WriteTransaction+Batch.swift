@@ -37,12 +37,8 @@ extension WriteTransaction {
             rowCount: rowCount)
     }
 
-    /// The next new object of the table gets this key, which nobody had: that of a commit which is applied again, or one
-    /// behind those that a batch names.
+    /// The next new object of the table gets the key that it had in the commit which is applied again.
     func nextNew(_ table: TableKey, at key: Int64) throws(DatabaseError) { try writer(table).setNextNewKey(key) }
-
-    /// The key of the next new object.
-    func nextNewKey(_ table: TableKey) throws(DatabaseError) -> Int64 { try writer(table).nextNewKey }
 
     /// The same with the values of each column in an array of their own.
     package func insertColumns(

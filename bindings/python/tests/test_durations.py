@@ -120,7 +120,7 @@ def test_query_text(db: motte.Database, text: str, matches: Any) -> None:
 
 
 def test_a_place_counts_the_same_everywhere(db: motte.Database) -> None:
-    with pytest.raises(errors.WrongTypeError, match=r"\$0 is a timedelta beside arithmetic"):
+    with pytest.raises(errors.WrongTypeError, match=r"\$0 is a length of time beside arithmetic"):
         db.objects(Job).where("took > $0 AND ended - begun > $0", DAY)
     found = db.objects(Job).where("took > $0 AND ended - begun > $1", DAY, DAY)
     assert [job.id for job in found] == [

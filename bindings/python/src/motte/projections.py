@@ -332,8 +332,8 @@ class Projection(Generic[R]):
                     if not is_same(old, new):
                         made.append(PropertyChange(label, _unless_several(old), _unless_several(new)))
                 else:
-                    plain = len(field.names) == 1
-                    made.append(PropertyChange(label, first.old if plain else None, first.new if plain else None))
+                    is_own = len(field.names) == 1
+                    made.append(PropertyChange(label, first.old if is_own else None, first.new if is_own else None))
             change.properties = made
             return bool(made)
         return relabel
