@@ -249,6 +249,15 @@ private enum ImportSource {
     case sqlite(String)
 }
 
+/// A commit on the way would end the savepoints of whoever called.
+func checkMayCommit(_ session: Session, _ commitEvery: Int) throws(DatabaseError) {
+    guard commitEvery > 0, session.hasSavepoints else { return }
+    throw DatabaseError(
+        .invalidArgument,
+        "'commit_every' commits, which a savepoint or a block within the write rules out; import without it, or outside "
+            + "of the block")
+}
+
 @_cdecl("motte_import") @implementation
 public func motte_import(
     _ realm: OpaquePointer?, _ cls: motte_class, _ options: UnsafePointer<motte_import_options>?,
@@ -261,6 +270,7 @@ public func motte_import(
         let session = try Handles.realm(realm).box.session
         let settings = try ImportSettings(options)
         _ = try session.requireWrite()
+        try checkMayCommit(session, settings.commitEvery)
         let table = cls == UInt32(MOTTE_CLASS_ANY) ? nil : TableKey(cls)
         if table != nil { _ = try session.schema.type(cls) }
         let counter = guarding(session, counter(bridge, progress, total: 0))

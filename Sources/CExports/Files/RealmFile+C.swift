@@ -58,6 +58,7 @@ public func motte_import_realm_file(
         let session = try Handles.realm(realm).box.session
         let settings = try RealmFileSettings(options)
         _ = try session.requireWrite()
+        try checkMayCommit(session, settings.commitEvery)
         var importing = RealmImport.Options()
         importing.policy = settings.policy
         importing.resumes = settings.resumes
@@ -65,10 +66,7 @@ public func motte_import_realm_file(
         importing.commitEvery = settings.commitEvery
         importing.progress = guarding(session, counter(bridge, progress))
         try reporting(out_counts, out_report) { () throws(DatabaseError) in
-            try session.atomically { () throws(DatabaseError) in
-                try RealmImport.run(
-                    settings.path, key: settings.key, adding: settings.schema, into: session, importing)
-            }
+            try RealmImport.run(settings.path, key: settings.key, adding: settings.schema, into: session, importing)
         }
         return .ok
     }

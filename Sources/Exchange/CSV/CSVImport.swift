@@ -104,7 +104,6 @@ package final class CSVImport {
         try options.progress?(outcome.total, rows.position)
         guard options.commitEvery > 0, rowsSinceCommit >= options.commitEvery else { return }
         rowsSinceCommit = 0
-        try session.commit()
-        try session.beginWrite()
+        try session.commitAndGoOn()
     }
 }

@@ -113,6 +113,7 @@ package final class RealmImport {
     private func prepare(_ type: RealmClassPlan) throws(DatabaseError) {
         let view = try session.table(type.table)
         type.firstKey = view.nextNewKey
+        type.leastKey = type.firstKey
         type.isUpdating =
             options.policy != .error && !options.resumes && type.source.primaryKey != nil && view.liveCount > 0
         guard options.resumes else { return }
@@ -141,6 +142,7 @@ package final class RealmImport {
 
     private func importRows(_ type: RealmClassPlan) throws(DatabaseError) {
         guard let translation, type.source.objectCount > 0 else { return }
+        type.hasBegun = true
         let rows = RealmRows(self, type, translation)
         var cursor = try type.source.cursor()
         while let cluster = try cursor.next() {
@@ -180,9 +182,25 @@ package final class RealmImport {
         guard options.commitEvery > 0, objectsSinceCommit >= options.commitEvery else { return }
         objectsSinceCommit = 0
         try allow(false)
-        try session.commit()
-        try session.beginWrite()
+        try session.commitAndGoOn()
         try allow(true)
+        try lookAround()
+    }
+
+    /// In a new write: others may have added objects since.
+    private func lookAround() throws(DatabaseError) {
+        for type in plan.order {
+            type.leastKey = try session.table(type.table).nextNewKey
+            if !type.hasBegun, !options.resumes { type.firstKey = type.leastKey }
+        }
+    }
+
+    /// After a failure whose changes were undone. Nobody has seen the keys that its rows had, and it may be resumed
+    /// where it was; what the write goes on with is as in other writes.
+    fileprivate func giveBackKeys() throws(DatabaseError) {
+        guard let write = session.write, write.hidesKeys else { return }
+        write.hidesKeys = false
+        for type in plan.order { try write.nextNew(type.table, at: type.leastKey) }
     }
 
     /// Links to objects that are inserted later need not wait where nobody can see them before.
@@ -252,6 +270,12 @@ extension RealmImport {
     ) throws(DatabaseError) -> RealmSummary {
         _ = try session.requireWrite()
         let file = try RealmFile(path, key: key)
-        return try RealmImport(file, try RealmSchema(file, adding: given), into: session, options).run()
+        let importing = try RealmImport(file, try RealmSchema(file, adding: given), into: session, options)
+        do throws(DatabaseError) {
+            return try session.atomically { () throws(DatabaseError) in try importing.run() }
+        } catch {
+            try importing.giveBackKeys()
+            throw error
+        }
     }
 }

@@ -35,6 +35,10 @@ final class RealmClassPlan {
 
     /// The key of the first object, where `isUpdating` is false: the others follow without gaps.
     var firstKey: Int64 = 0
+    /// From there on nobody had keys before the import, or before what it has not committed.
+    var leastKey: Int64 = 0
+    /// Whether rows are being imported, or were.
+    var hasBegun = false
     /// Objects are found by their primary keys, because some were there before.
     var isUpdating = false
     /// Objects at the beginning that an earlier import has left.

@@ -145,7 +145,10 @@ final class RealmRows {
         let sources = rowFields.indices.map { BatchColumn.cells(cells + $0 * Self.mostRows, stride: 1) }
         let first = try session.insertColumns(type.table, columns: columns, sources: sources, rowCount: rows.count)
         guard first.rawValue == type.firstKey + Int64(cluster.firstPosition + rows.lowerBound) else {
-            throw DatabaseError(.internal, "objects of \(type.type.name) were inserted out of order")
+            throw DatabaseError(
+                .invalidArgument,
+                "objects of \(type.type.name) were added by others while the Realm file was imported; keep others from "
+                    + "writing them, or import into a database of its own", className: type.type.name)
         }
         for offset in 0 ..< rows.count { keys[offset] = first.rawValue + Int64(offset) }
         for (position, index) in rowFields.enumerated() where type.fields[index].ownsTarget {

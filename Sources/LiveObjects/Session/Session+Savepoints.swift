@@ -20,21 +20,38 @@ extension Session {
         for place in nestedPlaces { place.nested?.writeWasRolledBack(to: undone.nestedEditCount, write.nestedEditLog) }
     }
 
+    /// Whether the open write has savepoints, which a commit would end.
+    package var hasSavepoints: Bool { write?.hasSavepoints ?? false }
+
+    /// Commits what there is and goes on in a new write; what `atomically` undoes begins there.
+    package func commitAndGoOn() throws(DatabaseError) {
+        try commit()
+        try beginWrite()
+        if atomic.isActive { atomic.savepoint = try savepoint() }
+    }
+
     /// What `body` changes in the open write is undone where it throws. Without a write it fails by itself.
     @inline(__always)
     package func atomically<Outcome, Failure: Error>(
         _ body: () throws(Failure) -> Outcome
     ) throws(Failure) -> Outcome {
         // Of a write that can only be cancelled there is none: what is changed in it will not be committed.
-        let savepoint = isInWrite ? try? savepoint() : nil
+        let first = isInWrite ? try? savepoint() : nil
+        let outer = atomic
+        atomic = (first != nil, nil)
+        defer { atomic = outer }
         do throws(Failure) {
             let outcome = try body()
             // It is open, so nothing can fail.
-            if let savepoint, let write, write.isOpen(savepoint) { try? write.release(savepoint) }
+            if let savepoint = atomic.savepoint ?? first, let write, write.isOpen(savepoint) {
+                try? write.release(savepoint)
+            }
             return outcome
         } catch {
             // Where that fails the write says so and can only be cancelled.
-            if let savepoint, let write, write.isOpen(savepoint) { try? rollBack(to: savepoint) }
+            if let savepoint = atomic.savepoint ?? first, let write, write.isOpen(savepoint) {
+                try? rollBack(to: savepoint)
+            }
             throw error
         }
     }

@@ -89,6 +89,8 @@ package final class Session: @unchecked Sendable {
     var writeSerial: UInt32 = 0
     /// So that objects of what was undone differ from later objects with the same keys.
     @exclusivity(unchecked) var births = Births()
+    /// Whether `atomically` runs in the open write, and what it goes back to where its body has begun another write.
+    @exclusivity(unchecked) var atomic: (isActive: Bool, savepoint: WriteTransaction.Savepoint?) = (false, nil)
     /// While observers are notified of the version that a write begins with.
     var isBeginningWrite = false
     /// Its write belongs to a migration, which alone ends it.

@@ -30,6 +30,8 @@ extension WriteTransaction {
 
     package func isOpen(_ savepoint: Savepoint) -> Bool { undo.isOpen(savepoint.serial) }
 
+    package var hasSavepoints: Bool { undo.isActive }
+
     /// Keeps what has been done since.
     package func release(_ savepoint: Savepoint) throws(DatabaseError) {
         try requireOpen()

@@ -37,8 +37,11 @@ extension WriteTransaction {
             rowCount: rowCount)
     }
 
-    /// The next new object of the table gets the key that it had in the commit which is applied again.
-    func nextNew(_ table: TableKey, at key: Int64) throws(DatabaseError) { try writer(table).setNextNewKey(key) }
+    /// The next new object of the table gets this key if nobody has it: the one that it had in a commit which is applied
+    /// again, or the first of those that a failed import gives back.
+    package func nextNew(_ table: TableKey, at key: Int64) throws(DatabaseError) {
+        try writer(table).setNextNewKey(key)
+    }
 
     /// The same with the values of each column in an array of their own.
     package func insertColumns(

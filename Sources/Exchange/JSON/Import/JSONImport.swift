@@ -139,8 +139,7 @@ package final class JSONImport {
         rowsSinceCommit += rows
         guard options.commitEvery > 0, rowsSinceCommit >= options.commitEvery else { return }
         rowsSinceCommit = 0
-        try session.commit()
-        try session.beginWrite()
+        try session.commitAndGoOn()
     }
 
     // MARK: What comes later
