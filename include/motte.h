@@ -2163,8 +2163,8 @@ motte_status motte_export_object(const motte_object *object, const motte_export_
 
 /** Objects of a class; with MOTTE_CLASS_ANY, JSON Lines that name the class of each object, a dump or a SQLite file,
  *  which has to be given by its path. progress counts objects, and must not end the write or close the realm:
- *  REENTRANT. All or nothing, except for what commit_every has committed. A file is mapped while it is read: nobody may
- *  truncate it meanwhile.
+ *  REENTRANT. All or nothing, except for what commit_every has committed, which needs a write without savepoints:
+ *  INVALID_ARGUMENT. A file is mapped while it is read: nobody may truncate it meanwhile.
  *  Thread: owner. Result: -. Optional: out_counts. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, WRONG_TYPE,
  *  NULL_NOT_ALLOWED, DUPLICATE_PRIMARY_KEY, INVALID_UTF8, FILE_NOT_FOUND, NOT_IN_WRITE, CALLBACK, REENTRANT,
  *  UNSUPPORTED, UNSUPPORTED_FORMAT, CORRUPTED. */
@@ -2290,8 +2290,10 @@ motte_status motte_realm_file_schema(const motte_realm_file_options *options, mo
 
 /** Imports all objects of a Realm file into the open write, whose schema has its classes. Objects whose primary key
  *  is there already follow the policy; all others are new. Fails as a whole, except for what commit_every has
- *  committed: with RESUME the same import continues behind it, if the classes hold nothing else. progress counts
- *  objects, and must not end the write or close the realm: REENTRANT. BUSY: the file was changed meanwhile.
+ *  committed: with RESUME the same import continues behind it, if the classes hold nothing else. commit_every needs a
+ *  write without savepoints, and nobody may add objects to a class while its rows are imported: INVALID_ARGUMENT.
+ *  progress counts objects, and must not end the write or close the realm: REENTRANT. BUSY: the file was changed
+ *  meanwhile.
  *  Thread: owner. Result: O. Optional: out_counts, out_report. Errors: SCHEMA_MISMATCH, DUPLICATE_PRIMARY_KEY,
  *  INVALID_UTF8, VALUE_TOO_LARGE, FILE_NOT_FOUND, UNSUPPORTED_FORMAT, WRONG_KEY, CORRUPTED, BUSY,
  *  NOT_IN_WRITE, CALLBACK, REENTRANT, OUT_OF_HANDLES. */

@@ -254,8 +254,8 @@ func checkMayCommit(_ session: Session, _ commitEvery: Int) throws(DatabaseError
     guard commitEvery > 0, session.hasSavepoints else { return }
     throw DatabaseError(
         .invalidArgument,
-        "'commit_every' commits, which a savepoint or a block within the write rules out; import without it, or outside "
-            + "of the block")
+        "'commit_every' commits, which a savepoint or a block within the write rules out; import without it, or "
+            + "outside of the block")
 }
 
 @_cdecl("motte_import") @implementation

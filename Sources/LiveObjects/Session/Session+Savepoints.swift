@@ -43,16 +43,17 @@ extension Session {
         do throws(Failure) {
             let outcome = try body()
             // It is open, so nothing can fail.
-            if let savepoint = atomic.savepoint ?? first, let write, write.isOpen(savepoint) {
-                try? write.release(savepoint)
-            }
+            if let savepoint = openSavepoint(first) { try? release(savepoint) }
             return outcome
         } catch {
             // Where that fails the write says so and can only be cancelled.
-            if let savepoint = atomic.savepoint ?? first, let write, write.isOpen(savepoint) {
-                try? rollBack(to: savepoint)
-            }
+            if let savepoint = openSavepoint(first) { try? rollBack(to: savepoint) }
             throw error
         }
+    }
+
+    private func openSavepoint(_ first: WriteTransaction.Savepoint?) -> WriteTransaction.Savepoint? {
+        guard let savepoint = atomic.savepoint ?? first, let write, write.isOpen(savepoint) else { return nil }
+        return savepoint
     }
 }

@@ -288,3 +288,51 @@ def test_a_row_far_in_names_its_number(db: motte.Database) -> None:
     with pytest.raises(motte.errors.WrongTypeError) as caught:
         db.import_data(Item, rows)
     assert caught.value.row_index == 15_000 and db.count(Item) == 0
+
+
+# ------------------------------------------------------------------------------------------------ commits on the way
+
+
+class Listed(motte.Model):
+    id: int = motte.field(primary_key=True)
+    numbers: list[int] = motte.field(default_factory=list)
+
+
+def lines(count: int) -> str:
+    return "".join(f'{{"id": {number}, "numbers": [{number}]}}\n' for number in range(count))
+
+
+@pytest.mark.parametrize("good, committed", [(5, 0), (30, 20), (40, 40), (45, 40)])
+@pytest.mark.parametrize("bad", ['{"id": "oops"}\n', '{"id": 99, "numbers": [1, "a"]}\n{"id": 100, "numbers": [7]}\n'])
+def test_what_fails_behind_a_commit_leaves_nothing(good: int, committed: int, bad: str) -> None:
+    """The write goes on, and may be committed."""
+    with motte.open(in_memory="steps", schema=[Listed]) as db:
+        with db.write():
+            before = db.add(Listed(id=-1))
+            with pytest.raises(motte.errors.Error):
+                db.import_json(Listed, text=lines(good) + bad, batch_rows=10, commit_every=20)
+            db.add(Listed(id=-2, numbers=[5]))
+        expected = [(-2, [5]), (-1, [])] + [(number, [number]) for number in range(committed)]
+        assert [(each.id, list(each.numbers)) for each in db.objects(Listed).sorted("id")] == expected
+        assert before.is_valid and db.verify().is_sound
+
+
+def test_csv_that_fails_behind_a_commit_leaves_nothing() -> None:
+    with motte.open(in_memory="steps", schema=[Listed]) as db:
+        text = "id\n" + "\n".join(map(str, range(45))) + "\nx\n"
+        with db.write(), pytest.raises(motte.errors.Error):
+            db.import_csv(Listed, text=text, batch_rows=10, commit_every=20)
+        assert db.count(Listed) == 40
+        assert db.import_csv(Listed, text="id\n100\n101\n", batch_rows=1, commit_every=1).created == 2
+
+
+def test_a_block_within_a_write_rules_commits_out() -> None:
+    with motte.open(in_memory="steps", schema=[Listed]) as db:
+        with db.write():
+            db.add(Listed(id=-1))
+            with pytest.raises(motte.errors.InvalidArgumentError, match="commit_every"), db.write():
+                db.import_json(Listed, text=lines(30), commit_every=20)
+            with pytest.raises(motte.errors.InvalidArgumentError, match="commit_every"), db.write():
+                db.import_csv(Listed, text="id\n1\n", commit_every=20)
+            db.add(Listed(id=-2))
+        assert db.count(Listed) == 2

@@ -309,3 +309,44 @@ def test_refusals(tmp_path: pathlib.Path) -> None:
             db.import_realm_file(FILES / "tiny.realm")
         with pytest.raises(errors.InvalidArgumentError, match="commit_every"):
             db.import_realm_file(FILES / "tiny.realm", commit_every=-1)
+
+
+def test_keys_of_a_failed_import_are_given_back_and_no_others() -> None:
+    """A cancelled object's key is given to nobody else, also where an import failed in its write."""
+    schema = motte.realm_file_schema(FILES / "tiny.realm").text
+    with motte.open(in_memory="given", schema=schema) as db:
+        with db.write():
+            db.import_json("Dog", text="{}")
+        keys = []
+        for end in (ZeroDivisionError, None):
+            try:
+                with db.write():
+                    with pytest.raises(errors.InvalidArgumentError, match="cannot be resumed"):
+                        db.import_realm_file(FILES / "tiny.realm", resume=True)
+                    db.import_json("Dog", text="{}")
+                    keys.append(db.objects("Dog").last().object_key)
+                    if end:
+                        raise end
+            except ZeroDivisionError:
+                pass
+        assert keys == [1, 2]
+
+
+def test_others_may_write_between_the_commits_of_an_import(tmp_path: pathlib.Path) -> None:
+    """Objects of classes that still come are no hindrance; of the one that is under way they are, and that is said."""
+    schema = motte.realm_file_schema(FILES / "scalars.realm").text
+    with motte.open(tmp_path / "beside.motte", schema=schema) as db:
+        with motte.open(in_memory="alone", schema=schema) as alone, alone.write():
+            counts = {name: found.objects for name, found in
+                      alone.import_realm_file(FILES / "scalars.realm").classes.items()}
+        name = max(counts, key=lambda each: counts[each])
+
+        def add(done: int, total: int) -> None:
+            if done and not added:
+                added.append(done)
+                db.import_json(name, text="{}")
+
+        added: list[int] = []
+        with db.write(), pytest.raises(errors.InvalidArgumentError, match=f"objects of {name} were added by others"):
+            db.import_realm_file(FILES / "scalars.realm", commit_every=50, progress=add)
+        assert added and db.verify().is_sound

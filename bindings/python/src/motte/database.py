@@ -565,7 +565,8 @@ class Database(Core):
         lines that name the class of each.
 
         In the open write, or in one of its own. Policies are those of upsert(). `ignore_unknown` passes over names
-        that the class does not have; `commit_every` commits on the way, after that many rows."""
+        that the class does not have; `commit_every` commits on the way, after that many rows, which a block within a
+        write rules out (InvalidArgumentError)."""
         return exchange.imported(
             self, model, path, text, format_=exchange.JSON, policy=policy, ignore_unknown=ignore_unknown,
             batch_rows=batch_rows, commit_every=commit_every, progress=progress)
