@@ -119,11 +119,16 @@ package final class RealmImport {
         guard options.resumes else { return }
         type.firstKey = 0
         type.resumedCount = Int(view.nextKey)
-        // Keys that cancelled writes have given are passed over, and then objects are not where their links look.
-        guard view.liveCount == type.resumedCount, type.resumedCount <= type.source.objectCount,
-            view.nextNewKey == view.nextKey
-        else {
+        guard view.liveCount == type.resumedCount, type.resumedCount <= type.source.objectCount else {
             throw notOfThisImport(type)
+        }
+        // Then objects would not be where their links look.
+        guard view.nextNewKey == view.nextKey else {
+            throw DatabaseError(
+                .invalidArgument,
+                "a write of this process that was cancelled had objects of \(type.type.name), whose keys are not given "
+                    + "again while the file is open; close it everywhere in the process, open it and resume",
+                className: type.type.name)
         }
         // It is not known how far the second pass came; what is assigned already stays.
         for (index, field) in type.fields.enumerated() where field.mayBeLate && type.resumedCount > 0 {
