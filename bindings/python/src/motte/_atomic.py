@@ -8,7 +8,8 @@ from __future__ import annotations
 import enum
 import functools
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 from types import TracebackType
@@ -111,6 +112,21 @@ class atomically(_objects.Block):
         if is_kept and outer is not None and stored is not None:
             outer.extend(stored)
         self._stored, self._database._stored = None, outer
+
+
+@contextmanager
+def in_steps(database: AnyDatabase) -> Generator[None, None, None]:
+    """A block around a call that commits on the way, and undoes what is behind its last commit where it fails: objects
+    of that are lost, which the program's code may have seen in it."""
+    seen = database._seen = Seen(database._seen)
+    is_lost = True
+    try:
+        yield
+        is_lost = False
+    finally:
+        seen.end(database, is_lost)
+        if database._seen is seen:
+            database._seen = seen.around
 
 
 #: Types of values that neither are nor hold an object.

@@ -89,10 +89,10 @@ def argument_unit(text: str, place: object, model: Optional[Any]) -> Unit:
         if re.search(r"\bnow\s*\(", condition, re.IGNORECASE):
             found.add(POINT)
         units.add(found.pop() if len(found) == 1 else None)
-    if units in ({MICROSECONDS}, {POINT}):
-        return MICROSECONDS if MICROSECONDS in units else SECONDS
-    if not units:
+    if units <= {MICROSECONDS}:
         return MICROSECONDS
+    if units == {POINT}:
+        return SECONDS
     raise errors.WrongTypeError(
         f"${place} is a length of time beside arithmetic that counts seconds, microseconds or neither; give a number: "
         "value.total_seconds() where points in time are added or subtracted, value // timedelta(microseconds=1) beside "

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Optional, Union
 
 from . import _callbacks, errors, maintenance, query
-from ._atomic import atomically
+from ._atomic import atomically, in_steps
 from ._coll import Coll
 from ._config import Progress
 from ._convert import utf8
@@ -158,7 +158,7 @@ def imported(
     class_id = lib.MOTTE_CLASS_ANY if model is None else database._row_of(model).class_id
     counts = sized("motte_import_counts")
     # What was committed on the way stays.
-    with writing(database), nullcontext() if commit_every else atomically(database):
+    with writing(database), in_steps(database) if commit_every else atomically(database):
         _callbacks.check_calling(lib.motte_import(
             database._realm.handle, class_id, options.struct, *_callbacks.progress(progress), counts))
     return ImportCounts(int(counts.created), int(counts.updated))

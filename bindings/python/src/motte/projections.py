@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Optional, TypeVar, Union,
 from . import _callbacks, _showing, errors, fields
 from ._coll import Coll
 from ._protocols import AnyDatabase
+from ._sameness import is_same
 from .maps import Map
 from .model import Model, _copied
 from .notifications import (
@@ -24,7 +25,6 @@ from .notifications import (
 )
 from .predicates import Path
 from .query import path_name, property_name
-from ._sameness import is_same
 from .results import Collection, Results, Section, plain
 
 R = TypeVar("R", bound=Model)

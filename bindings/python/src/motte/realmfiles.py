@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any, NamedTuple, Optional, Union
 
 from . import _callbacks, errors
-from ._atomic import atomically
+from ._atomic import atomically, in_steps
 from ._config import Progress
 from ._ffi import NULL, ffi, lib, sized
 from ._handles import out, own
@@ -147,7 +146,7 @@ def imported(
                              commit_every=commit_every)
     counts, place = sized("motte_import_counts"), out("motte_report")
     # What was committed on the way stays.
-    with writing(database), nullcontext() if commit_every else atomically(database):
+    with writing(database), in_steps(database) if commit_every else atomically(database):
         _callbacks.check_calling(lib.motte_import_realm_file(
             database._realm.handle, options, *_callbacks.progress(progress), counts, place))
     del kept

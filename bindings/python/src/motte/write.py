@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import weakref
-from collections import deque
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional
@@ -412,7 +411,8 @@ class _Turn:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = weakref.ref(loop)
         self._is_taken = False
-        self._places: deque[asyncio.Future[bool]] = deque()
+        #: In the order they came.
+        self._places: dict[asyncio.Future[bool], None] = {}
 
     async def take(self, deadline: Optional[float]) -> None:
         loop = self.loop()
@@ -420,7 +420,7 @@ class _Turn:
             self._is_taken = True
             return
         place: asyncio.Future[bool] = loop.create_future()
-        self._places.append(place)
+        self._places[place] = None
         left = left_seconds(deadline)
         timer = None if left is None else loop.call_later(max(0, left), _leave, place)
         try:
@@ -428,23 +428,18 @@ class _Turn:
         except BaseException:
             if place.done() and not place.cancelled() and place.result():
                 self.pass_on()
-            else:
-                self._leave(place)
             raise
         finally:
+            self._places.pop(place, None)
             if timer is not None:
                 timer.cancel()
         if not comes:
-            self._leave(place)
             raise _timed_out()
-
-    def _leave(self, place: asyncio.Future[bool]) -> None:
-        if place in self._places:
-            self._places.remove(place)
 
     def pass_on(self) -> None:
         while self._places:
-            place = self._places.popleft()
+            place = next(iter(self._places))
+            del self._places[place]
             if not place.done():
                 place.set_result(True)
                 return
