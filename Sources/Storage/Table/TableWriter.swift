@@ -90,7 +90,7 @@ package final class TableWriter {
     var openGroupRowCount: Int { Int(state.nextKey - state.openGroupFirstKey) }
     /// Of the next row that is appended.
     var nextNewKey: Int64 { max(state.nextKey, leastKey) }
-    /// For a commit that is applied again: its objects have the keys that they had then.
+    /// No lower than `nextKey`.
     func setNextNewKey(_ key: Int64) { leastKey = key }
     var rowGroupCount: Int { regularCount + (openGroupRowCount > 0 ? 1 : 0) }
 

@@ -44,6 +44,12 @@ extension ApplyingChanges {
         var local: [Int64] = []
         local.reserveCapacity(runs.count)
         let theirs = runs.keys
+        if batch.isDifference, goesByKeys, !isFound(table), let first = theirs.first, let last = theirs.last {
+            // The names of a difference begin where this file's keys ended; some of those were given since and lost.
+            // Then no new object has a key that is the name of another one.
+            let next = try write.nextNewKey(table.key)
+            if next != first { try write.nextNew(table.key, at: max(next, last + 1)) }
+        }
         while local.count < theirs.count {
             var count = min(Self.rowsAtOnce, theirs.count - local.count)
             if givesTheirKeys {

@@ -132,6 +132,8 @@ extension ApplyingChanges {
         }
         var found: [TableKey: [(key: Int64, local: Int64)]] = [:]
         for (link, local) in known {
+            // The inverse says where an object will be, and there another one may be now.
+            if mayLack, self.found[link.table]?.other(link.key.rawValue) != nil { continue }
             guard let local else {
                 if mayLack { continue }
                 let table = write.catalog.table(link.table)
