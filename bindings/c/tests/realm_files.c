@@ -329,8 +329,8 @@ static void imports(void) {
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_import_realm_file(realm, &options, NULL, NULL, NULL, NULL, NULL));
     MUST(motte_realm_cancel(realm));
 
-    /* In parts, stopped and resumed. Keys that a cancelled write had are passed over while the file is open, and resuming
-       needs those from the beginning. */
+    /* In parts, stopped and resumed. Keys that a cancelled write had are passed over while the file is open, and
+       resuming needs those from the beginning. */
     shut(realm);
     realm = open_path(path_of("import.motte"), schema, 0);
     received stop = {.answer = 3};
