@@ -8,7 +8,7 @@
 #   make lint       formatters and linters alone; make format lets them mend what they can
 #   make pins       newest versions of the tools that builds and tests take (scripts/pin.sh)
 #   make build      library, tool and Python package
-#   make install PREFIX=/usr/local
+#   make install PREFIX=/usr/local       library, header, tool, CMake package, documents; installs nothing else
 #   make docs       all documents and the references of three languages as one site, build/docs (scripts/docs.sh)
 #   make release    source archive, library archive, wheel and .deb, each tested (docs/RELEASING.md)
 #   make deb        packages for Debian: libmotte1, libmotte-dev, motte, python3-motte (scripts/debian.sh)
@@ -84,7 +84,7 @@ deb: build
 	@scripts/setup.sh release
 	@scripts/debian.sh
 
-install: setup
+install:
 	@cmake -S . -B build/cmake -DCMAKE_BUILD_TYPE=Release -DMOTTE_BUILD_TESTS=OFF \
 		-DCMAKE_INSTALL_PREFIX="$(PREFIX)" > build-cmake.log 2>&1 \
 		|| { cat build-cmake.log; exit 1; }

@@ -29,6 +29,21 @@ let isEngineOnly = Context.environment["MOTTE_ENGINE_ONLY"] == "1"
 
 let live = ["MotteLiveObjects", "MotteQueryEngine", "MotteStorage", "MotteSchemaModel", "MotteValues"]
 
+// Where the network is not to be asked, MOTTE_PACKAGES names a folder with the sources of both packages
+// (docs/RELEASING.md).
+let packages: [Package.Dependency]
+if let folder = Context.environment["MOTTE_PACKAGES"] {
+    packages = ["swift-argument-parser", "OpenCombine"].map { .package(name: $0, path: folder + "/" + $0) }
+} else {
+    packages = [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
+    ]
+}
+
+// Calls of the C library that know the size of what they write to check it.
+let hardened: [CSetting] = [.define("_FORTIFY_SOURCE", to: "2", .when(configuration: .release))]
+
 let package = Package(
     name: "motte",
     products: [
@@ -37,16 +52,14 @@ let package = Package(
         .library(name: "motte", type: .dynamic, targets: ["MotteCExports"]),
         .executable(name: "motte-tool", targets: ["MotteTool"]),
     ],
-    dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
-        .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
-    ],
+    dependencies: packages,
     targets: [
         // Layer 0: C.
         .systemLibrary(name: "CMotte", path: "include"),
-        .target(name: "CMotteShim", path: "Sources/CMotteShim"),
-        .target(name: "CMotteNats", dependencies: ["CMotteShim"], path: "Sources/CMotteNats"),
-        .target(name: "CMottePostgres", dependencies: ["CMotteShim"], path: "Sources/CMottePostgres"),
+        .target(name: "CMotteShim", path: "Sources/CMotteShim", cSettings: hardened),
+        .target(name: "CMotteNats", dependencies: ["CMotteShim"], path: "Sources/CMotteNats", cSettings: hardened),
+        .target(
+            name: "CMottePostgres", dependencies: ["CMotteShim"], path: "Sources/CMottePostgres", cSettings: hardened),
 
         // Layers 1 to 6: the engine. No Foundation.
         layer("Values", c: ["CMotteShim"]),

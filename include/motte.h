@@ -25,7 +25,8 @@
  *                of a frozen realm may be used from every thread
  *   7. A callback comes as (function, userdata, free). userdata is the callback's first argument. free(userdata) is
  *      called exactly once, also when registration fails, never while the callback runs. A callback returns 0, or
- *      a code of its own to stop: the call that ran it then fails with MOTTE_E_CALLBACK. Of a callback that observes
+ *      a code of its own to stop: the call that ran it then fails with MOTTE_E_CALLBACK. It returns: neither longjmp()
+ *      nor an exception may leave it (those of motte.hpp catch what is thrown). Of a callback that observes
  *      only motte_realm_refresh() and motte_queue_dispatch() fail so; elsewhere its failure is a message of level
  *      MOTTE_LOG_ERROR. No callback is ever required.
  *   8. Callbacks run only inside motte_queue_dispatch(), motte_realm_refresh(), motte_realm_commit() and

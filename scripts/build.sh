@@ -21,8 +21,9 @@ cd "$(dirname "$0")/.."
 jobs=${MOTTE_JOBS:-$(nproc)}
 scratch=.build
 # Cross-module optimisation is for `public` declarations, and between modules of the engine everything is `package`;
-# what is worth inlining across modules says @inlinable. It only takes time.
-common=(-Xswiftc -disable-cmo)
+# what is worth inlining across modules says @inlinable. It only takes time. No exception passes through Swift's code:
+# how to unwind it is information for debuggers, kept apart with the rest of it, instead of a tenth of the library.
+common=(-Xswiftc -disable-cmo -Xswiftc -Xllvm -Xswiftc -force-attribute=nounwind -Xcc -fstack-protector-strong)
 optimised=(-c release --scratch-path "$scratch" "${common[@]}")
 largest_bytes=$((15 * 1000 * 1000 + 350 * 1000))
 
@@ -30,22 +31,39 @@ fail() { echo "build: $*" >&2; exit 1; }
 
 compile() { python3 scripts/compile.py --jobs "$jobs" "$@"; }
 
-# Links a product of the build again, with the Swift runtime inside; the arguments are for swiftc.
+# Links a product of the build again, with the Swift runtime inside; the arguments are for swiftc. The few functions of
+# libstdc++ that the runtime calls are inside, too: loading that library takes longer than loading Motte.
 link_static() {
-    local product=$1
+    local product=$1 folder=$scratch/static options=() list
+    list=$scratch/release/$product.product/Objects.LinkFileList
     shift
-    local stubs=() list=$scratch/release/$product.product/Objects.LinkFileList
+    mkdir -p "$folder"
+    ln -sf "$(gcc -print-file-name=libstdc++.a)" "$folder/libstdc++.a"
     if [ -n "${MOTTE_GLIBC:-}" ]; then
         # The same objects with the stubs of an older C library.
-        local folder
         folder=$(scripts/old-glibc.sh "$MOTTE_GLIBC")
-        stubs=(-L "$folder" -Xclang-linker "-B$folder")
+        options=(-Xclang-linker "-B$folder")
     fi
-    swiftc "${stubs[@]}" -static-stdlib "@$list" -Xlinker --gc-sections "$@"
+    if reads_small_relocations; then options+=(-Xlinker -z -Xlinker pack-relative-relocs); fi
+    swiftc -L "$folder" "${options[@]}" -static-stdlib "@$list" -use-ld=lld -Xclang-linker -static-libgcc \
+        -Xlinker --gc-sections -Xlinker --build-id "$@"
 }
 
-# Self-contained means: the Swift runtime is inside, only the C and C++ runtimes of the system are needed, and nothing
-# is exported but what motte.h declares. All of that is checked here, so a library that exists is right.
+# Whether the C library reads relocations in little space, as those from 2.36 on do.
+reads_small_relocations() {
+    local version=${MOTTE_GLIBC:-$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)}
+    [ "$(printf '%s\n' 2.36 "$version" | sort -V | head -n 1)" = 2.36 ]
+}
+
+# split FROM TO: what runs into one file, and information for debuggers, which find it by the build's number, beside it.
+split() {
+    strip --strip-unneeded -o "$2" "$1"
+    objcopy --only-keep-debug --compress-debug-sections "$1" "${2%.new}.debug"
+    objcopy --add-gnu-debuglink="${2%.new}.debug" "$2"
+}
+
+# Self-contained means: the Swift runtime is inside, only the C library of the system is needed, and nothing is exported
+# but what motte.h declares. All of that is checked here, so a library that exists is right.
 build_library() {
     local output=build/library
     mkdir -p "$output" "$scratch"
@@ -61,7 +79,7 @@ build_library() {
         -Xlinker "--version-script=$scratch/motte.map" -Xlinker --icf=safe \
         -Xlinker -soname -Xlinker libmotte.so.1 -Xlinker -z -Xlinker nodelete \
         -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now -Xlinker -Bsymbolic -Xlinker --no-undefined
-    strip --strip-unneeded -o "$library" "$scratch/libmotte.so"
+    split "$scratch/libmotte.so" "$library"
 
     local size needed soname
     size=$(stat -c %s "$library")
@@ -90,7 +108,7 @@ build_tool() {
         -Xlinker --allow-shlib-undefined \
         -lFoundation -lFoundationInternationalization -l_FoundationICU -l_FoundationCShims -l_FoundationCollections \
         -lCoreFoundation
-    strip -o "$output/motte.new" "$scratch/motte"
+    split "$scratch/motte" "$output/motte.new"
     needed=$(scripts/check-needed.sh "$output/motte.new")
     mv "$output/motte.new" "$output/motte"
     python3 scripts/manual.py "$output/motte" "$output/share"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes Debian packages of what is built: libmotte1, libmotte-dev, motte and python3-motte, in build/debian. lintian has
-# nothing to say about them.
+# Makes Debian packages of what is built: libmotte1, libmotte-dev, motte, python3-motte, and libmotte1-dbgsym and
+# motte-dbgsym with information for debuggers, in build/debian. lintian has nothing to say about them.
 #
 #   scripts/debian.sh                        of build/library and build/tool, which it builds if they are not there
 #   scripts/debian.sh SOURCES OUTPUT         of another source tree, into another folder
 #
-# The packages run where libc and libstdc++ are at least as new as where they were made; Swift is not needed.
+# The packages run where libc is at least as new as where they were made; Swift is not needed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -55,6 +55,10 @@ libraries=usr/lib/$multiarch
 move libmotte1 "$libraries/libmotte.so.1"
 move libmotte-dev usr/include "$libraries/libmotte.so" "$libraries/pkgconfig" "$libraries/cmake"
 move motte usr/bin usr/share/man usr/share/bash-completion usr/share/zsh usr/share/fish
+mkdir -p "$work/libmotte-dev/usr/share/doc/libmotte-dev"
+for part in README.md docs examples bindings; do
+    mv "$all/usr/share/doc/motte/$part" "$work/libmotte-dev/usr/share/doc/libmotte-dev/"
+done
 left=$(find "$all" -type f -not -path '*/share/doc/*')
 [ -z "$left" ] || fail "in no package: $left"
 
@@ -178,7 +182,21 @@ $(needs python3-motte "$modules"/motte/*.so)
 Suggests: python3-numpy" "embedded object database (Python 3)" \
     "$about This package has the module for Python 3."
 
-for package in libmotte1 libmotte-dev motte python3-motte; do
+# symbols PACKAGE BINARY DEBUG: information for debuggers in a package of its own, where they look for it.
+symbols() {
+    local package=$1-dbgsym build
+    build=$(readelf -n "$2" | sed -n 's/.*Build ID: //p')
+    [ -n "$build" ] || fail "$2 has no number of its build"
+    mkdir -p "$work/$package/usr/lib/debug/.build-id/${build:0:2}"
+    cp "$3" "$work/$package/usr/lib/debug/.build-id/${build:0:2}/${build:2}.debug"
+    control "$package" debug "Depends: $1 (= $revision)
+Auto-Built-Package: debug-symbols
+Build-Ids: $build" "debug symbols for $1" "Functions and lines of $1, for debuggers and profilers."
+}
+symbols libmotte1 "$work/libmotte1/$libraries/libmotte.so.1" "$source/build/library/libmotte.so.1.debug"
+symbols motte "$work/motte/usr/bin/motte" "$source/build/tool/motte.debug"
+
+for package in libmotte1 libmotte1-dbgsym libmotte-dev motte motte-dbgsym python3-motte; do
     dpkg-deb --root-owner-group --build "$work/$package" "$output/${package}_${revision}_$architecture.deb" > /dev/null
 done
 

@@ -6,8 +6,7 @@
 #
 # The folder has stubs of the libraries of glibc of that version, with the versions of their symbols, and the functions
 # that later ones only have themselves (stat and its kin). Both are made by Zig, which knows them for all versions
-# (package ziglang of PyPI, scripts/requirements/release.txt). libstdc++ is linked into what is built, because that of
-# this system is as new as the system.
+# (package ziglang of PyPI, scripts/requirements/release.txt). libstdc++ is inside what is linked, as always.
 #
 # What was found without it: of the symbols that libmotte takes, hypotf is of glibc 2.35; dlopen, dlsym, pthread_create
 # and others moved between the libraries in 2.34; stat, fstat and lstat are functions since 2.33; pthread_sigmask moved

@@ -7,6 +7,7 @@
 #
 #   motte-VERSION.tar.gz             sources
 #   libmotte-VERSION-SYSTEM.tar.gz   library, header, tool, CMake package and motte.pc, to be unpacked anywhere
+#   libmotte-VERSION-SYSTEM-debug.tar.gz   information for debuggers about both
 #   libmotte1_..., libmotte-dev_..., motte_..., python3-motte_....deb      packages for Debian (scripts/debian.sh)
 #   motte-VERSION-....whl            the Python package
 #   python/motte-VERSION.tar.gz      its sources, for a library that is installed
@@ -86,6 +87,9 @@ install_to() {
 }
 install_to archive "$work/$name" "" -DCMAKE_INSTALL_LIBDIR=lib
 pack "$name"
+mkdir "$work/$name-debug"
+cp "$source/build/library/libmotte.so.1.debug" "$source/build/tool/motte.debug" "$work/$name-debug/"
+pack "$name-debug"
 
 mkdir "$work/unpacked"
 tar -xzf "$output/$name.tar.gz" -C "$work/unpacked"

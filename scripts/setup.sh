@@ -8,6 +8,7 @@
 #   scripts/setup.sh docs       what `make docs` needs beside it
 #   scripts/setup.sh release    what `make release` needs beside it
 #   scripts/setup.sh benchmarks   the engines that benchmarks compare with
+#   scripts/setup.sh portability  what Tests/Portability/check.sh needs
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,7 +29,8 @@ case ${1:-} in
     benchmarks) packages+=(liblmdb-dev libsqlite3-dev) ;;
     docs) tools+=(doxygen graphviz chromium) ;;
     release) tools+=(dpkg-dev lintian debootstrap) ;;
-    *) fail "no '$1'; there are demo, benchmarks, docs and release" ;;
+    portability) packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user) ;;
+    *) fail "no '$1'; there are demo, benchmarks, docs, release and portability" ;;
 esac
 
 # Those of the arguments that are not installed.

@@ -27,6 +27,7 @@ plan=(
     "optimised:the Swift tests as users have the engine: optimised, without assertions, random ones ten times as long"
     "static:a program that has the Swift runtime in itself"
     "interfaces:the Swift products beside a tag, as after a release: a function that is gone is found"
+    "portability:the C sources on aarch64, system pages of 16 and 64 KB (with the network)"
     "debian:Debian packages made, installed and used in a fresh Debian 12 (as root, with the network)"
     "kills:processes killed at random moments, two at work, without and with a WAL"
 )
@@ -90,6 +91,10 @@ soak_interfaces() {
         grep "invalidate() has been removed" gone.txt
     )
     rm -rf "$copy"
+}
+soak_portability() {
+    scripts/setup.sh portability
+    Tests/Portability/check.sh
 }
 soak_debian() {
     scripts/setup.sh release
@@ -155,11 +160,11 @@ wants() { for wanted; do [[ " ${names[*]} " != *" $wanted "* ]] || return 0; don
 if wants model cuts flips fields following pinned; then
     build_tests > "$logs/build.log" 2>&1 || { tail -n 60 "$logs/build.log"; echo "0 passed, 1 failed"; exit 1; }
 fi
-if wants kills size machines && [ ! -e build/library/libmotte.so ]; then
+if wants kills size machines portability && [ ! -e build/library/libmotte.so ]; then
     scripts/build.sh library > "$logs/library.log" 2>&1 \
         || { tail -n 60 "$logs/library.log"; echo "0 passed, 1 failed"; exit 1; }
 fi
-if wants size machines; then
+if wants size machines portability; then
     if ! { [ -x build/tool/motte ] || scripts/build.sh tool; } > "$logs/tool.log" 2>&1 ||
         ! { .venv/bin/python -c 'import motte' || scripts/install-python.sh; } >> "$logs/tool.log" 2>&1; then
         tail -n 60 "$logs/tool.log"

@@ -26,7 +26,8 @@ mv "$prefix" "$work/moved"
 prefix=$work/moved
 for file in bin/motte include/motte.h include/motte_inline.h include/motte.hpp lib/libmotte.so lib/libmotte.so.1 \
             lib/cmake/motte/motte-config.cmake \
-            lib/pkgconfig/motte.pc share/doc/motte/LICENSE share/doc/motte/THIRD-PARTY-NOTICES.md; do
+            lib/pkgconfig/motte.pc share/doc/motte/LICENSE share/doc/motte/THIRD-PARTY-NOTICES.md \
+            share/doc/motte/docs/tutorial-c.md share/doc/motte/examples/c/example.h; do
     [ -e "$prefix/$file" ] || fail "the install has no $file"
 done
 [ -L "$prefix/lib/libmotte.so" ] || fail "libmotte.so is not a link"
@@ -104,7 +105,8 @@ import json, sys
 targets = json.load(sys.stdin)["targets"]
 asked = [target["name"] for target in targets if target.get("pkgConfig") or target.get("providers")]
 sys.exit(f"these targets ask for packages of the system: {asked}" if asked else 0)'
-runtime=('libswift*.so' 'libFoundation*.so' 'lib_Foundation*.so' 'libdispatch.so' 'libBlocksRuntime.so')
+runtime=('libswift*.so' 'libFoundation*.so' 'lib_Foundation*.so' 'libdispatch.so' 'libBlocksRuntime.so'
+    'libstdc++.so.*' 'libgcc_s.so.*')
 scripts/check-needed.sh "$root/.build-consumer/debug/Consumer" "${runtime[@]}"
 say "a Swift package needs nothing but the toolchain, to build and to run"
 
