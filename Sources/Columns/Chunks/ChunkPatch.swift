@@ -111,12 +111,11 @@ package final class ChunkPatch {
         }
     }
 
-    /// Between what the chunk's width reaches from its reference on.
+    /// Between what the chunk's width reaches from its reference on: scans take that for the lowest value.
     private func fits(_ number: Int64) -> Bool {
-        guard base.width < 8 else { return true }
-        let (distance, overflow) = number.subtractingReportingOverflow(base.reference)
-        guard !overflow, distance >= 0 else { return false }
-        return UInt64(distance) >> (8 * UInt64(base.width)) == 0
+        guard number >= base.reference else { return false }
+        let distance = UInt64(bitPattern: number) &- UInt64(bitPattern: base.reference)
+        return base.width >= 8 || distance >> (8 * UInt64(base.width)) == 0
     }
 
     /// What `takes` has agreed to.

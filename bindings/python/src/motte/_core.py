@@ -169,9 +169,14 @@ class Core(abc.ABC, _objects.Core):
                 f"this {type(instance).__name__} belongs to {row.database!r}", class_name=type(instance).__name__)
         return Link(row.class_id, instance._live_key())
 
-    def _key_of(self, value: Any) -> int:
+    def _key_of(self, value: Any, target: int) -> int:
+        """The key of an object of a class, or one that is given."""
         if isinstance(value, Model):
-            return self._link(value).key
+            class_id, key = self._link(value)
+            if class_id != target:
+                raise errors.WrongTypeError(
+                    f"an object of {self._row(target).model.__name__} is wanted, not {value!r:.60}")
+            return key
         try:
             return int(value.__index__())
         except AttributeError:
@@ -265,7 +270,16 @@ class Core(abc.ABC, _objects.Core):
     def _observed(self, callback: Callable[[], None]) -> None:
         """Calls an observer. While a write begins, what it changed before it raised is not committed with that."""
         if self._closed or not self._realm.in_write():
-            callback()
+            write, seen = self._write, self._seen
+            if write is None or not write.is_open:
+                callback()
+                return
+            # Between two commits of an import that commits on the way: the block around it goes on afterwards.
+            self._write = self._seen = None
+            try:
+                callback()
+            finally:
+                self._write, self._seen = write, seen
             return
         if self._seen is None:
             # A write of the library's own begins: a queued one, or that of a batch of changes.

@@ -94,9 +94,13 @@ class Delivery:
             listener.end()
 
     def write_has_ended(self) -> None:
-        """What waited for that has its turn."""
-        for listener in self._listeners.values():
-            listener.soon()
+        """What waited for that has its turn. A loop that was closed has none; who waited there never will go on."""
+        for loop, listener in list(self._listeners.items()):
+            if loop.is_closed():
+                del self._listeners[loop]
+                listener.end()
+            else:
+                listener.soon()
 
     def close(self, failure: Exception) -> None:
         """Ends all waiting, which raises that."""
@@ -127,7 +131,7 @@ class Waiter:
         return True
 
     def _settle(self, called: bool) -> None:
-        if self._future is not None and not self._future.done():
+        if self._future is not None and not self._future.done() and not self.loop.is_closed():
             self._future.set_result(called)
 
     async def wait(self, timeout: Optional[float]) -> bool:

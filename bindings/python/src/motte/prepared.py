@@ -10,7 +10,7 @@ from ._convert import Arguments
 from ._held import Held
 from ._protocols import AnyDatabase
 from .model import Model
-from .query import placed
+from ._placing import placed
 from .results import Results
 
 M = TypeVar("M", bound=Model)

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import errors
-from ._durations import argument_unit, counted, is_length
+from ._placing import placed
 from ._protocols import AnyModel
 from ._querytext import key_path, stored_path
 from .converters import for_query
@@ -60,15 +60,6 @@ def _filter(model: Optional[type[AnyModel]], name: str, value: Any) -> Predicate
             f"{model.__name__} has no property '{name}'; it has {', '.join(declared)}",
             class_name=model.__name__, property_name=name)
     return Comparison(Path(model, (name,)), "==", value)
-
-
-def placed(text: str, place: Union[int, str], model: Optional[type[AnyModel]], value: Any) -> Any:
-    """A value for $place: durations there may count seconds, which are numbers then."""
-    several = isinstance(value, (list, tuple, AbstractSet))
-    if not (any(map(is_length, value)) if several else is_length(value)):
-        return value
-    unit = argument_unit(text, place, model)
-    return [counted(each, unit) for each in value] if several else counted(value, unit)
 
 
 def argument(value: Any) -> Any:

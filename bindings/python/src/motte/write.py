@@ -440,7 +440,7 @@ class _Turn:
         while self._places:
             place = next(iter(self._places))
             del self._places[place]
-            if not place.done():
+            if not place.done() and not place.get_loop().is_closed():
                 place.set_result(True)
                 return
         self._is_taken = False
