@@ -75,7 +75,11 @@ private func propertyRule(
     } else {
         start = .plain
     }
-    return PropertyRule(start: start, allowed: try allowedValues(given), filler: filler)
+    let allowed = try allowedValues(given)
+    guard given.flags & UInt32(MOTTE_RULE_MIDNIGHT) == 0 || property.type == .timestamp else {
+        throw DatabaseError(.schemaInvalid, "only timestamps are midnights")
+    }
+    return PropertyRule(start: start, allowed: allowed, filler: filler)
 }
 
 private func allowedValues(_ given: motte_prop_rule) throws(DatabaseError) -> AllowedValues? {

@@ -311,6 +311,9 @@ package final class ChunkPatch {
         try Invariant.require(
             zip(edits, edits.dropFirst()).allSatisfy { $0.row < $1.row } && edits.allSatisfy { $0.row < base.count },
             "patch-1: the rows that a chunk's patch changes ascend, and are rows of it")
+        try Invariant.require(
+            base.kind.layout != .ints || edits.allSatisfy { fits(Int64(bitPattern: $0.word)) },
+            "patch-3: the ints of a patch lie where its chunk's width reaches from the reference on")
         guard base.kind.hasBytes else { return }
         let moved = edits.reduce(0) { $0 + $1.text.count - base.text($1.row).count }
         try Invariant.require(

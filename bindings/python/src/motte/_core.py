@@ -36,6 +36,8 @@ class Core(abc.ABC, _objects.Core):
         realm.guard.home = weakref.ref(self)
         self._closed = False
         self._write: Optional[AnyWrite] = None
+        #: Whether an observer is called by a commit that an import within the open block has made.
+        self._is_between_commits = False
         #: What objects are seen in now, None outside of writes; see _seen.py.
         self._seen: Optional[AnySeen] = None
         #: Objects that the call under way has stored, and the values they had; see _atomic.py.
@@ -275,11 +277,11 @@ class Core(abc.ABC, _objects.Core):
                 callback()
                 return
             # Between two commits of an import that commits on the way: the block around it goes on afterwards.
-            self._write = self._seen = None
+            self._write, self._seen, self._is_between_commits = None, None, True
             try:
                 callback()
             finally:
-                self._write, self._seen = write, seen
+                self._write, self._seen, self._is_between_commits = write, seen, False
             return
         if self._seen is None:
             # A write of the library's own begins: a queued one, or that of a batch of changes.

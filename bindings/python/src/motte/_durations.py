@@ -65,11 +65,13 @@ def counted(value: Any, unit: Unit) -> Any:
 # ------------------------------------------------------------------------------------------------ query text
 
 _QUOTED = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
-_CONDITION = re.compile(r"\b(?:AND|OR|HAVING|GROUP|SORT)\b|&&|\|\|", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"(?<!`)\b(?:AND|OR|HAVING|GROUP|SORT|DISTINCT|LIMIT|OFFSET)\b(?!`)|&&|\|\|", re.IGNORECASE)
 _ARITHMETIC = re.compile(r"[\w`)$\]}]\s*[-+*/]")
 _NAME = r"(?:`(?:\\.|[^`\\])*`|@?[^\W\d]\w*)"
 #: No variable, no function.
-_PATH = re.compile(rf"(?<![\w.$`]){_NAME}(?:\.{_NAME})*(?!\w)(?!\s*\()")
+PATH = rf"(?<![\w.$`]){_NAME}(?:\.{_NAME})*(?!\w)(?!\s*\()"
+_PATH = re.compile(PATH)
 
 
 def argument_unit(text: str, place: object, model: Optional[Any]) -> Unit:

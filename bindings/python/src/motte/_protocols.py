@@ -64,7 +64,7 @@ class AnyModel(Protocol):
     @classmethod
     def _path_unit(cls, names: tuple[str, ...]) -> Unit: ...
     @classmethod
-    def _path_converter(cls, names: tuple[str, ...]) -> Optional[Converter[Any]]: ...
+    def _path_converter(cls, names: tuple[str, ...]) -> tuple[Optional[Converter[Any]], bool]: ...
     @classmethod
     def _has_own_converters(cls) -> bool: ...
     @classmethod
@@ -117,6 +117,7 @@ class AnyDatabase(Protocol):
     """An open database: its objects, and values on their way in and out."""
 
     _write: Optional[AnyWrite]
+    _is_between_commits: bool
     #: What objects are seen in now, None outside of writes; see _seen.py.
     _seen: Optional[AnySeen]
     #: Objects that the call under way has stored, and the values they had; see _atomic.py.

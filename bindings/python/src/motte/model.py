@@ -185,12 +185,11 @@ class Model(_objects.Object):
         return POINT if declared.type == TIMESTAMP else None if declared.converter is None else declared.converter.unit
 
     @classmethod
-    def _path_converter(cls, names: tuple[str, ...]) -> Optional[Converter[Any]]:
-        """That of the values of a path."""
-        plain = tuple(name for name in names if not name.startswith("@"))
-        owner = cls._path_target(plain[:-1]) if plain and not {"@count", "@size"} & set(names) else None
-        declared = None if owner is None else owner._declared().get(plain[-1])
-        return None if declared is None else declared.converter
+    def _path_converter(cls, names: tuple[str, ...]) -> tuple[Optional[Converter[Any]], bool]:
+        """That of the values of a path, and whether there are any: totals are what they are."""
+        owner = cls._path_target(names[:-1])
+        declared = None if owner is None else owner._declared().get(names[-1])
+        return (None, False) if declared is None else (declared.converter, True)
 
     @classmethod
     def _reachable(cls) -> set[type[Model]]:
