@@ -790,7 +790,8 @@ motte_status motte_schema_add_prop(motte_schema *schema, size_t class_index, con
 enum {
     MOTTE_RULE_REQUIRED = 0x1, /* an object that is made without a value is NULL_NOT_ALLOWED */
     MOTTE_RULE_DEFAULT = 0x2,  /* it gets `value` */
-    MOTTE_RULE_RANGE = 0x4     /* it, or an element of it, is null or from `least` to `most`, both included */
+    MOTTE_RULE_RANGE = 0x4,    /* it, or an element of it, is null or from `least` to `most`, both included */
+    MOTTE_RULE_MIDNIGHT = 0x8  /* it, or an element of it, is null or a timestamp that begins a day in UTC: a date */
 };
 
 /* Writes values for `count` new objects to `out_values`, each of which is zeroed; they are copied when it returns. It
@@ -812,9 +813,9 @@ typedef struct motte_prop_rule {
     motte_fill_fn fill;    /* for collections and links, or NULL */
     void *userdata;        /* of the functions; freed with the last schema, config and realm that have the rule */
     motte_free_fn free_userdata;
-    const motte_value *allowed; /* what it, or an element of it, may be beside null */
+    const motte_value *allowed; /* what it, or an element of it, may be beside null; not with RANGE or MIDNIGHT */
     size_t allowed_count;       /* 0: any value of its type */
-    motte_value least, most;    /* of one type, with MOTTE_RULE_RANGE and without `allowed` */
+    motte_value least, most;    /* of one type, with MOTTE_RULE_RANGE */
 } motte_prop_rule;
 
 /** Says which value objects get in a property that whoever makes them does not name, and which values the property

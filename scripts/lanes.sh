@@ -57,11 +57,13 @@ reasons() {
 logged() { (set -eo pipefail; "stage_$1") > "$logs/$1.log" 2>&1; }
 shown() { (set -eo pipefail; "stage_$1") 2>&1 | tee "$logs/$1.log" | sed -u "s/^/[$1] /" >&3; }
 
-# One stage in a process of its own: its output, and "seconds user-seconds system-seconds" when it has ended.
+# One stage in a process of its own: its output, and when it has ended "seconds user-seconds system-seconds" and its
+# status, which Bash does not know of every process that ended before it was waited for.
 execute() {
     local TIMEFORMAT='%R %U %S' how=logged
     [ "${V:-}" != 1 ] || how=shown
     { time "$how" "$1"; } 2> "$logs/$1.time"
+    echo $? > "$logs/$1.status"
 }
 
 minutes() { awk "BEGIN { printf \"%.1f\", ($1) / 60 }"; }
@@ -88,7 +90,7 @@ finish() {
 }
 
 run_stages() {
-    local wanted=("$@") lanes=${MOTTE_LANES:-2} began=$SECONDS stage before ready status process
+    local wanted=("$@") lanes=${MOTTE_LANES:-2} began=$SECONDS stage before ready process
     local -A running=()
     for stage in "${wanted[@]}"; do
         known | grep -qx "$stage" || { echo "no stage '$stage'; there are: $(known | tr '\n' ' ')" >&2; return 2; }
@@ -110,28 +112,23 @@ run_stages() {
             [ -n "$ready" ] || break
             mapfile -t wanted < <(printf '%s\n' "${wanted[@]}" | grep -vx "$ready")
             echo "=== $ready: $(entry_of "$ready" | cut -d: -f4-)"
+            rm -f "$logs/$ready.status"
             # A process group of its own, so that all of it can be ended.
             set -m
             execute "$ready" < /dev/null &
             running[$!]=$ready
             set +m
         done
-        process=
-        wait -n -p process "${!running[@]}"
-        status=$?
-        if [ -z "${process:-}" ]; then
-            # Bash may not name one that ended before it was waited for; its status is still known.
-            for process in "${!running[@]}"; do
-                kill -0 "$process" 2> /dev/null || break
-                process=
-            done
-            [ -n "$process" ] || { sleep 0.1; continue; }
-            wait "$process"
-            status=$?
-        fi
-        stage=${running[$process]}
-        unset "running[$process]"
-        finish "$stage" "$status"
+        wait -n "${!running[@]}" 2> /dev/null || true
+        ready=
+        for process in "${!running[@]}"; do
+            ! kill -0 "$process" 2> /dev/null || continue
+            ready=${running[$process]}
+            unset "running[$process]"
+            # Without one it was killed.
+            finish "$ready" "$(cat "$logs/$ready.status" 2> /dev/null || echo 1)"
+        done
+        [ -n "$ready" ] || sleep 0.1
     done
     trap - INT TERM
 

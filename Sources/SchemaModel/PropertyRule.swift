@@ -51,6 +51,7 @@ package struct AllowedValues: Sendable {
         case few([Value])
         case many([Value], Set<Value>)
         case range(least: Value, most: Value)
+        case midnights
     }
 
     private let form: Form
@@ -66,6 +67,11 @@ package struct AllowedValues: Sendable {
         form = .range(least: least, most: most)
     }
 
+    private init(_ form: Form) { self.form = form }
+
+    /// Points in time that begin a day in UTC: dates.
+    package static let midnights = AllowedValues(.midnights)
+
     package func contains(_ view: ValueView) -> Bool {
         if view.isNull { return true }
         switch form {
@@ -73,6 +79,9 @@ package struct AllowedValues: Sendable {
         case .many(_, let set): return set.contains(view.owned)
         case .range(let least, let most):
             return Self.order(least, view).map { $0 <= 0 } == true && Self.order(most, view).map { $0 >= 0 } == true
+        case .midnights:
+            guard case .timestamp(let time) = view.owned else { return false }
+            return time.nanoseconds == 0 && time.seconds % 86_400 == 0
         }
     }
 
@@ -82,6 +91,7 @@ package struct AllowedValues: Sendable {
         case .few(let values), .many(let values, _):
             values.prefix(10).map(\.text).joined(separator: ", ") + (values.count > 10 ? ", ..." : "")
         case .range(let least, let most): "\(least.text) to \(most.text)"
+        case .midnights: "dates: midnights in UTC"
         }
     }
 

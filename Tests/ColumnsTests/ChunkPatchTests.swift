@@ -9,7 +9,7 @@ import Testing
     @Test(arguments: ColumnKind.allCases, [true, false])
     func patchesMatchAnArrayOfValues(kind: ColumnKind, nullable: Bool) throws {
         try PropertyTest.run(rounds: 60) { random, comment in
-            let spread = random.below(5)
+            let spread = random.below(6)
             let isDiverse = random.chance(60)
             func value() -> Value {
                 if nullable, random.chance(10) { return .null }
@@ -61,6 +61,7 @@ import Testing
     private func expect(_ patch: ChunkPatch, _ model: [Value], _ nullable: Bool, _ comment: String) throws {
         try decode(patch.base.kind, encoded(patch)) { chunk in
             #expect(chunk.count == model.count, "\(comment)")
+            #expect(chunk.hasSoundFrame, "\(comment)")
             for row in 0 ..< min(chunk.count, model.count) {
                 #expect(chunk.view(row).owned == model[row], "row \(row): \(comment)")
             }

@@ -14,6 +14,7 @@ import Testing
             case 1: return .int(Int64(random.below(200)) - 50)
             case 2: return .int(Int64(random.below(60_000)))
             case 3: return .int(Int64(random.below(4_000_000_000)) - 1_000_000_000)
+            case 4: return .int(Int64(random.below(1 << 40)) << Int64(random.below(20)))
             default: return .int([Int64.min, .max, 0, -1, Int64(bitPattern: random.next())][random.below(5)])
             }
         case .float: return .float([.nan, -0.0, 0, .infinity, Float(random.below(100)) / 4][random.below(5)])
@@ -24,7 +25,8 @@ import Testing
         case .data: return .data((0 ..< random.below(20)).map { _ in UInt8(random.below(3)) })
         case .timestamp:
             let nanoseconds = spread < 2 ? 0 : UInt32(random.below(3) * 400_000_000)
-            return .timestamp(Timestamp(seconds: Int64(random.below(500)) - 250, nanoseconds: nanoseconds))
+            let reach = spread < 3 ? 500 : 1 << 40
+            return .timestamp(Timestamp(seconds: Int64(random.below(reach) - reach / 2), nanoseconds: nanoseconds))
         case .link: return .link(ObjectLink(table: TableKey(0), key: ObjectKey(Int64(random.below(1_000)))))
         case .decimal:
             return .decimal(

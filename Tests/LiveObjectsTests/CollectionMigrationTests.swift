@@ -102,6 +102,31 @@ import Testing
         #expect(try store.dump() == before)
     }
 
+    /// Chains of any length: without an owner they go, with two the second gets a copy.
+    @Test(arguments: [3, 300]) func chainsBecomeEmbedded(length: Int) throws {
+        let ordinary = "Root { first: link<Node>, second: link<Node> } Node { n: int, next: link<Node> }"
+        let store = try EvolvingStore(.memory, ordinary) { session in
+            func chain() throws -> LiveObject {
+                var next: LiveObject?
+                for number in 0 ..< length {
+                    let node = try session.add("Node", ["n": .int(Int64(number))])
+                    if let next { try node.set("next", to: .link(next)) }
+                    next = node
+                }
+                return try #require(next)
+            }
+            _ = try chain()
+            let shared = try chain()
+            let root = try session.add("Root")
+            try root.set("first", to: .link(shared))
+            try root.set("second", to: .link(shared))
+        }
+        let session = try store.open(ordinary.replacing("Node { n", "embedded Node { n"), version: 1)
+        #expect(try session.objects("Node").count() == 2 * length)
+        #expect(try session.objects("Node").filter("n == 0").count() == 2)
+        #expect(try session.committedSnapshot().verify().problems == [])
+    }
+
     @Test func collectionsOfEveryKindMigrate() throws {
         let schema = """
             Thing { name: string, words: set<string>, counts: map<int>, anything: mixed, many: list<mixed>,

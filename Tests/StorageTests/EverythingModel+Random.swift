@@ -20,7 +20,9 @@ extension EverythingModel {
     static func scalar(_ type: PropertyType, _ random: inout SeededRandom) -> Value {
         switch type {
         case .bool: return .bool(random.below(2) == 0)
-        case .int: return .int(random.below(3) == 0 ? Int64(random.below(1_000_000)) << 20 : Int64(random.below(20)))
+        case .int:
+            let wide = Int64(random.below(1_000_000)) << Int64(20 + random.below(24))
+            return .int(random.below(3) == 0 ? (random.chance(20) ? -wide : wide) : Int64(random.below(20)))
         case .float: return .float(Float(random.below(100)) / 8)
         case .double: return .double(Double(random.below(100)) / 7)
         case .string:

@@ -18,10 +18,15 @@ import Testing
         switch name {
         case "name": .string("name \(random.below(100_000))")
         case "note": random.chance(20) ? .null : .string(String(repeating: "n", count: random.below(70)))
-        case "age": .int(random.chance(5) ? Int64(random.below(1 << 40)) : Int64(random.below(100)))
+        // Also far below what a row group had so far.
+        case "age": .int(random.chance(5) ? Int64(random.below(1 << 40)) - 1 << 39 : Int64(random.below(100)))
         case "score": .double(Double(random.below(1_000)) / 8)
         case "active": .bool(random.chance(50))
-        default: .timestamp(Timestamp(seconds: Int64(random.below(9_000)), nanoseconds: random.chance(5) ? 5 : 0))
+        default:
+            .timestamp(
+                Timestamp(
+                    seconds: random.chance(5) ? Int64(random.below(1 << 40)) - 1 << 39 : Int64(random.below(9_000)),
+                    nanoseconds: random.chance(5) ? 5 : 0))
         }
     }
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import pytest
 
+import motte as library
 from test_tool import TOOL, motte
 
 ROWS = "id,name,at\n1,Zoë €,2013-01-01T10:00:00Z\n2,日本 😀,\n"
@@ -174,3 +175,27 @@ def test_times_without_a_zone(tmp_path: pathlib.Path) -> None:
 def test_a_packed_database_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / "base.sqlite.gz").write_bytes(gzip.compress(b"SQLite format 3\0" + bytes(100)))
     assert "unpack it first" in motte("import", tmp_path / "t.motte", tmp_path / "base.sqlite.gz", expect=1)
+
+
+def test_a_mark_within_a_text_is_a_part_of_it(tmp_path: pathlib.Path) -> None:
+    rows = "id,a\n1,a\ufeffb\n2,\ufeff\n"
+    for name, content in (("8", codecs.BOM_UTF8 + rows.encode()),
+                          ("16", codecs.BOM_UTF16_LE + rows.encode("utf-16-le")),
+                          ("16b", codecs.BOM_UTF16_BE + rows.encode("utf-16-be"))):
+        (tmp_path / f"{name}.csv").write_bytes(content)
+        file = tmp_path / f"{name}.motte"
+        motte("import", file, "P", tmp_path / f"{name}.csv", "--key", "id")
+        with library.open(file) as db:
+            assert [row.a for row in db.objects("P").sorted("id")] == ["a\ufeffb", "\ufeff"]
+
+
+def test_numbers_of_objects_are_as_high_as_can_be(tmp_path: pathlib.Path) -> None:
+    most = 2**63 - 1
+    with library.open(tmp_path / "keys.motte", schema="P { x: int, next: link<P> }") as db:
+        for first, second in ((most, 1), (0, most), (most - 1, most), (most, most - 1)):
+            with db.write():
+                db.delete(db.objects("P"))
+                db.import_json(db.model("P"), text=(
+                    f'{{"$key": {first}, "x": 1, "next": {{"$key": {second}}}}}\n'
+                    f'{{"$key": {second}, "x": 2, "next": {{"$key": {first}}}}}'))
+            assert [(each.x, each.next.x) for each in db.objects("P").sorted("x")] == [(1, 2), (2, 1)]

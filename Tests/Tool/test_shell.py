@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import motte as library
 from test_tool import TOOL, motte
 
 SCHEMA = ("Person { id: int key, name: string, age: int?, friend: link<Person> } "
@@ -487,3 +488,20 @@ def test_other_signals_end_nothing(terminal: Terminal) -> None:
     terminal.send("\x15count Person name == '" + "x" * 10_000 + "';\r")
     terminal.expect("\n0\r\n.*motte> ")
     assert terminal.end() == 0
+
+
+def test_a_text_in_quotes_is_that_text(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "texts.motte"
+    with library.open(file, schema="P { id: int key, s: string?, m: mixed, at: timestamp?, n: int }") as db, db.write():
+        db.add(db.model("P")(id=1))
+    for given, s, m in (('"null"', "null", "null"), ("null", None, None), ('"5"', "5", "5"), ("5", "5", 5),
+                        ("'[1]'", "[1]", "[1]"), ('"json:[1]"', "json:[1]", "json:[1]"), ("string:a", "a", "a"),
+                        ('"string:a"', "string:a", "string:a"), ('"a \\"b\\""', 'a "b"', 'a "b"')):
+        done = script(file, f"update P set s = {given}, m = {given} where TRUEPREDICATE\n")
+        assert done.returncode == 0, done.stderr
+        with library.open(file) as db:
+            found = db.get("P", 1)
+            assert (found.s, found.m) == (s, m) and type(found.m) is type(m), given
+    assert script(file, 'update P set at = "2020-01-01T00:00:00Z", n = "7" where id == 1\n').returncode == 0
+    with library.open(file) as db:
+        assert db.get("P", 1).at.year == 2020 and db.get("P", 1).n == 7

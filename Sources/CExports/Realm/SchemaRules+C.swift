@@ -37,7 +37,8 @@ private func propertyRule(
     _ given: motte_prop_rule, _ property: Property, _ bridge: CallbackBridge
 ) throws(DatabaseError) -> PropertyRule {
     let required = UInt32(MOTTE_RULE_REQUIRED), hasDefault = UInt32(MOTTE_RULE_DEFAULT)
-    try checkFlags(given.flags, allowed: required | hasDefault | UInt32(MOTTE_RULE_RANGE))
+    try checkFlags(
+        given.flags, allowed: required | hasDefault | UInt32(MOTTE_RULE_RANGE) | UInt32(MOTTE_RULE_MIDNIGHT))
     let starts = given.flags & (required | hasDefault)
     let hasStart = starts != 0 || given.make != nil
     guard !hasStart || property.collection == .none && property.isStored else {
@@ -74,13 +75,21 @@ private func propertyRule(
     } else {
         start = .plain
     }
-    return PropertyRule(start: start, allowed: try allowedValues(given), filler: filler)
+    let allowed = try allowedValues(given)
+    guard given.flags & UInt32(MOTTE_RULE_MIDNIGHT) == 0 || property.type == .timestamp else {
+        throw DatabaseError(.schemaInvalid, "only timestamps are midnights")
+    }
+    return PropertyRule(start: start, allowed: allowed, filler: filler)
 }
 
 private func allowedValues(_ given: motte_prop_rule) throws(DatabaseError) -> AllowedValues? {
     let values = try checkedValues(given.allowed, given.allowed_count, in: nil).map(\.owned)
-    guard given.flags & UInt32(MOTTE_RULE_RANGE) != 0 else { return values.isEmpty ? nil : AllowedValues(values) }
-    guard values.isEmpty else { throw DatabaseError(.schemaInvalid, "a range or single values are allowed, not both") }
+    let isMidnight = given.flags & UInt32(MOTTE_RULE_MIDNIGHT) != 0, isRange = given.flags & UInt32(MOTTE_RULE_RANGE) != 0
+    guard isMidnight || isRange else { return values.isEmpty ? nil : AllowedValues(values) }
+    guard values.isEmpty, isMidnight != isRange else {
+        throw DatabaseError(.schemaInvalid, "a range, midnights or single values are allowed, not several of them")
+    }
+    if isMidnight { return .midnights }
     var (least, most) = (given.least, given.most)
     let (first, last) = (try checkedValue(&least).owned, try checkedValue(&most).owned)
     guard let range = AllowedValues(from: first, to: last) else {

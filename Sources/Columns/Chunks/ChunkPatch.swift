@@ -111,12 +111,11 @@ package final class ChunkPatch {
         }
     }
 
-    /// Between what the chunk's width reaches from its reference on.
+    /// Between what the chunk's width reaches from its reference on: scans take that for the lowest value.
     private func fits(_ number: Int64) -> Bool {
-        guard base.width < 8 else { return true }
-        let (distance, overflow) = number.subtractingReportingOverflow(base.reference)
-        guard !overflow, distance >= 0 else { return false }
-        return UInt64(distance) >> (8 * UInt64(base.width)) == 0
+        guard number >= base.reference else { return false }
+        let distance = UInt64(bitPattern: number) &- UInt64(bitPattern: base.reference)
+        return base.width >= 8 || distance >> (8 * UInt64(base.width)) == 0
     }
 
     /// What `takes` has agreed to.
@@ -312,6 +311,9 @@ package final class ChunkPatch {
         try Invariant.require(
             zip(edits, edits.dropFirst()).allSatisfy { $0.row < $1.row } && edits.allSatisfy { $0.row < base.count },
             "patch-1: the rows that a chunk's patch changes ascend, and are rows of it")
+        try Invariant.require(
+            base.kind.layout != .ints || edits.allSatisfy { fits(Int64(bitPattern: $0.word)) },
+            "patch-3: the ints of a patch lie where its chunk's width reaches from the reference on")
         guard base.kind.hasBytes else { return }
         let moved = edits.reduce(0) { $0 + $1.text.count - base.text($1.row).count }
         try Invariant.require(

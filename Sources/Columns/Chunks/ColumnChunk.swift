@@ -215,6 +215,16 @@ package struct ColumnChunk {
         return reference ... (overflow ? .max : upper)
     }
 
+    /// Whether no int lies below the reference, which scans take for the lowest value: a distance that is too large has
+    /// wrapped. Rows without a value have any.
+    package var hasSoundFrame: Bool {
+        guard kind.layout == .ints, width > 0 else { return true }
+        let farthest = UInt64(bitPattern: Int64.max &- reference)
+        return (0 ..< count).allSatisfy { row in
+            isNull(row) || UInt64(bitPattern: int(row) &- reference) <= farthest
+        }
+    }
+
     @inline(__always)
     package func float(_ row: Int) -> Float { values.loadUnaligned(fromByteOffset: row &* 4, as: Float.self) }
 

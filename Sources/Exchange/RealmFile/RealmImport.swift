@@ -84,6 +84,8 @@ package final class RealmImport {
     // MARK: All of it
 
     package func run() throws(DatabaseError) -> RealmSummary {
+        // Of all classes before any of them can fail: it is what giveBackKeys() goes by.
+        for type in plan.order { type.leastKey = try session.table(type.table).nextNewKey }
         try allow(true)
         defer {
             session.write?.adoptsEmbedded = false
@@ -113,7 +115,6 @@ package final class RealmImport {
     private func prepare(_ type: RealmClassPlan) throws(DatabaseError) {
         let view = try session.table(type.table)
         type.firstKey = view.nextNewKey
-        type.leastKey = type.firstKey
         type.isUpdating =
             options.policy != .error && !options.resumes && type.source.primaryKey != nil && view.liveCount > 0
         guard options.resumes else { return }

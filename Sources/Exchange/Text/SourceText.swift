@@ -32,9 +32,9 @@ package enum SourceText {
         var encoding = encoding ?? (isLittle ? .utf16Little : isBig ? .utf16Big : .utf8)
         if encoding == .utf16 { encoding = isBig ? .utf16Big : .utf16Little }
         switch encoding {
-        case .utf16, .utf16Little: return try decoded(text, name) { utf16($0, isBig: false, &$1) }
-        case .utf16Big: return try decoded(text, name) { utf16($0, isBig: true, &$1) }
-        case .latin1: return try decoded(text, name, latin1)
+        case .utf16, .utf16Little: return try decoded(text, name) { utf16($0, isBig: false, isFirst: $1, &$2) }
+        case .utf16Big: return try decoded(text, name) { utf16($0, isBig: true, isFirst: $1, &$2) }
+        case .latin1: return try decoded(text, name) { bytes, _, sink in latin1(bytes, &sink) }
         case .utf8: return text
         }
     }
@@ -106,7 +106,7 @@ package enum SourceText {
 
     /// Pieces of an even size, so that no number of UTF-16 is cut.
     private static func decoded(
-        _ input: InputFile, _ name: String, _ decode: (UnsafeRawBufferPointer, inout ByteSink) -> Int?
+        _ input: InputFile, _ name: String, _ decode: (UnsafeRawBufferPointer, Bool, inout ByteSink) -> Int?
     ) throws(DatabaseError) -> InputFile {
         defer { withExtendedLifetime(input) {} }
         let output = try TemporaryText(name)
@@ -114,8 +114,8 @@ package enum SourceText {
         var offset = 0
         while offset < input.bytes.count {
             let end = min(offset + 1 << 16, input.bytes.count)
-            guard let used = decode(UnsafeRawBufferPointer(rebasing: input.bytes[offset ..< end]), &sink), used > 0
-            else {
+            let piece = UnsafeRawBufferPointer(rebasing: input.bytes[offset ..< end])
+            guard let used = decode(piece, offset == 0, &sink), used > 0 else {
                 throw DatabaseError(
                     .invalidUTF8, "'\(name)' is not in the encoding that it is read in; --encoding names another",
                     path: name)
@@ -141,8 +141,10 @@ package enum SourceText {
         return bytes.count
     }
 
-    /// Bytes that were read; nil for what is no UTF-16. The mark at the beginning is left out.
-    private static func utf16(_ bytes: UnsafeRawBufferPointer, isBig: Bool, _ sink: inout ByteSink) -> Int? {
+    /// Bytes that were read; nil for what is no UTF-16. The mark at the beginning of the first piece is left out.
+    private static func utf16(
+        _ bytes: UnsafeRawBufferPointer, isBig: Bool, isFirst: Bool, _ sink: inout ByteSink
+    ) -> Int? {
         func unit(_ index: Int) -> UInt32 {
             isBig
                 ? UInt32(bytes[index]) << 8 | UInt32(bytes[index + 1])
@@ -160,7 +162,7 @@ package enum SourceText {
                 index += 2
             }
             index += 2
-            guard scalar != 0xFEFF, let character = Unicode.Scalar(scalar) else { continue }
+            guard !(scalar == 0xFEFF && isFirst && index == 2), let character = Unicode.Scalar(scalar) else { continue }
             for byte in UTF8.encode(character) ?? UTF8.encodedReplacementCharacter { sink.append(byte) }
         }
         return index > 0 ? index : nil

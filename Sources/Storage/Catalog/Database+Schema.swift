@@ -152,13 +152,15 @@ extension Database {
 
 extension WriteTransaction {
     /// Adds what is declared and the file lacks, in this write; what would need a migration is refused.
-    func addSchema(_ declared: Schema) throws(DatabaseError) {
-        guard let changes = try CatalogChanges.applying(declared, schemaVersion: nil, to: catalog) else { return }
+    func addSchema(_ declared: Schema) throws(DatabaseError) -> [IndexKey] {
+        guard let changes = try CatalogChanges.applying(declared, schemaVersion: nil, to: catalog) else { return [] }
         try changes.catalog.requireKnownIndexes()
+        var left: [IndexKey] = []
         try completing { () throws(DatabaseError) in
             install(changes.catalog, touching: changes.touched)
-            for (_, index) in changes.indexesToBuild { try buildIndex(index) }
+            for (table, index) in changes.indexesToBuild where try self.table(table).liveCount > 0 { left.append(index) }
         }
+        return left
     }
 
     fileprivate func add(_ request: SchemaRequest, _ plan: SchemaPlan) throws(DatabaseError) {

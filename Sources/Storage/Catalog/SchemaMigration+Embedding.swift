@@ -1,35 +1,44 @@
 /// An ordinary class becomes embedded: every object of it has to end with exactly one parent.
 ///
 /// Objects without a parent are deleted; one that several links lead to stays with the first and is duplicated for each
-/// other, whatever it holds itself included. That can make more to do elsewhere, so it is repeated until nothing is.
+/// other, whatever it holds itself included. What that changes for the objects that these link to is looked at again.
 import MotteColumns
 import MotteSchemaModel
 import MotteValues
 
 extension SchemaMigration {
-    /// Links in circles would be duplicated for ever.
-    private static let deepestNesting = 64
-
     func embed(_ tables: [TableKey]) throws(DatabaseError) {
         guard !tables.isEmpty else { return }
         // Copies of objects that hold embedded ones have to hold copies.
         let owned = write.catalog.tables.filter { $0.isEmbedded || tables.contains($0.key) }.map(\.key)
         setEmbedded(owned, to: false)
-        var round = 0
-        while true {
-            var changed = false
-            for table in owned where try settle(table) { changed = true }
-            try progress?(MigrationProgress(phase: .embedding, done: round, total: 0))
-            guard changed else { break }
-            round += 1
-            guard round <= Self.deepestNesting else {
-                throw DatabaseError(
-                    .invalidArgument,
-                    "class \(write.catalog.table(tables[0])?.name ?? "") cannot become embedded: its objects link in "
-                        + "circles; take the links apart in the migration's step")
+        var family = Family(tables: Set(owned))
+        for table in owned {
+            let view = try write.table(table)
+            for rowGroup in 0 ..< view.rowGroupCount {
+                family.left += try view.rowGroup(rowGroup).liveKeys.map { ObjectLink(table: table, key: ObjectKey($0)) }
             }
         }
+        var done = 0
+        while done < family.left.count {
+            if done & 1023 == 0 {
+                try progress?(MigrationProgress(phase: .embedding, done: done, total: family.left.count))
+            }
+            try settle(family.left[done], &family)
+            done += 1
+        }
+        try progress?(MigrationProgress(phase: .embedding, done: done, total: done))
         setEmbedded(owned, to: true)
+    }
+
+    private struct Family {
+        let tables: Set<TableKey>
+        /// Objects to be looked at, in turn.
+        var left: [ObjectLink] = []
+        /// Which object a copy was made of first.
+        var originals: [ObjectLink: ObjectLink] = [:]
+
+        func original(of link: ObjectLink) -> ObjectLink { originals[link] ?? link }
     }
 
     private func setEmbedded(_ tables: [TableKey], to isEmbedded: Bool) {
@@ -44,35 +53,70 @@ extension SchemaMigration {
                 nextIndexKey: catalog.nextIndexKey, tables: stored))
     }
 
-    /// True if something had to be done.
-    private func settle(_ table: TableKey) throws(DatabaseError) -> Bool {
-        let view = try write.table(table)
-        let incoming = write.catalog.incomingLinks(to: table)
-        var keys: [Int64] = []
-        for rowGroup in 0 ..< view.rowGroupCount { keys += try view.rowGroup(rowGroup).liveKeys }
-        var changed = false
-        for key in keys where try view.locate(ObjectKey(key)) != nil {
-            var isFirst = true
-            for (origin, column) in incoming {
-                guard let index = column.index else { continue }
-                var parents: [Int64] = []
-                try write.indexView(index).keys(IndexValue.link(to: ObjectKey(key)), into: &parents)
-                for parent in parents {
-                    if isFirst {
-                        isFirst = false
-                        continue
-                    }
-                    let copy = try duplicate(table, ObjectKey(key))
-                    try replaceLastLink(origin, column, ObjectKey(parent), from: ObjectKey(key), to: copy, table)
-                    changed = true
-                }
-            }
+    private func settle(_ link: ObjectLink, _ family: inout Family) throws(DatabaseError) {
+        let (table, key) = (link.table, link.key)
+        guard try write.table(table).locate(key) != nil else { return }
+        var isFirst = true
+        for (origin, column, parent) in try parents(of: link) {
             if isFirst {
-                try write.delete(table, ObjectKey(key))
-                changed = true
+                isFirst = false
+                continue
             }
+            try refuseCircle(above: ObjectLink(table: origin, key: parent), of: link, family)
+            let copy = ObjectLink(table: table, key: try duplicate(table, key))
+            family.originals[copy] = family.original(of: link)
+            try replaceLastLink(origin, column, parent, from: key, to: copy.key, table)
+            family.left += try children(of: copy, family)
         }
-        return changed
+        if isFirst {
+            let children = try children(of: link, family)
+            try write.delete(table, key)
+            family.left += children
+        }
+    }
+
+    /// The links that lead to an object, an element each.
+    private func parents(of link: ObjectLink) throws(DatabaseError) -> [(TableKey, StoredColumn, ObjectKey)] {
+        var found: [(TableKey, StoredColumn, ObjectKey)] = []
+        for (origin, column) in write.catalog.incomingLinks(to: link.table) {
+            guard let index = column.index else { continue }
+            var parents: [Int64] = []
+            try write.indexView(index).keys(IndexValue.link(to: link.key), into: &parents)
+            found += parents.map { (origin, column, ObjectKey($0)) }
+        }
+        return found
+    }
+
+    /// What an object of the family holds of it.
+    private func children(of link: ObjectLink, _ family: Family) throws(DatabaseError) -> [ObjectLink] {
+        let view = try write.table(link.table)
+        var found: [ObjectLink] = []
+        for column in view.layout.columns where !column.isMapKeys {
+            guard let target = column.target, family.tables.contains(target) else { continue }
+            let values =
+                column.collection == .none
+                ? [try view.value(column.key, link.key).owned] : try elements(view, column.key, link.key)
+            for case .link(let child) in values { found.append(child) }
+        }
+        return found
+    }
+
+    /// A copy for a parent that is in the object itself, or in a copy of it, would have to be copied for ever.
+    private func refuseCircle(
+        above parent: ObjectLink, of link: ObjectLink, _ family: Family
+    ) throws(DatabaseError) {
+        let original = family.original(of: link)
+        var next: ObjectLink? = parent
+        var seen: Set<ObjectLink> = []
+        while let current = next, family.tables.contains(current.table) {
+            guard family.original(of: current) != original, seen.insert(current).inserted else {
+                throw DatabaseError(
+                    .invalidArgument,
+                    "class \(write.catalog.table(link.table)?.name ?? "") cannot become embedded: its objects link in "
+                        + "circles; take the links apart in the migration's step")
+            }
+            next = try parents(of: current).first.map { ObjectLink(table: $0.0, key: $0.2) }
+        }
     }
 
     // MARK: Orphans

@@ -79,5 +79,14 @@ extension Catalog {
     func isCarriedOver(to later: Catalog) -> Bool {
         SchemaReliance.all.difference(self, later) == nil
             && SchemaDifference(stored: schema, declared: later.schema).reasonsToMigrate().isEmpty
+            && tables.allSatisfy { keepsUnique($0, in: later) }
+    }
+
+    /// Whether what has to differ still has to: the other file would refuse what is allowed now.
+    private func keepsUnique(_ table: StoredTable, in later: Catalog) -> Bool {
+        let rules = Set(later.indexes(of: table.key).map(\.key))
+        return table.indexes.allSatisfy {
+            table.declaration(of: $0).orderedForm?.isUnique != true || rules.contains($0.key)
+        }
     }
 }

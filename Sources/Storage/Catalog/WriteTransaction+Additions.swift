@@ -36,6 +36,7 @@ extension WriteTransaction {
             if mayStayEmpty { return }
             throw SchemaRequest.needsValues(table.name, column.name, objects: count)
         case .value(let value):
+            try requireAllowed([value], table, column, rule)
             // What older rows show anyway.
             let zero = column.type.defaultValue(isNullable: column.isNullable).owned
             if value == zero { return }
@@ -45,7 +46,17 @@ extension WriteTransaction {
             guard values.count == count else {
                 throw DatabaseError(.internal, "there are fewer values than objects", className: table.name)
             }
+            try requireAllowed(values, table, column, rule)
             try fill(table.key, column.key, KeptViews(values)) { $0 }
+        }
+    }
+
+    private func requireAllowed(
+        _ values: [Value], _ table: StoredTable, _ column: StoredColumn, _ rule: PropertyRule
+    ) throws(DatabaseError) {
+        guard let allowed = rule.allowed else { return }
+        for value in values where !value.withView({ allowed.contains($0) }) {
+            throw TableRules.refused(value, allowed, table.name, column.name)
         }
     }
 

@@ -118,10 +118,15 @@ final class TableRules {
     }
 
     private func refused(_ value: ValueView, _ slot: Int, _ allowed: AllowedValues) -> DatabaseError {
-        let name = layout.columns[slot].name
-        return DatabaseError(
-            .wrongType, "\(layout.stored.name).\(name) takes \(allowed.text), not \(value.owned.text)",
-            className: layout.stored.name, propertyName: name)
+        Self.refused(value.owned, allowed, layout.stored.name, layout.columns[slot].name)
+    }
+
+    static func refused(
+        _ value: Value, _ allowed: AllowedValues, _ className: String, _ name: String
+    ) -> DatabaseError {
+        DatabaseError(
+            .wrongType, "\(className).\(name) takes \(allowed.text), not \(value.text)", className: className,
+            propertyName: name)
     }
 }
 

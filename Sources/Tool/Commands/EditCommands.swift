@@ -136,9 +136,9 @@ enum Edit {
         }
     }
 
-    static func pair(_ text: String) -> (name: String, text: String) {
+    static func pair(_ text: String) -> PropertyAssignments.Given {
         let parts = text.parts(between: "=", most: 1)
-        return (parts[0], parts.count == 2 ? parts[1] : "")
+        return PropertyAssignments.Given(parts[0], parts.count == 2 ? parts[1] : "")
     }
 
     /// A query that was forgotten would mean everything.
@@ -181,7 +181,7 @@ enum Edit {
     }
 
     static func update(
-        _ session: Session, _ type: ObjectType, _ results: LiveResults, _ values: [(name: String, text: String)]
+        _ session: Session, _ type: ObjectType, _ results: LiveResults, _ values: [PropertyAssignments.Given]
     ) throws(DatabaseError) -> Int {
         let table = try session.tableKey(type.name)
         let assignments = try PropertyAssignments(session, table, values)

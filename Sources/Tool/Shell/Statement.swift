@@ -15,7 +15,7 @@ enum Statement {
     case total(className: String, operation: AggregateOperation, property: String?, query: String)
     case explain(className: String, query: String, isAnalyzed: Bool)
     case insert(className: String, json: String)
-    case update(className: String, values: [(name: String, text: String)], query: String)
+    case update(className: String, values: [PropertyAssignments.Given], query: String)
     case delete(className: String, query: String)
     case begin, commit, rollback
 
@@ -103,14 +103,15 @@ enum Statement {
     private static func update(_ words: inout StatementText) throws(DatabaseError) -> Statement {
         let name = try className(&words)
         guard words.skip("set") else { throw wrong("write update \(name) set property = value where ...") }
-        var values: [(name: String, text: String)] = []
+        var values: [PropertyAssignments.Given] = []
         repeat {
             guard let property = words.name(), words.skipMark("=") else {
                 throw wrong("behind set stand assignments, property = value, with commas between them")
             }
             let text = words.value(before: ["where"])
             guard !text.isEmpty else { throw wrong("'\(property)' gets no value") }
-            values.append((property, unquoted(text)))
+            let plain = unquoted(text)
+            values.append(PropertyAssignments.Given(property, plain ?? text, isQuoted: plain != nil))
         } while words.skipMark(",")
         guard words.skip("where") else {
             throw wrong("say which objects: ... where ...; TRUEPREDICATE means all of them")
@@ -118,10 +119,10 @@ enum Statement {
         return .update(className: name, values: values, query: words.rest)
     }
 
-    /// A text in quotes is that text; everything else is read by the type of the property.
-    private static func unquoted(_ text: String) -> String {
+    /// Of a text in quotes, which is that text; everything else is read by the type of the property.
+    private static func unquoted(_ text: String) -> String? {
         guard let quote = text.first, quote == "\"" || quote == "'", text.count > 1, text.last == quote else {
-            return text
+            return nil
         }
         var plain = ""
         var isEscaped = false

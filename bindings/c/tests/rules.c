@@ -193,6 +193,38 @@ static void rules_of_older_objects(void) {
     CHECK(state.freed == 2);
 }
 
+/* A default that the rule itself does not allow, for objects that are older than the property. */
+static void defaults_that_are_not_allowed(void) {
+    motte_realm *before = check_realm("wrong", "Person { id: int key }"), *realm;
+    motte_class person = motte_class_named(before, "Person");
+    motte_prop id = motte_prop_named(before, person, "id");
+    motte_value value = motte_int(1);
+    motte_schema *schema;
+    motte_prop_rule rule;
+    motte_key key;
+    MUST(motte_realm_begin_write(before, -1));
+    MUST(motte_row_create(before, person, &id, &value, 1, MOTTE_CREATE_NEW, &key, NULL));
+    MUST(motte_realm_commit(before, 0, NULL));
+    memset(&rule, 0, sizeof rule);
+    rule.struct_size = sizeof rule;
+    rule.flags = MOTTE_RULE_DEFAULT | MOTTE_RULE_RANGE;
+    rule.value = motte_int(0);
+    rule.least = motte_int(3);
+    rule.most = motte_int(9);
+    MUST(motte_schema_parse("Person { id: int key, level: int }", MOTTE_NTS, &schema));
+    MUST(motte_schema_set_rule(schema, 0, 1, &rule));
+    opened("wrong", schema, MOTTE_E_WRONG_TYPE);
+    rule.value = motte_int(4);
+    MUST(motte_schema_set_rule(schema, 0, 1, &rule));
+    realm = opened("wrong", schema, MOTTE_OK);
+    CHECK(value_of(realm, "level", key).as.integer == 4);
+    motte_release(schema);
+    MUST(motte_realm_close(realm));
+    motte_release(realm);
+    MUST(motte_realm_close(before));
+    motte_release(before);
+}
+
 /* Of single values and of elements, in calls and imports; null is allowed. */
 static void values_of_a_range(void) {
     motte_schema *schema;
@@ -219,6 +251,9 @@ static void values_of_a_range(void) {
     rule.most = motte_string("9");
     STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_set_rule(schema, 0, 2, &rule));
     rule.most = motte_int(9);
+    rule.flags = MOTTE_RULE_RANGE | MOTTE_RULE_MIDNIGHT;
+    STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_set_rule(schema, 0, 2, &rule));
+    rule.flags = MOTTE_RULE_RANGE;
     rule.allowed = &rule.least;
     rule.allowed_count = 1;
     STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_set_rule(schema, 0, 2, &rule));
@@ -264,6 +299,53 @@ static void values_of_a_range(void) {
     motte_release(realm);
 }
 
+static void values_that_are_dates(void) {
+    motte_schema *schema;
+    motte_realm *realm;
+    motte_import_options options;
+    motte_class day;
+    motte_prop props[2];
+    motte_value values[2];
+    motte_prop_rule rule;
+    motte_key key;
+    memset(&rule, 0, sizeof rule);
+    rule.struct_size = sizeof rule;
+    rule.flags = MOTTE_RULE_MIDNIGHT;
+    MUST(motte_schema_parse("Day { id: int key, at: timestamp?, number: int, all: list<timestamp> }", MOTTE_NTS, &schema));
+    STATUS(MOTTE_OK, motte_schema_set_rule(schema, 0, 1, &rule));
+    STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_set_rule(schema, 0, 2, &rule));
+    STATUS(MOTTE_OK, motte_schema_set_rule(schema, 0, 3, &rule));
+    realm = opened("dates", schema, MOTTE_OK);
+    motte_release(schema);
+    day = motte_class_named(realm, "Day");
+    props[0] = motte_prop_named(realm, day, "id");
+    props[1] = motte_prop_named(realm, day, "at");
+    MUST(motte_realm_begin_write(realm, -1));
+    values[0] = motte_int(1);
+    values[1] = motte_timestamp_value(-86400, 0);
+    STATUS(MOTTE_OK, motte_row_create(realm, day, props, values, 2, MOTTE_CREATE_NEW, &key, NULL));
+    values[1] = motte_timestamp_value(86399, 0);
+    STATUS(MOTTE_E_WRONG_TYPE, motte_row_set_many(realm, day, key, props + 1, values + 1, 1));
+    CHECK(strstr(check_error().message, "takes dates: midnights in UTC, not ") != NULL);
+    values[1] = motte_timestamp_value(86400, 1);
+    STATUS(MOTTE_E_WRONG_TYPE, motte_row_set_many(realm, day, key, props + 1, values + 1, 1));
+    values[1].type = MOTTE_TYPE_NULL;
+    STATUS(MOTTE_OK, motte_row_set_many(realm, day, key, props + 1, values + 1, 1));
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    options.text = "[{\"id\": 3, \"at\": \"2020-01-01T12:00:00Z\"}]";
+    options.text_size = strlen(options.text);
+    STATUS(MOTTE_E_WRONG_TYPE, motte_import(realm, day, &options, NULL, NULL, NULL, NULL));
+    options.text = "[{\"id\": 3, \"all\": [\"2020-01-01\", \"2020-01-01T00:00:00.5Z\"]}]";
+    options.text_size = strlen(options.text);
+    STATUS(MOTTE_E_WRONG_TYPE, motte_import(realm, day, &options, NULL, NULL, NULL, NULL));
+    options.text = "[{\"id\": 3, \"at\": \"2020-01-01\", \"all\": [\"2020-01-02T01:00:00+01:00\"]}]";
+    options.text_size = strlen(options.text);
+    STATUS(MOTTE_OK, motte_import(realm, day, &options, NULL, NULL, NULL, NULL));
+    MUST(motte_realm_commit(realm, 0, NULL));
+    motte_release(realm);
+}
+
 static void rules_that_are_none(void) {
     counts state = {0, 0, 0, 0};
     motte_schema *schema = ruled(&state);
@@ -274,7 +356,7 @@ static void rules_that_are_none(void) {
     rule.struct_size = sizeof rule;
     STATUS(MOTTE_E_OUT_OF_BOUNDS, motte_schema_set_rule(schema, 1, NAME, &rule));
     STATUS(MOTTE_E_OUT_OF_BOUNDS, motte_schema_set_rule(schema, 0, 99, &rule));
-    rule.flags = 8;
+    rule.flags = 16;
     STATUS(MOTTE_E_UNKNOWN_FLAG, motte_schema_set_rule(schema, 0, NAME, &rule));
     rule.flags = MOTTE_RULE_DEFAULT | MOTTE_RULE_REQUIRED;
     STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_set_rule(schema, 0, NAME, &rule));
@@ -293,7 +375,9 @@ static void rules_that_are_none(void) {
 int main(void) {
     rules_of_new_objects();
     rules_of_older_objects();
+    defaults_that_are_not_allowed();
     values_of_a_range();
+    values_that_are_dates();
     rules_that_are_none();
     return check_summary();
 }

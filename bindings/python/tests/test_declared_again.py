@@ -5,6 +5,7 @@ import itertools
 import sys
 import types
 from collections.abc import Callable, Iterator
+from datetime import time, timedelta
 from typing import Any
 
 import pytest
@@ -177,3 +178,16 @@ def test_factories_that_are_no_plain_functions(kind: str) -> None:
         with pytest.raises(errors.UnknownClassError, match="in another way"):
             db.objects(book.Thing)
     del sys.modules[book.module.__name__]
+
+
+def test_a_type_that_is_stored_alike_is_another_type() -> None:
+    def declared(kind: Any) -> type[motte.Model]:
+        class Shift(motte.Model):
+            __annotations__ = {"id": int, "start": kind}
+            id = motte.field(primary_key=True)
+        return Shift
+    with motte.open(in_memory="shifts", schema=[declared(int)]) as db:
+        assert len(db.objects(declared(int))) == 0
+        for other in (time, timedelta):
+            with pytest.raises(motte.errors.UnknownClassError, match="declared again, in another way"):
+                db.objects(declared(other))

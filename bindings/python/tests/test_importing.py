@@ -336,3 +336,41 @@ def test_a_block_within_a_write_rules_commits_out() -> None:
                 db.import_csv(Listed, text="id\n1\n", commit_every=20)
             db.add(Listed(id=-2))
         assert db.count(Listed) == 2
+
+
+@pytest.mark.parametrize("every", [0, 2])
+def test_observers_write_after_each_commit_of_an_import(every: int) -> None:
+    class Row(motte.Model):
+        id: int = motte.field(primary_key=True)
+
+    class Log(motte.Model):
+        count: int
+
+    rows = "\n".join(f'{{"id": {number}}}' for number in range(6))
+    with motte.open(in_memory=f"observed {every}", schema=[Row, Log]) as db:
+        writes: list[motte.Write] = []
+        outer: list[motte.Write] = []
+
+        def note(changes: motte.Changes) -> None:
+            if changes.insertions:
+                if outer:
+                    with pytest.raises(motte.errors.ReentrantError, match="has just committed and goes on"):
+                        outer[0].cancel()
+                with db.write() as write:
+                    writes.append(write)
+                    db.add(Log(count=len(changes.insertions)))
+                    with pytest.raises(ZeroDivisionError), db.write():
+                        db.add(Log(count=1 // 0))
+        with db.objects(Row).observe(note):
+            db.dispatch()
+            db.import_json(Row, text=rows, commit_every=every)
+            if every:
+                with db.write() as write:
+                    outer.append(write)
+                    db.import_json(Row, text=rows.replace(": ", ": 1"), commit_every=every)
+                assert not write.was_cancelled and len(db.objects(Row)) == 12
+        assert [log.count for log in db.objects(Log)] == ([2] * 6 if every else [6])
+        assert all(write.version is not None and not write.is_open for write in writes) and not db.in_write
+        with db.write():
+            db.add(Log(count=9))
+        assert db.objects(Log).last().count == 9

@@ -370,3 +370,38 @@ def test_collections_behind_links_are_observed() -> None:
         assert changed(lambda: setattr(guest, "room", None)) == [
             ("city", "z", None), ("room_tags", None, None), ("any", 5, None)]
         observed.stop()
+
+
+def test_each_loop_over_a_stream_begins_with_what_it_finds() -> None:
+    class Place(motte.EmbeddedModel):
+        city: str = ""
+        zip: str = ""
+
+    class Owner(motte.Model):
+        id: int = motte.field(primary_key=True)
+        place: Optional[Place] = None
+
+    class Card(motte.Projection[Owner]):
+        city: Optional[str] = motte.projected("place.city")
+        zip: Optional[str] = motte.projected("place.zip")
+
+    with motte.open(in_memory="streams of cards", schema=[Owner, Place]) as db:
+        with db.write():
+            owner = db.add(Owner(id=1, place=Place(city="A", zip="1")))
+        stream = Card(owner).changes(timeout=0.05)
+        for city, zip_ in (("D", "2"), ("E", "3")):
+            with db.write():
+                owner.place.city = city
+            loop = iter(stream)
+            with db.write():
+                owner.place.zip = zip_
+            assert [(each.name, each.new) for each in next(loop).properties] == [("zip", zip_)]
+            loop.close()
+        with db.write() as write:
+            owner.place.city = "F"
+            stream = Card(owner).changes(timeout=0.05)
+            write.cancel()
+        loop = iter(stream)
+        with db.write():
+            owner.place.city = "F"
+        assert [[tuple(each) for each in change.properties] for change in loop] == [[("city", "E", "F")]]

@@ -21,10 +21,11 @@ struct KeyMap {
             runs.append(Run(source: source, target: target, count: 1))
             return true
         }
-        let end = runs[last].source + runs[last].count
-        if source == end, target == runs[last].target + runs[last].count {
+        // Numbers of a text may be anything from 0 on.
+        let distance = source - runs[last].source
+        if distance == runs[last].count, target == runs[last].target + runs[last].count {
             runs[last].count += 1
-        } else if source >= end {
+        } else if distance >= runs[last].count {
             runs.append(Run(source: source, target: target, count: 1))
         } else {
             others[source] = target
@@ -41,7 +42,6 @@ struct KeyMap {
         }
         if low > 0 {
             let run = runs[low - 1]
-            // Subtracting first: numbers of a text may be anything.
             if source - run.source < run.count { return run.target + (source - run.source) }
         }
         return others.isEmpty ? nil : others[source]

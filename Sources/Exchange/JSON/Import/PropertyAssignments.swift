@@ -2,7 +2,8 @@
 ///
 /// A text is read by the type of its property: `36`, `Ada`, `2013-01-01T10:00:00Z`, a link as its target's primary key.
 /// Collections, embedded objects and mixed values are JSON, and `null` is null where the property takes it. A text that
-/// begins with `json:` is JSON for every type, one that begins with `string:` is that very text.
+/// begins with `json:` is JSON for every type, one that begins with `string:` is that very text. One that was written in
+/// quotes has no such beginnings, is never null, and is a text for a mixed property.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
@@ -12,14 +13,27 @@ package struct PropertyAssignments {
     private let plan: ClassPlan
     private let cells: [(field: Int, json: [UInt8])]
 
-    package init(_ session: Session, _ table: TableKey, _ texts: [(name: String, text: String)]) throws(DatabaseError) {
+    package struct Given {
+        let name: String
+        let text: String
+        let isQuoted: Bool
+
+        package init(_ name: String, _ text: String, isQuoted: Bool = false) {
+            self.name = name
+            self.text = text
+            self.isQuoted = isQuoted
+        }
+    }
+
+    package init(_ session: Session, _ table: TableKey, _ values: [Given]) throws(DatabaseError) {
         var options = JSONImport.Options()
         // What objects have in the property is replaced.
         options.policy = .all
         importer = try JSONImport(session, into: table, options)
         plan = try importer.plans.plan(table)
         var cells: [(field: Int, json: [UInt8])] = []
-        for (name, text) in texts {
+        for value in values {
+            let (name, text) = (value.name, value.text)
             let property = try plan.type.requiredProperty(named: name)
             guard let field = plan.fields.firstIndex(where: { $0.property.name.hasSameBytes(as: property.name) }) else {
                 throw DatabaseError(
@@ -31,7 +45,7 @@ package struct PropertyAssignments {
                     .invalidArgument, "\(plan.type.name).\(name) is assigned twice", className: plan.type.name,
                     propertyName: name)
             }
-            let json = Self.json(text, plan.fields[field], importer)
+            let json = Self.json(value, plan.fields[field], importer)
             guard Self.isJSON(json) else {
                 throw DatabaseError(
                     .wrongType, "'\(text)' is not \(Self.kind(property)) for \(plan.type.name).\(name)",
@@ -72,12 +86,14 @@ package struct PropertyAssignments {
         return sink.string
     }
 
-    private static func json(_ text: String, _ field: ClassPlan.Field, _ importer: JSONImport) -> [UInt8] {
-        if text.beginsWithBytes(of: "json:") { return Array(text.utf8.dropFirst(5)) }
-        if text.beginsWithBytes(of: "string:") { return quoted(String(text.utf8.dropFirst(7)) ?? "") }
-        let property = field.property
-        if text == "null", property.isNullable || property.type == .mixed || property.type == .link {
-            return Array(text.utf8)
+    private static func json(_ given: Given, _ field: ClassPlan.Field, _ importer: JSONImport) -> [UInt8] {
+        let (text, property) = (given.text, field.property)
+        if !given.isQuoted {
+            if text.beginsWithBytes(of: "json:") { return Array(text.utf8.dropFirst(5)) }
+            if text.beginsWithBytes(of: "string:") { return quoted(String(text.utf8.dropFirst(7)) ?? "") }
+            if text == "null", property.isNullable || property.type == .mixed || property.type == .link {
+                return Array(text.utf8)
+            }
         }
         if property.isCollection || field.ownsTarget { return Array(text.utf8) }
         var type = property.type
@@ -93,7 +109,7 @@ package struct PropertyAssignments {
         case .bool: return Array(text.lowercased().utf8)
         case .int: return Array(text.utf8)
         case .float, .double: return ["NaN", "Infinity", "-Infinity"].contains(text) ? quoted(text) : Array(text.utf8)
-        case .mixed: return isJSON(Array(text.utf8)) ? Array(text.utf8) : quoted(text)
+        case .mixed: return !given.isQuoted && isJSON(Array(text.utf8)) ? Array(text.utf8) : quoted(text)
         default: return quoted(text)
         }
     }

@@ -28,6 +28,8 @@ struct ApplyingChanges {
     let goesByKeys: Bool
     /// New objects get their keys of the batch: it is a commit of this file that the file has lost.
     var givesTheirKeys = false
+    /// Of classes that had objects before; built of what these hold when all of the batch is there.
+    private var newIndexes: [IndexKey] = []
     /// Embedded objects that something of the batch links to.
     private let adopted = Adopted()
 
@@ -51,8 +53,8 @@ struct ApplyingChanges {
 
     mutating func run(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) {
         let former = write.adoptsEmbedded
-        write.adoptsEmbedded = true
-        defer { write.adoptsEmbedded = former }
+        (write.adoptsEmbedded, write.keepsWideInts) = (true, true)
+        defer { (write.adoptsEmbedded, write.keepsWideInts) = (former, false) }
         let sections = try split(bytes, count: batch.sectionCount)
         for (kind, body) in sections where kind == .created {
             var reader = body
@@ -80,6 +82,10 @@ struct ApplyingChanges {
             guard reader.remaining == 0 else { throw ChangeBatch.damaged() }
         }
         try finishCreated()
+        for index in newIndexes {
+            write.forgetIndexChanges(of: index)
+            try write.buildIndex(index)
+        }
         guard schemaIsKnown || sections.isEmpty else { throw ChangeBatch.damaged("it lacks its origin's schema") }
         for child in adopted.objects.union(newEmbedded) {
             let table = try write.table(child.table)
@@ -141,7 +147,7 @@ struct ApplyingChanges {
             let former = try Catalog.decode(page.bytes)
             if let difference = SchemaReliance.all.difference(former, theirs) { throw otherSchema(difference.what) }
         }
-        do throws(DatabaseError) { try write.addSchema(theirs.schema) } catch {
+        do throws(DatabaseError) { newIndexes = try write.addSchema(theirs.schema) } catch {
             throw error.code == .schemaMismatch ? otherSchema(error.message) : error
         }
         if !batch.isDifference, !isOwn { write.replicaPages[ReplicaPages.catalog(batch.origin)] = [UInt8](record) }

@@ -40,6 +40,8 @@ extension WriteTransaction {
 
     /// Whether the batch is the next one; false if all of it has been applied.
     private func isNext(_ batch: ChangeBatch, after position: ReplicaPosition?) throws(DatabaseError) -> Bool {
+        // The inverse of a batch of no version.
+        if batch.isPatch, batch.isEmpty, batch.from == batch.to { return false }
         guard try batch.origin != database.origin() else { return try isNextOfItself(batch) }
         if batch.isPatch { return try isNext(patch: batch, after: position) }
         guard let position else {

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Optional, Union
 from . import _decimals, errors
 from ._convert import (
     DATA, BOOL, DECIMAL, DOUBLE, FLOAT, INT, LINK, MIXED, OBJECT_ID, PAIR, SIGN, STRING, TIMESTAMP, TYPE_NAMES, UUID,
-    LEAST, MOST, WANTED, WIDTHS, Values, is_a_time, member_value, real, seconds_of, wrong_type,
+    LEAST, MOST, WANTED, WIDTHS, Values, is_a_time, is_no_value, member_value, real, seconds_of, wrong_type,
 )
 from ._ffi import ffi, lib
 from .objectid import ObjectId
@@ -62,6 +62,9 @@ def column(values: Any, type_: int, link_key: Callable[[Any], int]) -> Column:
         # Of NumPy, Python's values of it.
         values = values.tolist() if hasattr(values, "dtype") and hasattr(values, "tolist") else list(values)
     kinds = set(map(type, values))
+    if any(map(is_no_value, kinds)):
+        values = [None if is_no_value(type(value)) else value for value in values]
+        kinds = set(map(type, values))
     if any(issubclass(kind, enum.Enum) for kind in kinds):
         values = list(_member_values(values, type_))
         kinds = set(map(type, values))

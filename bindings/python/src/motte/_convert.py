@@ -151,6 +151,11 @@ def is_a_time(value: datetime) -> bool:
     return bool(value == value)
 
 
+def is_no_value(kind: type) -> bool:
+    """Whether it is the type of what a masked array of NumPy has in a masked place; as a number that would be NaN."""
+    return kind.__name__ == "MaskedConstant"
+
+
 def seconds_of(value: datetime) -> tuple[int, int]:
     """Seconds since 1970 and 0 to 999,999,999 nanoseconds after them."""
     if not is_a_time(value):
@@ -263,6 +268,8 @@ class Values:
             return self.add(float.__float__(value), type_)
         if type(value).__name__ in ("bool", "bool_"):
             return self.add(bool(value), type_)
+        if is_no_value(type(value)):
+            return self.add(None)
         try:
             number = operator.index(value)
         except TypeError:

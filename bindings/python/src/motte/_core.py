@@ -36,6 +36,8 @@ class Core(abc.ABC, _objects.Core):
         realm.guard.home = weakref.ref(self)
         self._closed = False
         self._write: Optional[AnyWrite] = None
+        #: Whether an observer is called by a commit that an import within the open block has made.
+        self._is_between_commits = False
         #: What objects are seen in now, None outside of writes; see _seen.py.
         self._seen: Optional[AnySeen] = None
         #: Objects that the call under way has stored, and the values they had; see _atomic.py.
@@ -169,9 +171,14 @@ class Core(abc.ABC, _objects.Core):
                 f"this {type(instance).__name__} belongs to {row.database!r}", class_name=type(instance).__name__)
         return Link(row.class_id, instance._live_key())
 
-    def _key_of(self, value: Any) -> int:
+    def _key_of(self, value: Any, target: int) -> int:
+        """The key of an object of a class, or one that is given."""
         if isinstance(value, Model):
-            return self._link(value).key
+            class_id, key = self._link(value)
+            if class_id != target:
+                raise errors.WrongTypeError(
+                    f"an object of {self._row(target).model.__name__} is wanted, not {value!r:.60}")
+            return key
         try:
             return int(value.__index__())
         except AttributeError:
@@ -265,7 +272,16 @@ class Core(abc.ABC, _objects.Core):
     def _observed(self, callback: Callable[[], None]) -> None:
         """Calls an observer. While a write begins, what it changed before it raised is not committed with that."""
         if self._closed or not self._realm.in_write():
-            callback()
+            write, seen = self._write, self._seen
+            if write is None or not write.is_open:
+                callback()
+                return
+            # Between two commits of an import that commits on the way: the block around it goes on afterwards.
+            self._write, self._seen, self._is_between_commits = None, None, True
+            try:
+                callback()
+            finally:
+                self._write, self._seen, self._is_between_commits = write, seen, False
             return
         if self._seen is None:
             # A write of the library's own begins: a queued one, or that of a batch of changes.

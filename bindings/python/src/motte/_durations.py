@@ -65,27 +65,25 @@ def counted(value: Any, unit: Unit) -> Any:
 # ------------------------------------------------------------------------------------------------ query text
 
 _QUOTED = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
-_CONDITION = re.compile(r"\b(?:AND|OR|HAVING|GROUP|SORT)\b|&&|\|\|", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"(?<!`)\b(?:AND|OR|HAVING|GROUP|SORT|DISTINCT|LIMIT|OFFSET)\b(?!`)|&&|\|\|", re.IGNORECASE)
 _ARITHMETIC = re.compile(r"[\w`)$\]}]\s*[-+*/]")
 _NAME = r"(?:`(?:\\.|[^`\\])*`|@?[^\W\d]\w*)"
 #: No variable, no function.
-_PATH = re.compile(rf"(?<![\w.$`]){_NAME}(?:\.{_NAME})*(?!\w)(?!\s*\()")
+PATH = rf"(?<![\w.$`]){_NAME}(?:\.{_NAME})*(?!\w)(?!\s*\()"
+_PATH = re.compile(PATH)
 
 
 def argument_unit(text: str, place: object, model: Optional[Any]) -> Unit:
     """What a timedelta or a time of day for $place counts in query text. A model is asked for `_path_unit(names)`."""
-    from ._querytext import KEYWORDS, names_of
+    from ._querytext import names_of
 
-    argument = re.compile(rf"\${re.escape(str(place))}\b")
     units: set[Unit] = set()
-    for condition in _conditions(text):
-        if not argument.search(condition):
-            continue
-        if not _ARITHMETIC.search(condition):
+    for condition in conditions_with(text, place):
+        if not has_arithmetic(condition):
             units.add(MICROSECONDS)
             continue
-        paths = [path for path in _PATH.findall(condition) if path.lower() not in KEYWORDS]
-        found = {None if model is None else model._path_unit(tuple(names_of(path))) for path in paths}
+        found = {None if model is None else model._path_unit(tuple(names_of(path))) for path in paths_in(condition)}
         if re.search(r"\bnow\s*\(", condition, re.IGNORECASE):
             found.add(POINT)
         units.add(found.pop() if len(found) == 1 else None)
@@ -99,5 +97,18 @@ def argument_unit(text: str, place: object, model: Optional[Any]) -> Unit:
         "durations")
 
 
-def _conditions(text: str) -> Iterator[str]:
-    yield from _CONDITION.split(_QUOTED.sub(lambda quoted: "'" * len(quoted.group()), text))
+def conditions_with(text: str, place: object) -> Iterator[str]:
+    """The conditions of a query that $place stands in, their texts blanked."""
+    argument = re.compile(rf"\${re.escape(str(place))}\b")
+    blanked = _QUOTED.sub(lambda quoted: "'" * len(quoted.group()), text)
+    return (condition for condition in _CONDITION.split(blanked) if argument.search(condition))
+
+
+def has_arithmetic(condition: str) -> bool:
+    return _ARITHMETIC.search(condition) is not None
+
+
+def paths_in(condition: str) -> list[str]:
+    from ._querytext import KEYWORDS
+
+    return [path for path in _PATH.findall(condition) if path.lower() not in KEYWORDS]

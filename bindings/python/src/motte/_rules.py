@@ -48,10 +48,13 @@ def rule(cls: type[Any], declared: Declared) -> Optional[Rule]:
     if not declared.is_stored:
         return None
     made = _start(cls, declared)
-    allowed, range_ = _allowed(declared), None if declared.converter is None else declared.converter.stored_range
-    if allowed is None and range_ is None:
+    converter = declared.converter
+    if converter is None:
         return made
-    return (made or Rule())._replace(allowed=allowed, range=range_)
+    allowed, range_, is_midnight = _allowed(declared), converter.stored_range, converter.stores_midnights
+    if allowed is None and range_ is None and not is_midnight:
+        return made
+    return (made or Rule())._replace(allowed=allowed, range=range_, is_midnight=is_midnight)
 
 
 def _start(cls: type[Any], declared: Declared) -> Optional[Rule]:

@@ -30,6 +30,8 @@ class Rule(NamedTuple):
     allowed: Optional[list[Any]] = None
     #: The least and the greatest value.
     range: Optional[tuple[Any, Any]] = None
+    #: Midnights in UTC only.
+    is_midnight: bool = False
     #: Fills objects that are there: (realm, class, keys).
     fill: Optional[Callable[[Any, int, list[int]], None]] = None
 
@@ -74,6 +76,7 @@ def _set_rule(schema: Any, class_index: int, index: int, spec: PropertySpec) -> 
         for name, value in zip(("least", "most"), rule.range):
             kept.append(one(value, spec.type))
             setattr(given, name, kept[-1].pointer()[0])
+    given.flags |= lib.MOTTE_RULE_MIDNIGHT * rule.is_midnight
     function = rule.make or rule.fill
     if function is not None:
         given.userdata, given.free_userdata = _callbacks.passed(function), lib.motte_python_free

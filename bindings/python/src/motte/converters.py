@@ -47,6 +47,11 @@ class Converter(Generic[V]):
         return None
 
     @property
+    def stores_midnights(self) -> bool:
+        """Whether no other point in time can be read."""
+        return False
+
+    @property
     def unit(self) -> Unit:
         """What its stored numbers count, if they are durations."""
         return None
@@ -195,6 +200,12 @@ def of_type(kind: type) -> Optional[Converter[Any]]:
     return None
 
 
+def is_own(found: Optional[Converter[Any]]) -> bool:
+    """Whether it is another one than its type has; those of enums and literals store their values, as they are."""
+    return found is not None and not isinstance(found, (EnumConverter, LiteralConverter)) and (
+        found is not of_type(found.type))
+
+
 def for_query(value: Any) -> Any:
     """An argument of a query of which nothing is known but the value."""
     found = of_type(type(value))
@@ -219,6 +230,10 @@ class _DateConverter(Converter[date]):
         if isinstance(value, datetime):
             raise errors.WrongTypeError(f"{value!r:.60} is datetime where date is wanted; give its date()")
         return super().stored(value)
+
+    @property
+    def stores_midnights(self) -> bool:
+        return True
 
     def from_array(self, values: Any) -> Any:
         """Of datetime64, midnights only: others would be read as dates that they do not equal."""

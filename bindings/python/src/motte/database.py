@@ -364,7 +364,7 @@ class Database(Core):
         bound: dict[Union[int, str], Any] = dict(enumerate(compiled.values))
         bound.update(compiled.named)
         return PreparedQuery(self, native, model, compiled.text,
-                             {place: self._arguments([value]) for place, value in bound.items()})
+                             {place: self._arguments([value]) for place, value in bound.items()}, compiled.stores)
 
     def backlinks(self, instance: Model, origin: Any) -> Backlinks[Any]:
         """The objects that link to this one through a property of theirs, declared as inverse or not:

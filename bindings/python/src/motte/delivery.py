@@ -58,6 +58,8 @@ class Delivery:
                 return delivered
 
     def dispatch_once(self) -> int:
+        if self._listeners:
+            self._forget_closed()
         return self._own_queue().dispatch()
 
     def sleep(self, deadline: Optional[float]) -> bool:
@@ -78,6 +80,7 @@ class Delivery:
 
     def begin(self, waiter: Waiter) -> None:
         """From now on the loop of this one dispatches."""
+        self._forget_closed()
         listener = self._listeners.get(waiter.loop)
         if listener is None:
             listener = self._listeners[waiter.loop] = _Listener(waiter.loop, self._own_queue(), self._in_write)
@@ -95,8 +98,14 @@ class Delivery:
 
     def write_has_ended(self) -> None:
         """What waited for that has its turn."""
+        self._forget_closed()
         for listener in self._listeners.values():
             listener.soon()
+
+    def _forget_closed(self) -> None:
+        """A loop that was closed has no more turns: who waited there never will go on."""
+        for loop in [loop for loop in self._listeners if loop.is_closed()]:
+            self._listeners.pop(loop).end()
 
     def close(self, failure: Exception) -> None:
         """Ends all waiting, which raises that."""
@@ -127,7 +136,7 @@ class Waiter:
         return True
 
     def _settle(self, called: bool) -> None:
-        if self._future is not None and not self._future.done():
+        if self._future is not None and not self._future.done() and not self.loop.is_closed():
             self._future.set_result(called)
 
     async def wait(self, timeout: Optional[float]) -> bool:

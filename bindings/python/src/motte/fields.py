@@ -364,6 +364,9 @@ class _Reader:
             for each in arguments[1:]:
                 if isinstance(each, Converter):
                     return self._converted(annotation, each)
+                if isinstance(each, type) and issubclass(each, _Later):
+                    raise self.refuse(annotation, f"{each.__name__} in the annotation is no name of the module; "
+                                      "a converter that is used in annotations is one")
             if arguments[1:] == ("motte.Float32",):
                 return _Read(FLOAT)
             for bits in (8, 16, 32):

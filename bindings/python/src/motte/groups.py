@@ -15,6 +15,7 @@ from . import _arrow, _pandas, _showing, errors, query
 from ._convert import BOOL, DOUBLE, FLOAT, INT, TIMESTAMP
 from ._ffi import ffi
 from ._groups import Column, NativeGroups
+from ._placing import placed
 from ._protocols import AnyObjects
 from ._querytext import name_text
 from .converters import Converter, for_query
@@ -269,7 +270,7 @@ class Groups(Sequenced[Group]):
         """Those for which a condition on columns holds: `having("count > $0", 10)`. Before sorted() and limit()."""
         if self._clauses or self._having:
             raise errors.InvalidArgumentError("having() is said once, before sorted() and limit()")
-        values = [query.placed(condition, place, None, value) for place, value in enumerate(arguments)]
+        values = [placed(condition, place, None, value) for place, value in enumerate(arguments)]
         return self._derived(values, condition, "")
 
     def sorted(self, *columns: str) -> Groups:

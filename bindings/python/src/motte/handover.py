@@ -185,8 +185,8 @@ async def write_async(database: D, function: Callable[[D], T]) -> T:
     waiter = _QueuedWaiter(asyncio.get_running_loop())
     future, ticket = queue_write(database, function)
     outcome = asyncio.wrap_future(future)
-    database._delivery.begin(waiter)
     try:
+        database._delivery.begin(waiter)
         return await outcome
     finally:
         database._delivery.end(waiter)

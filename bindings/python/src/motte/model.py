@@ -19,6 +19,7 @@ from ._convert import INVERSE, LINK, TIMESTAMP
 from ._durations import POINT, Unit
 from ._held import AnySeen, is_lost, still_open
 from ._protocols import AnyRow
+from .converters import Converter, is_own
 from .fields import MISSING, Declared, Field, Index
 from .notifications import ChangeStream, ObjectChange, Observation, object_changes, observe_object
 from .query import path_names
@@ -67,6 +68,8 @@ class Model(_objects.Object):
     _stored_name: ClassVar[str] = ""
     #: Whether names of the class, or of one that it leads to, are others in the file; None before it is known.
     _mapping: ClassVar[Optional[bool]] = None
+    #: Whether some property that paths lead to has a converter of its own.
+    _converts: ClassVar[Optional[bool]] = None
     #: Made from what a file holds; annotations elsewhere never mean it.
     _is_made: ClassVar[bool] = False
     #: What every object of a database has is in here, under names that no property takes.
@@ -95,7 +98,7 @@ class Model(_objects.Object):
                     f"{cls.__name__}.{name} has no annotation; write {name}: <type> = motte.field(...)",
                     class_name=cls.__name__, property_name=name)
         cls._properties = found
-        cls._declarations = cls._taken = cls._mapping = cls._own_starts = None
+        cls._declarations = cls._taken = cls._mapping = cls._converts = cls._own_starts = None
         cls._plan = _objects.Plan(tuple((name, *start(property_.field)) for name, property_ in found.items()))
         cls._stored_name = cls.__name__ if stored_name is None else stored_name
         if not cls._is_made:
@@ -182,6 +185,38 @@ class Model(_objects.Object):
         return POINT if declared.type == TIMESTAMP else None if declared.converter is None else declared.converter.unit
 
     @classmethod
+    def _path_converter(cls, names: tuple[str, ...]) -> tuple[Optional[Converter[Any]], bool]:
+        """That of the values of a path, and whether there are any: totals are what they are."""
+        owner = cls._path_target(names[:-1])
+        declared = None if owner is None else owner._declared().get(names[-1])
+        return (None, False) if declared is None else (declared.converter, True)
+
+    @classmethod
+    def _reachable(cls) -> set[type[Model]]:
+        """The classes that paths lead to, this one among them."""
+        seen: set[type[Model]] = set()
+        waiting: list[Optional[type[Model]]] = [cls]
+        while waiting:
+            model = waiting.pop()
+            if model is not None and model not in seen:
+                seen.add(model)
+                waiting += [model._path_target((name,)) for name in model._declared()]
+        return seen
+
+    @classmethod
+    def _has_own_converters(cls) -> bool:
+        """Whether some property has another converter than its type has."""
+        if cls._converts is None:
+            cls._converts = any(is_own(declared.converter) for model in cls._reachable()
+                                for declared in model._declared().values())
+        return cls._converts
+
+    @classmethod
+    def _own_converters_of(cls, value: Any) -> list[Converter[Any]]:
+        return [declared.converter for model in cls._reachable() for declared in model._declared().values()
+                if declared.converter is not None and is_own(declared.converter) and declared.converter.accepts(value)]
+
+    @classmethod
     def _stored_step(cls, name: str) -> tuple[str, Optional[type[Model]]]:
         """What the file calls a property, and the class it leads to; as it is if there is none."""
         declared = cls._declared().get(name)
@@ -190,15 +225,8 @@ class Model(_objects.Object):
     @classmethod
     def _maps_names(cls) -> bool:
         if cls._mapping is None:
-            seen: set[type[Model]] = set()
-            waiting: list[Optional[type[Model]]] = [cls]
-            while waiting:
-                model = waiting.pop()
-                if model is not None and model not in seen:
-                    seen.add(model)
-                    waiting += [model._path_target((name,)) for name in model._declared()]
             cls._mapping = any(declared.stored_name != declared.name
-                               for model in seen for declared in model._declared().values())
+                               for model in cls._reachable() for declared in model._declared().values())
         return cls._mapping
 
     @classmethod

@@ -218,17 +218,26 @@ class ChangeStream(Generic[C]):
                  timeout: Optional[float]) -> None:
         self._database, self._start, self._read = database, start, read
         self._timeout = checked_timeout(timeout)
-        self._keep: Callable[[C], bool] = _every
+        self._reader: Callable[[], Callable[[C], bool]] = lambda: _every
 
-    def relabelled(self, keep: Callable[[C], bool]) -> ChangeStream[C]:
-        """The same changes after a function has seen each, without those that it does not want."""
-        self._keep = keep
+    def relabelled(self, reader: Callable[[], Callable[[C], bool]]) -> ChangeStream[C]:
+        """The same changes after a function has seen each, without those that it does not want. Each loop has one of
+        its own, made as it begins."""
+        self._reader = reader
         return self
 
-    def __iter__(self) -> Iterator[C]:
-        return self._changes(self._start())
+    def _begun(self) -> tuple[Token, Callable[[C], bool]]:
+        token = self._start()
+        try:
+            return token, self._reader()
+        except BaseException:
+            token.drop()
+            raise
 
-    def _changes(self, token: Token) -> Iterator[C]:
+    def __iter__(self) -> Iterator[C]:
+        return self._changes(*self._begun())
+
+    def _changes(self, token: Token, keep: Callable[[C], bool]) -> Iterator[C]:
         try:
             while True:
                 deadline = deadline_of(self._timeout)
@@ -239,7 +248,7 @@ class ChangeStream(Generic[C]):
                     if native is None and not self._database._delivery.sleep(deadline):
                         return
                 change = self._read(native)
-                if self._keep(change):
+                if keep(change):
                     yield change
         except _Ended:
             return
@@ -257,11 +266,13 @@ class ChangeStream(Generic[C]):
         import asyncio
 
         waiter = Waiter(asyncio.get_running_loop())
+        token, keep = self._begun()
         # Change sets wait for the stream from the moment that another version is shown, whoever had that done.
-        return self._async_changes(
-            self._start(), waiter, self._database._realm.observe(lambda _: waiter.call()))
+        return self._async_changes(token, keep, waiter, self._database._realm.observe(lambda _: waiter.call()))
 
-    async def _async_changes(self, token: Token, waiter: Waiter, bell: Token) -> AsyncIterator[C]:
+    async def _async_changes(
+        self, token: Token, keep: Callable[[C], bool], waiter: Waiter, bell: Token
+    ) -> AsyncIterator[C]:
         delivery = self._database._delivery
         try:
             delivery.begin(waiter)
@@ -274,7 +285,7 @@ class ChangeStream(Generic[C]):
                         return
                 else:
                     change = self._read(native)
-                    if self._keep(change):
+                    if keep(change):
                         yield change
         except _Ended:
             return

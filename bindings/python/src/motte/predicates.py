@@ -12,11 +12,12 @@ same query can be written as a function of the class, which they leave alone: `.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, Optional
 
 from . import errors
 from ._durations import MICROSECONDS, SECONDS, Unit, common_unit, counted, unit_of_result, unit_of_value
+from ._placing import listed
 from ._protocols import AnyModel
 from ._querytext import name_text
 from .geo import Shape
@@ -50,9 +51,9 @@ class Predicate:
         """The values for $0, $1, ..."""
         return self._parts()[1]
 
-    def _parts(self) -> tuple[str, list[Any]]:
+    def _parts(self) -> tuple[str, Given]:
         text: list[str] = []
-        arguments: list[Any] = []
+        arguments = Given()
         self._write(text, arguments)
         return "".join(text), arguments
 
@@ -132,16 +133,30 @@ class Comparison(Predicate):
         if isinstance(self.value, _Several) and len(self.value.values) > _MOST_IN_BRACES:
             # As one argument: a query has at most 1,000.
             text.append(f"${len(arguments)}")
-            arguments.append([*map(convert, self.value.values)])
+            _give(arguments, [*map(convert, self.value.values)], convert)
         elif isinstance(self.value, _Several):
             text.append("{")
             for number, value in enumerate(self.value.values):
                 text.append(f"{', ' if number else ''}${len(arguments)}")
-                arguments.append(convert(value))
+                _give(arguments, convert(value), convert)
             text.append("}")
         else:
             text.append(f"${len(arguments)}")
-            arguments.append(convert(self.value))
+            _give(arguments, convert(self.value), convert)
+
+
+class Given(list[Any]):
+    """The values for $0, $1, ..., and what makes of others what is compared there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stores: dict[int, Callable[[Any], Any]] = {}
+
+
+def _give(arguments: list[Any], value: Any, convert: Callable[[Any], Any]) -> None:
+    if isinstance(arguments, Given):
+        arguments.stores[len(arguments)] = convert
+    arguments.append(value)
 
 
 class _Subquery(Predicate):
@@ -208,7 +223,8 @@ class _Side:
         return Comparison(self, "==", None)
 
     def in_(self, values: Iterable[Any]) -> Predicate:
-        return Comparison(self, "IN", _Several(list(values)))
+        elements = listed(values)
+        return Comparison(self, "IN", _Several(list(values if elements is None else elements)))
 
     def between(self, low: Any, high: Any) -> Predicate:
         """Both bounds belong to it."""

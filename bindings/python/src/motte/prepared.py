@@ -1,7 +1,7 @@
 """Queries that are compiled once."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, Optional, TypeVar, Union
 
 from . import errors
@@ -9,8 +9,8 @@ from ._coll import Query
 from ._convert import Arguments
 from ._held import Held
 from ._protocols import AnyDatabase
+from ._placing import listed, placed
 from .model import Model
-from .query import placed
 from .results import Results
 
 M = TypeVar("M", bound=Model)
@@ -22,8 +22,11 @@ class PreparedQuery(Generic[M]):
     It belongs to the thread of its database; `motte.Reference` hands it to another."""
 
     def __init__(self, database: AnyDatabase, native: Query, model: type[M], text: str,
-                 bound: Mapping[Union[int, str], Arguments]) -> None:
+                 bound: Mapping[Union[int, str], Arguments],
+                 stores: Mapping[int, Callable[[Any], Any]]) -> None:
         self._database, self._native, self._model, self._text = database, native, model, text
+        #: What makes of a value what a predicate compares, by the number of its argument.
+        self._stores = stores
         #: By number and by name.
         self._bound = dict(bound)
         self._hold()
@@ -41,8 +44,7 @@ class PreparedQuery(Generic[M]):
         """Sets $0, $1, ..., or those with these names, all or none; results that were made before keep theirs."""
         given: dict[Union[int, str], Any] = dict(enumerate(arguments))
         given.update(named)
-        values = {place: self._database._arguments([placed(self._text, place, self._model, value)])
-                  for place, value in given.items()}
+        values = {place: self._database._arguments([self._placed(place, value)]) for place, value in given.items()}
         try:
             for place, value in values.items():
                 self._native.bind(place, value)
@@ -54,6 +56,14 @@ class PreparedQuery(Generic[M]):
         self._bound.update(values)
         self._hold()
         return self
+
+    def _placed(self, place: Union[int, str], value: Any) -> Any:
+        store = self._stores.get(place) if isinstance(place, int) else None
+        if store is None:
+            return placed(self._text, place, self._model, value)
+        stored = store(value)
+        elements = listed(value) if stored is value else None
+        return stored if elements is None else [*map(store, elements)]
 
     def count(self) -> int:
         """How many objects match."""

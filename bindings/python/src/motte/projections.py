@@ -307,7 +307,7 @@ class Projection(Generic[R]):
         """The changes one after the other; see observe(). Ends when `timeout` seconds pass without one."""
         row = Model._stored_row(self.root, "observing")
         stream = object_changes(row, lambda: Model._live_key(self.root), timeout, self._stored_paths(paths))
-        return stream.relabelled(self._reader())
+        return stream.relabelled(self._reader)
 
     def _reader(self) -> Callable[[ObjectChange], bool]:
         """Gives a change the names of the projection; whether it is one of them."""

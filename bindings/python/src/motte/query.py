@@ -4,11 +4,10 @@ of the class, filters by name; paths by name or as class attributes. Predicates 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import errors
-from ._durations import argument_unit, counted, is_length
+from ._placing import listed, placed
 from ._protocols import AnyModel
 from ._querytext import key_path, stored_path
 from .converters import for_query
@@ -25,6 +24,8 @@ class Compiled(NamedTuple):
     values: list[Any]
     #: Of the arguments that have names.
     named: dict[str, Any]
+    #: What makes of a value what a predicate compares, by the number of its argument.
+    stores: Mapping[int, Callable[[Any], Any]] = {}
 
     @property
     def arguments(self) -> list[Any]:
@@ -46,8 +47,10 @@ def condition(model: Optional[type[AnyModel]], given: Any, arguments: tuple[Any,
     joined = predicates[0] if predicates else None
     for predicate in predicates[1:]:
         joined = predicate if joined is None else joined & predicate
-    text, values = ("", []) if joined is None else joined._parts()
-    return Compiled(text, values, {})
+    if joined is None:
+        return Compiled("", [], {})
+    text, values = joined._parts()
+    return Compiled(text, values, {}, values.stores)
 
 
 def _filter(model: Optional[type[AnyModel]], name: str, value: Any) -> Predicate:
@@ -62,26 +65,13 @@ def _filter(model: Optional[type[AnyModel]], name: str, value: Any) -> Predicate
     return Comparison(Path(model, (name,)), "==", value)
 
 
-def placed(text: str, place: Union[int, str], model: Optional[type[AnyModel]], value: Any) -> Any:
-    """A value for $place: durations there may count seconds, which are numbers then."""
-    several = isinstance(value, (list, tuple, AbstractSet))
-    if not (any(map(is_length, value)) if several else is_length(value)):
-        return value
-    unit = argument_unit(text, place, model)
-    return [counted(each, unit) for each in value] if several else counted(value, unit)
-
-
 def argument(value: Any) -> Any:
     """A value for $0 as the library takes it."""
     if isinstance(value, Shape):
         return str(value)
-    if getattr(value, "ndim", 0) == 1 and hasattr(value, "tolist"):
-        # An array of NumPy.
-        value = value.tolist()
     converted = for_query(value)
-    if converted is value and isinstance(value, (AbstractSet, range, list, tuple)):
-        return [*map(for_query, value)]
-    return converted
+    elements = listed(value) if converted is value else None
+    return converted if elements is None else [*map(for_query, elements)]
 
 
 def _one(model: Optional[type[AnyModel]], given: Any) -> Predicate:

@@ -79,6 +79,9 @@ def is_declared_alike(one: type[Model], other: type[Model]) -> bool:
         return False
     if not all(map(_is_rule_alike, mine.properties, others.properties)):
         return False
+    if not all(_is_converter_alike(each.converter, others_.converter) for each, others_ in zip(
+            one._declared().values(), other._declared().values())):
+        return False
     starts = [[(_plain(each.field.default_factory), _default(each, spec.rule))
                for each, spec in zip(cls._declared().values(), specs.properties)]
               for cls, specs in ((one, mine), (other, others))]
@@ -92,9 +95,16 @@ def is_declared_alike(one: type[Model], other: type[Model]) -> bool:
 _again.is_declared_alike = is_declared_alike
 
 
+def _is_converter_alike(one: Optional[Converter[Any]], other: Optional[Converter[Any]]) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.type is other.type or _again.is_named_alike(one.type, other.type)
+
+
 def _is_rule_alike(one: PropertySpec, other: PropertySpec) -> bool:
     mine, others = one.rule or Rule(), other.rule or Rule()
-    return mine.required == others.required and mine.allowed == others.allowed and (
+    return (mine.required, mine.allowed, mine.range, mine.is_midnight) == (
+        others.required, others.allowed, others.range, others.is_midnight) and (
         mine.make is None) == (others.make is None) and (mine.fill is None) == (others.fill is None)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar, Union
 
 from . import _callbacks, _objects, _rules, errors, unmanaged
@@ -193,15 +194,15 @@ def update_all(database: AnyDatabase, what: Collection[Any], values: Mapping[str
     keys, elements = what.object_keys(), iter(what) if functions else ()
     assign = {name: row.model._properties[name].__set__ for name in functions}
     with atomically(database):
-        if constant:
-            encoded = row.encoded([bounds[name] for name in constant], list(constant.values()))
-            database._realm.rows_set(
-                row.class_id, keys, prop_array([bounds[name].info.id for name in constant]), encoded)
+        encoded = row.encoded([bounds[name] for name in constant], list(constant.values()))
         for element in elements:
             instance = element if isinstance(element, Model) else element.root
             # All see the object as it was.
             for name, value in [(name, function(element)) for name, function in functions.items()]:
                 assign[name](instance, value)
+        if constant:
+            database._realm.rows_set(
+                row.class_id, keys, prop_array([bounds[name].info.id for name in constant]), encoded)
     return len(keys)
 
 
@@ -259,7 +260,7 @@ def _inserted(database: AnyDatabase, row: Row, columns: Mapping[str, Any], polic
                 kept.append(database._encoded(values, MIXED))
                 made.append(mixed_column(kept[-1]))
             else:
-                made.append(column(values, bound.type, database._key_of))
+                made.append(column(values, bound.type, partial(database._key_of, target=bound.info.target)))
         except errors.Error as error:
             row.name_in(error, name)
             raise

@@ -150,7 +150,11 @@ def _add(database: AnyDatabase, instances: list[Any], unmanaged: Unmanaged, plac
                 unmanaged.keys[identity], is_new = create(database, instance, unmanaged)
             if is_new:
                 unmanaged.new.add(identity)
-        for identity, instance in found.items():
+        # Of several that have one primary key the last one gives all values, as if they came one by one.
+        last = {(database._row_of(type(instance)).class_id, unmanaged.keys[identity]): identity
+                for identity, instance in found.items()}
+        for identity in last.values():
+            instance = found[identity]
             with _numbered(instances, instance):
                 connect(database, instance, unmanaged.keys[identity], unmanaged, identity in unmanaged.new)
         if place is not None:

@@ -1,0 +1,83 @@
+"""Event loops that are closed while somebody waits in them: the database goes on, in and without other loops."""
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import pathlib
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+import motte
+
+
+class P(motte.Model):
+    id: int = motte.field(primary_key=True)
+
+
+async def watch(db: motte.Database) -> None:
+    async for _ in db.objects(P).changes():
+        pass
+
+
+async def queue(db: motte.Database) -> None:
+    await db.write_async(lambda db: db.add(P(id=77)))
+
+
+async def take_turn(db: motte.Database) -> None:
+    async with db.write():
+        pass
+
+
+@pytest.mark.parametrize("wait", [watch, queue, take_turn])
+def test_writes_go_on_when_a_loop_was_closed(
+    tmp_path: pathlib.Path, wait: Callable[[motte.Database], Coroutine[Any, Any, None]]
+) -> None:
+    path = tmp_path / "closed.motte"
+    db = motte.open(path, schema=[P])
+    loop = asyncio.new_event_loop()
+    holder = motte.open(path, schema=[P])
+    with holder.write():
+        # Nobody else's write begins.
+        task = loop.create_task(wait(db))
+        other = loop.create_task(wait(db))
+        loop.run_until_complete(asyncio.sleep(0.05))
+    loop.close()
+    for number in range(3):
+        with db.write() as write:
+            db.add(P(id=number))
+        assert write.version == db.version and not write.was_cancelled
+    with pytest.raises(ValueError, match="^the program's own$"), db.write():
+        raise ValueError("the program's own")
+
+    async def again() -> None:
+        await db.write_async(lambda db: db.add(P(id=10)))
+        async with db.write():
+            db.add(P(id=11))
+        stream = db.objects(P).changes(timeout=10)
+        async for change in stream:
+            assert change.is_initial
+            break
+    asyncio.run(again())
+    assert {each.id for each in db.objects(P)} - {77} == {0, 1, 2, 10, 11}
+    db.close()
+    holder.close()
+    # Nobody writes; what waits there is forgotten all the same.
+    before = len(os.listdir("/proc/self/fd"))
+    with motte.open(path, schema=[P], read_only=True) as reading:
+        kept = []
+        for _ in range(20):
+            own = asyncio.new_event_loop()
+            kept.append(own.create_task(watch(reading)))
+            own.run_until_complete(asyncio.sleep(0))
+            own.close()
+            reading.dispatch(0)
+        assert len(os.listdir("/proc/self/fd")) < before + 12
+    # Their tasks end with nobody to be told.
+    for each in (task, other, *kept):
+        each._log_destroy_pending = False  # type: ignore[attr-defined]
+        each.get_coro().close()
+    del task, other, each, kept
+    gc.collect()
