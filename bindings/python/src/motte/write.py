@@ -298,7 +298,8 @@ class Write(_objects.Write):
     def cancel(self) -> None:
         """Drops the changes of the block, whose end then does nothing. Blocks inside it end too."""
         if self._is_open and self._database._write is not self and self._database._is_between_commits:
-            raise errors.ReentrantError("an import within this block has just committed and goes on; let it fail instead")
+            raise errors.ReentrantError(
+                "an import within this block has just committed and goes on; let it fail instead")
         if not self._is_current():
             return
         self._check_thread()
