@@ -151,14 +151,17 @@ extension Database {
 }
 
 extension WriteTransaction {
-    /// Adds what is declared and the file lacks, in this write; what would need a migration is refused.
+    /// Adds what is declared and the file lacks, in this write; what would need a migration is refused. Gives new
+    /// indexes of classes that have objects, which are to be built when these have their values.
     func addSchema(_ declared: Schema) throws(DatabaseError) -> [IndexKey] {
         guard let changes = try CatalogChanges.applying(declared, schemaVersion: nil, to: catalog) else { return [] }
         try changes.catalog.requireKnownIndexes()
         var left: [IndexKey] = []
         try completing { () throws(DatabaseError) in
             install(changes.catalog, touching: changes.touched)
-            for (table, index) in changes.indexesToBuild where try self.table(table).liveCount > 0 { left.append(index) }
+            for (table, index) in changes.indexesToBuild where try self.table(table).liveCount > 0 {
+                left.append(index)
+            }
         }
         return left
     }

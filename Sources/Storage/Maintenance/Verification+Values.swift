@@ -61,8 +61,8 @@ extension VerificationWalk {
         let chunk = try view.directory.chunk(slot, rowGroup)
         if !chunk.hasSoundFrame {
             note(
-                "values of \(view.type.name).\(column.name) from object \(rows.firstKey) on lie below what scans take for "
-                    + "the lowest, and are not found")
+                "values of \(view.type.name).\(column.name) from object \(rows.firstKey) on lie below what scans take "
+                    + "for the lowest, and are not found")
         }
         for key in rows.liveKeys {
             let row = Int(key - rows.firstKey)

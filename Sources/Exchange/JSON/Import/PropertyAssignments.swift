@@ -2,8 +2,8 @@
 ///
 /// A text is read by the type of its property: `36`, `Ada`, `2013-01-01T10:00:00Z`, a link as its target's primary key.
 /// Collections, embedded objects and mixed values are JSON, and `null` is null where the property takes it. A text that
-/// begins with `json:` is JSON for every type, one that begins with `string:` is that very text. One that was written in
-/// quotes has no such beginnings, is never null, and is a text for a mixed property.
+/// begins with `json:` is JSON for every type, one that begins with `string:` is that very text. One that was written
+/// in quotes has no such beginnings, is never null, and is a text for a mixed property.
 import MotteLiveObjects
 import MotteSchemaModel
 import MotteValues
