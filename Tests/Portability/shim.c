@@ -1,6 +1,6 @@
 /* What the shims answer without the rest of the engine, as lines: two machines that print the same agree about the
- * bytes of a file (checksums), about scans of columns, whose code differs by processor, and about clocks, locks, futexes
- * and random numbers being there at all. */
+ * bytes of a file (checksums), about scans of columns, whose code differs by processor, and about clocks, locks,
+ * futexes and random numbers being there at all. */
 #include "motte_shim.h"
 
 #include <errno.h>
@@ -27,7 +27,8 @@ static uint64_t words_sum(size_t count) {
 }
 
 static void checksums(void) {
-    const size_t lengths[] = {0, 1, 3, 4, 8, 9, 16, 17, 31, 64, 128, 129, 240, 241, 512, 1024, 1025, 4096, 16384, 19993};
+    const size_t lengths[] = {0,   1,   3,   4,   8,    9,    16,   17,    31,   64,
+                              128, 129, 240, 241, 512, 1024, 1025, 4096, 16384, 19993};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         /* Also where they do not lie as a processor likes it. */
         for (size_t shift = 0; shift < 8; shift += 7) {
