@@ -84,7 +84,8 @@ private func propertyRule(
 
 private func allowedValues(_ given: motte_prop_rule) throws(DatabaseError) -> AllowedValues? {
     let values = try checkedValues(given.allowed, given.allowed_count, in: nil).map(\.owned)
-    let isMidnight = given.flags & UInt32(MOTTE_RULE_MIDNIGHT) != 0, isRange = given.flags & UInt32(MOTTE_RULE_RANGE) != 0
+    let isMidnight = given.flags & UInt32(MOTTE_RULE_MIDNIGHT) != 0
+    let isRange = given.flags & UInt32(MOTTE_RULE_RANGE) != 0
     guard isMidnight || isRange else { return values.isEmpty ? nil : AllowedValues(values) }
     guard values.isEmpty, isMidnight != isRange else {
         throw DatabaseError(.schemaInvalid, "a range, midnights or single values are allowed, not several of them")
