@@ -50,6 +50,7 @@ static struct {
     int (*match)(const code *, const uint8_t *, size_t, size_t, uint32_t, match_data *, match_context *);
     int (*dfa_match)(const code *, const uint8_t *, size_t, size_t, uint32_t, match_data *, match_context *, int *,
                      size_t);
+    size_t *(*get_ovector_pointer)(match_data *);
     int (*get_error_message)(int, uint8_t *, size_t);
 } pcre;
 
@@ -68,6 +69,7 @@ static const motte_shim_symbol functions[] = {
     {"pcre2_match_data_free_8", &pcre.match_data_free},
     {"pcre2_match_8", &pcre.match},
     {"pcre2_dfa_match_8", &pcre.dfa_match},
+    {"pcre2_get_ovector_pointer_8", &pcre.get_ovector_pointer},
     {"pcre2_get_error_message_8", &pcre.get_error_message},
 };
 
@@ -235,6 +237,9 @@ int motte_shim_pattern_matches(motte_shim_pattern *pattern, const void *text, si
     pthread_mutex_lock(&pattern->lock);
     int status = pcre.dfa_match(pattern->steady, bytes, size, 0, 0, pattern->match, NULL, pattern->workspace,
                                 pattern->workspace_count);
+    /* The longest match comes first. Where one ends before the text does, and another alternative goes on to the end of
+     * it in vain, PCRE2 10.42 says "match" all the same. */
+    if (status >= 0 && pcre.get_ovector_pointer(pattern->match)[1] != size) status = NO_MATCH;
     pthread_mutex_unlock(&pattern->lock);
     return answer(status);
 }

@@ -152,11 +152,20 @@ package final class Following {
             waits = 0
             return .nothing
         }
+        let newest = try log.snapshots(of: leader.origin).last?.version ?? Version(0)
+        guard newest > position.version else {
+            // What the file has is more than it could begin again with.
+            throw DatabaseError(
+                .corrupted,
+                "the changes after version \(position.version.rawValue) are missing in '\(log.place)', which goes up to "
+                    + "\(end.version.rawValue), and no snapshot there is newer: the file stays at "
+                    + "\(position.version.rawValue) until the leader ships one (motte ship --snapshot-bytes 1)",
+                path: log.place)
+        }
         throw DatabaseError(
             .outOfSequence,
             "the changes after version \(position.version.rawValue) are not in '\(log.place)': the file has to begin "
-                + "again with its newest snapshot, of version "
-                + "\(try log.snapshots(of: leader.origin).last?.version.rawValue ?? 0)",
+                + "again with its newest snapshot, of version \(newest.rawValue)",
             path: log.place)
     }
 }

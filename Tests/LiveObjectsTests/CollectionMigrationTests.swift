@@ -102,6 +102,41 @@ import Testing
         #expect(try store.dump() == before)
     }
 
+    @Test func circlesWithoutAnOwnerCannotBecomeEmbeddedEither() throws {
+        let ordinary = "Root { first: link<Node> } Node { next: link<Node> }"
+        for length in 1 ... 3 {
+            let store = try EvolvingStore(.memory, ordinary) { session in
+                let nodes = try (0 ..< length).map { _ in try session.add("Node") }
+                for (number, node) in nodes.enumerated() {
+                    try node.set("next", to: .link(nodes[(number + 1) % length]))
+                }
+            }
+            let before = try store.dump()
+            let error = #expect(throws: DatabaseError.self) {
+                try store.open(ordinary.replacing("Node { n", "embedded Node { n"), version: 1)
+            }
+            #expect(error?.message.contains("link in circles") == true)
+            #expect(try store.dump() == before)
+        }
+    }
+
+    @Test func whatMixedValuesLinkToCannotBecomeEmbedded() throws {
+        let ordinary = "Root { first: link<Node>, anything: list<mixed> } Node { n: int }"
+        let store = try EvolvingStore(.memory, ordinary) { session in
+            let node = try session.add("Node"), orphan = try session.add("Node")
+            let root = try session.add("Root")
+            try root.set("first", to: .link(node))
+            let list = try root.list(root.column(named: "anything"))
+            // Of what goes anyway nothing is left.
+            try list.append(.list([.link(orphan.link)]))
+            try list.append(.map(["a": .link(node.link)]))
+        }
+        let before = try store.dump(), later = ordinary.replacing("Node { n", "embedded Node { n")
+        let error = #expect(throws: DatabaseError.self) { try store.open(later, version: 1) }
+        #expect(error?.message.contains("Root.anything links to objects of it") == true)
+        #expect(try store.dump() == before)
+    }
+
     /// Chains of any length: without an owner they go, with two the second gets a copy.
     @Test(arguments: [3, 300]) func chainsBecomeEmbedded(length: Int) throws {
         let ordinary = "Root { first: link<Node>, second: link<Node> } Node { n: int, next: link<Node> }"

@@ -105,3 +105,22 @@ def test_a_lost_server_gets_everything_again(tmp_path: pathlib.Path) -> None:
         end(shipping, signal.SIGTERM)
     finally:
         server.end()
+
+
+def test_a_batch_that_is_lost_sets_nothing_back(tmp_path: pathlib.Path) -> None:
+    leader, log, copy = tmp_path / "leader.motte", tmp_path / "log", tmp_path / "copy.motte"
+    for number in range(5):
+        make(leader, FIRST, range(number, number + 1))
+        done("ship", leader, "--to", log, "--once")
+        if number == 1:
+            done("follow", copy, "--from", log, "--once")
+    sorted(log.glob("*/changes-*.batch"))[-2].unlink()
+    for _ in range(2):
+        stopped = run("follow", copy, "--from", log, "--once")
+        assert stopped.returncode == 1 and "are missing" in stopped.stderr and "begins again" not in stopped.stdout
+        assert names(copy) == ["n0", "n1", "n2"]
+    done("ship", leader, "--to", log, "--once", "--snapshot-bytes", "1")
+    make(leader, FIRST, range(9, 10))
+    done("ship", leader, "--to", log, "--once", "--snapshot-bytes", "1")
+    done("follow", copy, "--from", log, "--once")
+    assert names(copy) == names(leader)

@@ -502,6 +502,9 @@ def test_a_text_in_quotes_is_that_text(tmp_path: pathlib.Path) -> None:
         with library.open(file) as db:
             found = db.get("P", 1)
             assert (found.s, found.m) == (s, m) and type(found.m) is type(m), given
+    for wrong in ('s = "a" n = "7"', 'n = "null"'):
+        refused = script(file, f"update P set {wrong} where TRUEPREDICATE\n")
+        assert refused.returncode != 0 and "updated" not in refused.stdout, wrong
     assert script(file, 'update P set at = "2020-01-01T00:00:00Z", n = "7" where id == 1\n').returncode == 0
     with library.open(file) as db:
         assert db.get("P", 1).at.year == 2020 and db.get("P", 1).n == 7

@@ -12,7 +12,7 @@ extension SchemaMigration {
         // Copies of objects that hold embedded ones have to hold copies.
         let owned = write.catalog.tables.filter { $0.isEmbedded || tables.contains($0.key) }.map(\.key)
         setEmbedded(owned, to: false)
-        var family = Family(tables: Set(owned))
+        var family = Family(tables: Set(owned), becoming: Set(tables))
         for table in owned {
             let view = try write.table(table)
             for rowGroup in 0 ..< view.rowGroupCount {
@@ -28,17 +28,34 @@ extension SchemaMigration {
             done += 1
         }
         try progress?(MigrationProgress(phase: .embedding, done: done, total: done))
+        try refuseLooseCircles(family)
         setEmbedded(owned, to: true)
     }
 
     private struct Family {
         let tables: Set<TableKey>
+        let becoming: Set<TableKey>
         /// Objects to be looked at, in turn.
         var left: [ObjectLink] = []
         /// Which object a copy was made of first.
         var originals: [ObjectLink: ObjectLink] = [:]
+        /// The collection in which a link was replaced last: many may be.
+        var holder: Holder?
 
         func original(of link: ObjectLink) -> ObjectLink { originals[link] ?? link }
+    }
+
+    private struct Holder {
+        let origin: TableKey
+        let column: ColumnKey
+        let parent: ObjectKey
+        /// Where it leads to an object, ascending.
+        var places: [ObjectKey: [Place]] = [:]
+    }
+
+    private enum Place {
+        case index(Int)
+        case name(String)
     }
 
     private func setEmbedded(_ tables: [TableKey], to isEmbedded: Bool) {
@@ -65,14 +82,13 @@ extension SchemaMigration {
             try refuseCircle(above: ObjectLink(table: origin, key: parent), of: link, family)
             let copy = ObjectLink(table: table, key: try duplicate(table, key))
             family.originals[copy] = family.original(of: link)
-            try replaceLastLink(origin, column, parent, from: key, to: copy.key, table)
+            try replaceLastLink(origin, column, parent, from: key, to: copy.key, table, &family.holder)
             family.left += try children(of: copy, family)
         }
-        if isFirst {
-            let children = try children(of: link, family)
-            try write.delete(table, key)
-            family.left += children
-        }
+        guard isFirst else { return try refuseMixedLinks(to: link, family) }
+        let children = try children(of: link, family)
+        try write.delete(table, key)
+        family.left += children
     }
 
     /// The links that lead to an object, an element each.
@@ -101,6 +117,53 @@ extension SchemaMigration {
         return found
     }
 
+    /// What mixed values link to has no one owner.
+    private func refuseMixedLinks(to link: ObjectLink, _ family: Family) throws(DatabaseError) {
+        guard family.becoming.contains(link.table) else { return }
+        for (origin, column) in write.catalog.mixedColumns {
+            guard let index = column.linkIndex else { continue }
+            var holders: [Int64] = []
+            try write.indexView(index).keys(IndexValue.mixedLink(to: link), into: &holders)
+            guard !holders.isEmpty else { continue }
+            let (name, owner) = (write.catalog.table(link.table)?.name ?? "", write.catalog.table(origin)?.name ?? "")
+            throw DatabaseError(
+                .invalidArgument,
+                "class \(name) cannot become embedded: \(owner).\(column.name) links to objects of it, which mixed values "
+                    + "then cannot; give it other values in the migration's step", className: owner,
+                propertyName: column.name)
+        }
+    }
+
+    /// Objects that nothing outside of the family leads to, and that all have an owner: each other.
+    private func refuseLooseCircles(_ family: Family) throws(DatabaseError) {
+        var left: [ObjectLink] = []
+        var count = 0
+        for table in family.tables.sorted() {
+            let view = try write.table(table)
+            count += view.liveCount
+            for rowGroup in 0 ..< view.rowGroupCount {
+                for key in try view.rowGroup(rowGroup).liveKeys {
+                    let link = ObjectLink(table: table, key: ObjectKey(key))
+                    if try parents(of: link).contains(where: { !family.tables.contains($0.0) }) { left.append(link) }
+                }
+            }
+        }
+        // Each has one owner, so that each comes once.
+        var reached = 0
+        while let link = left.popLast() {
+            reached += 1
+            left += try children(of: link, family)
+        }
+        guard reached == count else { throw circle(family.tables.sorted().first { family.becoming.contains($0) }) }
+    }
+
+    private func circle(_ table: TableKey?) -> DatabaseError {
+        DatabaseError(
+            .invalidArgument,
+            "class \(table.flatMap { write.catalog.table($0)?.name } ?? "") cannot become embedded: its objects link in "
+                + "circles; take the links apart in the migration's step")
+    }
+
     /// A copy for a parent that is in the object itself, or in a copy of it, would have to be copied for ever.
     private func refuseCircle(
         above parent: ObjectLink, of link: ObjectLink, _ family: Family
@@ -110,10 +173,7 @@ extension SchemaMigration {
         var seen: Set<ObjectLink> = []
         while let current = next, family.tables.contains(current.table) {
             guard family.original(of: current) != original, seen.insert(current).inserted else {
-                throw DatabaseError(
-                    .invalidArgument,
-                    "class \(write.catalog.table(link.table)?.name ?? "") cannot become embedded: its objects link in "
-                        + "circles; take the links apart in the migration's step")
+                throw circle(link.table)
             }
             next = try parents(of: current).first.map { ObjectLink(table: $0.0, key: $0.2) }
         }
@@ -203,23 +263,37 @@ extension SchemaMigration {
     /// One occurrence, so that an object that a list holds twice becomes two.
     private func replaceLastLink(
         _ origin: TableKey, _ column: StoredColumn, _ parent: ObjectKey, from old: ObjectKey, to new: ObjectKey,
-        _ table: TableKey
+        _ table: TableKey, _ holder: inout Holder?
     ) throws(DatabaseError) {
-        let link = ValueView.link(ObjectLink(table: table, key: new))
-        let view = try write.table(origin)
-        switch column.collection {
-        case .none: try write.set(origin, column.key, parent, to: link)
-        case .list:
-            let values = try elements(view, column.key, parent)
-            if let index = values.lastIndex(of: .link(ObjectLink(table: table, key: old))) {
-                try write.listSet(origin, column.key, parent, at: index, link)
-            }
-        case .map:
-            let entries = try entries(view, column.key, parent)
-            if let entry = entries.last(where: { $0.1 == .link(ObjectLink(table: table, key: old)) }) {
-                try put(origin, column.key, parent, entry.0, .link(ObjectLink(table: table, key: new)))
-            }
-        case .set: break  // Sets do not hold embedded objects: the declared schema is valid.
+        let link = ObjectLink(table: table, key: new)
+        // Sets do not hold embedded objects: the declared schema is valid.
+        guard column.collection == .list || column.collection == .map else {
+            return try write.set(origin, column.key, parent, to: .link(link))
         }
+        if holder?.origin != origin || holder?.column != column.key || holder?.parent != parent {
+            holder = try places(origin, column, parent)
+        }
+        switch holder?.places[old]?.popLast() {
+        case .index(let index): try write.listSet(origin, column.key, parent, at: index, .link(link))
+        case .name(let name): try put(origin, column.key, parent, name, .link(link))
+        case nil: throw DatabaseError(.internal, "an index names a link that its collection does not hold")
+        }
+    }
+
+    private func places(
+        _ origin: TableKey, _ column: StoredColumn, _ parent: ObjectKey
+    ) throws(DatabaseError) -> Holder {
+        var holder = Holder(origin: origin, column: column.key, parent: parent)
+        let view = try write.table(origin)
+        if column.collection == .list {
+            for (index, value) in try elements(view, column.key, parent).enumerated() {
+                if case .link(let link) = value { holder.places[link.key, default: []].append(.index(index)) }
+            }
+        } else {
+            for (name, value) in try entries(view, column.key, parent) {
+                if case .link(let link) = value { holder.places[link.key, default: []].append(.name(name)) }
+            }
+        }
+        return holder
     }
 }

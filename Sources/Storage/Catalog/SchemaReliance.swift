@@ -83,7 +83,7 @@ extension Catalog {
     }
 
     /// Whether what has to differ still has to: the other file would refuse what is allowed now.
-    private func keepsUnique(_ table: StoredTable, in later: Catalog) -> Bool {
+    func keepsUnique(_ table: StoredTable, in later: Catalog) -> Bool {
         let rules = Set(later.indexes(of: table.key).map(\.key))
         return table.indexes.allSatisfy {
             table.declaration(of: $0).orderedForm?.isUnique != true || rules.contains($0.key)

@@ -110,7 +110,7 @@ enum Statement {
             }
             let text = words.value(before: ["where"])
             guard !text.isEmpty else { throw wrong("'\(property)' gets no value") }
-            let plain = unquoted(text)
+            let plain = try unquoted(text)
             values.append(PropertyAssignments.Given(property, plain ?? text, isQuoted: plain != nil))
         } while words.skipMark(",")
         guard words.skip("where") else {
@@ -120,7 +120,7 @@ enum Statement {
     }
 
     /// Of a text in quotes, which is that text; everything else is read by the type of the property.
-    private static func unquoted(_ text: String) -> String? {
+    private static func unquoted(_ text: String) throws(DatabaseError) -> String? {
         guard let quote = text.first, quote == "\"" || quote == "'", text.count > 1, text.last == quote else {
             return nil
         }
@@ -130,6 +130,9 @@ enum Statement {
             if character == "\\", !isEscaped {
                 isEscaped = true
                 continue
+            }
+            guard isEscaped || character != quote else {
+                throw wrong("behind \(quote)\(plain)\(quote) stands neither a comma nor where")
             }
             if isEscaped {
                 plain.append(character == "n" ? "\n" : character == "t" ? "\t" : character)

@@ -66,3 +66,19 @@ def test_patterns_that_cannot_be_used_say_why() -> None:
             db.objects(Note).where("id MATCHES '1'")
         with pytest.raises(errors.QueryInvalidError, match="diacritics"):
             db.objects(Note).where("text MATCHES[cd] '1'")
+
+
+@pytest.mark.parametrize("pattern, text", [
+    (r"((\w+-?)+\.)*", "a.long-hyphenated-name-without-end"), (r"(([a-z]+ ?)+! ?)*", "hello world! this is not ended"),
+    (r"([^;]*;)*", "field;" * 1_200 + "field"), (r"(?:[0-9a-f]{2})*", "0f" * 3_000 + "1"), (r"(\w+\s)*", "word " * 900 + "x"),
+])
+def test_all_of_a_text_has_to_fit(pattern: str, text: str) -> None:
+    class Item(motte.Model):
+        text: str
+
+    with motte.open(in_memory=f"whole texts {pattern}", schema=[Item]) as db:
+        fitting = text[:max(text.rfind(end) for end in ".!;") + 1] if any(end in text for end in ".!;") else text[:-1]
+        with db.write():
+            db.add_all([Item(text=text), Item(text=fitting)])
+        found = [item.text for item in db.objects(Item).where("text MATCHES $0", pattern)]
+        assert found == [fitting] and re.fullmatch(pattern, fitting)

@@ -95,6 +95,7 @@ package struct PropertyAssignments {
                 return Array(text.utf8)
             }
         }
+        if given.isQuoted, text == "null" { return quoted(text) }
         if property.isCollection || field.ownsTarget { return Array(text.utf8) }
         var type = property.type
         if let target = field.target {

@@ -146,6 +146,9 @@ struct ApplyingChanges {
             // A property of the same name may be another one: it is the numbers that tell.
             let former = try Catalog.decode(page.bytes)
             if let difference = SchemaReliance.all.difference(former, theirs) { throw otherSchema(difference.what) }
+            if let table = former.tables.first(where: { !former.keepsUnique($0, in: theirs) }) {
+                throw otherSchema("objects of \(table.name) may have values now that had to differ before")
+            }
         }
         do throws(DatabaseError) { newIndexes = try write.addSchema(theirs.schema) } catch {
             throw error.code == .schemaMismatch ? otherSchema(error.message) : error
