@@ -129,7 +129,7 @@ import Testing
             let list = try root.list(root.column(named: "anything"))
             // Of what goes anyway nothing is left.
             try list.append(.list([.link(orphan.link)]))
-            try list.append(.map(["a": .link(node.link)]))
+            try list.append(.map([MapEntry(key: "a", value: .link(node.link))]))
         }
         let before = try store.dump(), later = ordinary.replacing("Node { n", "embedded Node { n")
         let error = #expect(throws: DatabaseError.self) { try store.open(later, version: 1) }
