@@ -2,7 +2,6 @@
 are larger: pages.py FILE SIZE. Run with page_size.so loaded before it."""
 from __future__ import annotations
 
-import mmap
 import os
 import pathlib
 import sys

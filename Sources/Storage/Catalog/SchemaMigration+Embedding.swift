@@ -128,8 +128,8 @@ extension SchemaMigration {
             let (name, owner) = (write.catalog.table(link.table)?.name ?? "", write.catalog.table(origin)?.name ?? "")
             throw DatabaseError(
                 .invalidArgument,
-                "class \(name) cannot become embedded: \(owner).\(column.name) links to objects of it, which mixed values "
-                    + "then cannot; give it other values in the migration's step", className: owner,
+                "class \(name) cannot become embedded: \(owner).\(column.name) links to objects of it, which mixed "
+                    + "values then cannot; give it other values in the migration's step", className: owner,
                 propertyName: column.name)
         }
     }
