@@ -157,8 +157,8 @@ package final class Following {
             // What the file has is more than it could begin again with.
             throw DatabaseError(
                 .corrupted,
-                "the changes after version \(position.version.rawValue) are missing in '\(log.place)', which goes up to "
-                    + "\(end.version.rawValue), and no snapshot there is newer: the file stays at "
+                "the changes after version \(position.version.rawValue) are missing in '\(log.place)', which goes up "
+                    + "to \(end.version.rawValue), and no snapshot there is newer: the file stays at "
                     + "\(position.version.rawValue) until the leader ships one (motte ship --snapshot-bytes 1)",
                 path: log.place)
         }

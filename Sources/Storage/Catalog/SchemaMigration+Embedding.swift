@@ -160,8 +160,8 @@ extension SchemaMigration {
     private func circle(_ table: TableKey?) -> DatabaseError {
         DatabaseError(
             .invalidArgument,
-            "class \(table.flatMap { write.catalog.table($0)?.name } ?? "") cannot become embedded: its objects link in "
-                + "circles; take the links apart in the migration's step")
+            "class \(table.flatMap { write.catalog.table($0)?.name } ?? "") cannot become embedded: its objects link "
+                + "in circles; take the links apart in the migration's step")
     }
 
     /// A copy for a parent that is in the object itself, or in a copy of it, would have to be copied for ever.
