@@ -27,7 +27,7 @@ static uint64_t words_sum(size_t count) {
 }
 
 static void checksums(void) {
-    const size_t lengths[] = {0,   1,   3,   4,   8,    9,    16,   17,    31,   64,
+    const size_t lengths[] = {0,   1,   3,   4,   8,   9,    16,   17,   31,    64,
                               128, 129, 240, 241, 512, 1024, 1025, 4096, 16384, 19993};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         /* Also where they do not lie as a processor likes it. */

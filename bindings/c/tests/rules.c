@@ -311,8 +311,8 @@ static void values_that_are_dates(void) {
     memset(&rule, 0, sizeof rule);
     rule.struct_size = sizeof rule;
     rule.flags = MOTTE_RULE_MIDNIGHT;
-    MUST(motte_schema_parse(
-        "Day { id: int key, at: timestamp?, number: int, all: list<timestamp> }", MOTTE_NTS, &schema));
+    MUST(motte_schema_parse("Day { id: int key, at: timestamp?, number: int, all: list<timestamp> }", MOTTE_NTS,
+                            &schema));
     STATUS(MOTTE_OK, motte_schema_set_rule(schema, 0, 1, &rule));
     STATUS(MOTTE_E_SCHEMA_INVALID, motte_schema_set_rule(schema, 0, 2, &rule));
     STATUS(MOTTE_OK, motte_schema_set_rule(schema, 0, 3, &rule));
