@@ -76,6 +76,46 @@ import Testing
         return batches.count
     }
 
+    /// An object that was replaced by one with its primary key: to and fro, on the file itself and on a copy.
+    @Test func whatIsReplacedByItsKeyIsTurnedRound() throws {
+        let origin = try Store("Person { id: int key, name: string, friend: link<Person>, friends: list<Person> }")
+        try origin.write { try $0.keepChanges(since: Version(0)) }
+        let table = try #require(origin.snapshot.schema["Person"]?.tableKey)
+        let columns = try ["name", "friend"].map {
+            try #require(origin.snapshot.schema["Person"]?.property(named: $0)?.columnKey)
+        }
+        func make(_ write: WriteTransaction, _ id: Int64, _ name: String) throws -> ObjectKey {
+            let key = try write.create(table, primaryKey: .int(id))
+            try Value.string(name).withView { try write.set(table, columns[0], key, to: $0) }
+            return key
+        }
+        let keys = try origin.write { write in
+            let keys = try (0 ..< 4).map { try make(write, Int64($0), "old \($0)") }
+            try write.set(table, columns[1], keys[0], to: .link(ObjectLink(table: table, key: keys[2])))
+            return keys
+        }
+        let other = try Store()
+        try other.apply(try origin.batch(from: Version(0)))
+        let before = origin.snapshot.copy(), first = try Self.dump(origin)
+        try origin.write { write in
+            _ = try write.delete(table, [keys[2].rawValue])
+            let new = try make(write, 2, "new")
+            try write.set(table, columns[1], keys[1], to: .link(ObjectLink(table: table, key: new)))
+        }
+        let batch = try origin.database.changeBatch(from: before, to: origin.snapshot), second = try Self.dump(origin)
+        try other.apply(batch)
+        let back = try batch.inverse()
+        for store in [origin, other] {
+            for way in 0 ..< 3 {
+                #expect(try store.apply(back) == .applied)
+                try expect(store, first, "back \(way)")
+                #expect(try store.apply(try back.inverse()) == .applied)
+                try expect(store, second, "forth \(way)")
+            }
+            #expect(try store.snapshot.verify().problems == [])
+        }
+    }
+
     private func expect(_ store: Store, _ state: Objects, _ comment: String) throws {
         ChangeBatchTests.compare(try Self.dump(store), state, comment)
         let report = try store.snapshot.verify()

@@ -90,6 +90,12 @@ struct EverythingModel {
         if roll == 3, random.below(10) == 0 {
             return try deleteSeveral(write, &random)
         }
+        if roll == 4, random.below(4) == 0, let id = id(of: row) {
+            // Another object with the same primary key.
+            try delete(write, row)
+            candidates += [try create(write, id: id, &random)]
+            return
+        }
         if roll == 3, random.below(20) == 0 {
             try deleteAll(write)
             return try createTogether(write, random.below(4) == 0 ? 70 : random.below(8), &random)
@@ -148,18 +154,27 @@ struct EverythingModel {
         }
     }
 
-    private mutating func create(_ write: WriteTransaction, _ random: inout SeededRandom) throws -> ObjectLink {
+    private func id(of row: ObjectLink) -> Int64? {
+        guard row.table == thingTable, let property = things.primaryKey, let field = rows[row]?.fields[property.name],
+            case .value(.int(let id)) = field
+        else { return nil }
+        return id
+    }
+
+    private mutating func create(
+        _ write: WriteTransaction, id: Int64? = nil, _ random: inout SeededRandom
+    ) throws -> ObjectLink {
         var row = blank(things)
         var columns: [ColumnKey] = []
         var values: [Value] = []
         for property in things.properties where property.collection == .none && !isOwned(property) {
             guard property.isPrimaryKey || random.chance(60), let column = property.columnKey else { continue }
-            let value = property.isPrimaryKey ? .int(nextID) : randomValue(property, &random)
+            let value = property.isPrimaryKey ? .int(id ?? nextID) : randomValue(property, &random)
             columns.append(column)
             values.append(value)
             row.fields[property.name] = .value(value)
         }
-        nextID += random.below(2) == 0 ? 1 : 3
+        if id == nil { nextID += random.below(2) == 0 ? 1 : 3 }
         let key = try LongListTests.withViews(values) { views in
             try views.withUnsafeBufferPointer {
                 try write.insertBatch(thingTable, columns: columns, rows: $0.baseAddress, rowCount: 1)

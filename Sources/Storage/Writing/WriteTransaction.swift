@@ -47,7 +47,7 @@ package final class WriteTransaction: RowSource {
     package var hidesKeys = false
     /// Set while what another version or file holds is taken over, where ints stay that were stored before their
     /// property became narrower.
-    var keepsWideInts = false
+    package var keepsWideInts = false
     /// See `postponingIndexChecks`.
     var postponesIndexChecks = false
     /// Pages of replication that are written with the commit, by their keys.

@@ -122,17 +122,28 @@ package final class JSONImport {
     private func flush(_ rows: PendingRows) throws(DatabaseError) {
         guard let plan = rows.plan, rows.count > 0 else { return }
         if let bytes = rows.countsLinesIn?.bytes { try InputFile.requireWhole(bytes) }
-        let changes = try rows.flush(session, self.rows.policy(plan))
-        outcome.created += changes.created
-        outcome.updated += changes.updated
         let count = rows.count
-        for row in 0 ..< count where rows.sourceKeys[row] >= 0 {
-            try remember(plan, rows.sourceKeys[row], rows.keys[row], line: rows.line(row))
+        try keepingWideInts { () throws(DatabaseError) in
+            let changes = try rows.flush(session, self.rows.policy(plan))
+            outcome.created += changes.created
+            outcome.updated += changes.updated
+            for row in 0 ..< count where rows.sourceKeys[row] >= 0 {
+                try remember(plan, rows.sourceKeys[row], rows.keys[row], line: rows.line(row))
+            }
+            for (row, cell) in rows.cells { try assign(plan, ObjectKey(rows.keys[row]), cell) }
         }
-        for (row, cell) in rows.cells { try assign(plan, ObjectKey(rows.keys[row]), cell) }
         lastKey = ObjectLink(table: plan.table, key: ObjectKey(rows.keys[count - 1]))
         try options.progress?(self.count)
         try commitIfDue(count)
+    }
+
+    /// A dump has what the file had, ints among it that were stored before their property became narrower.
+    private func keepingWideInts(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
+        guard rows.isDump else { return try body() }
+        let write = try session.requireWrite()
+        write.keepsWideInts = true
+        defer { write.keepsWideInts = false }
+        try body()
     }
 
     private func commitIfDue(_ rows: Int) throws(DatabaseError) {
@@ -178,7 +189,9 @@ package final class JSONImport {
             unresolved = []
             let isLast = postponed.count >= before
             before = postponed.count
-            for cell in postponed { try retry(cell, isLast: isLast) }
+            try keepingWideInts { () throws(DatabaseError) in
+                for cell in postponed { try retry(cell, isLast: isLast) }
+            }
         }
     }
 

@@ -122,7 +122,13 @@ extension ApplyingChanges {
         for (row, key) in theirs.enumerated() {
             let view = try write.table(table.key)
             let own: ObjectKey
-            if let known = try view.find(primaryKey: values[primary][row]) {
+            var present = try view.find(primaryKey: values[primary][row])
+            if let known = present, goingKeys[table.key]?.contains(where: { $0.contains(known.rawValue) }) == true {
+                write.unindex(values[primary][row], columns[primary], known)
+                replaced[ObjectLink(table: table.key, key: known)] = (values[primary][row].owned, columns[primary])
+                present = nil
+            }
+            if let known = present {
                 guard takenOver.insert(ObjectLink(table: table.key, key: known)).inserted else {
                     throw ChangeBatch.damaged("it makes two objects with one primary key")
                 }
@@ -134,6 +140,7 @@ extension ApplyingChanges {
                     try clear(table.key, column, own)
                 }
             } else {
+                if givesTheirKeys { try write.nextNew(table.key, at: key) }
                 own = try Self.insert(write, table.key, columns.map(\.key), values.map { [$0[row]] }, 1)
             }
             try name(table, key ..< key + 1, own.rawValue)

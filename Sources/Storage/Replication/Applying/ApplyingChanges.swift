@@ -28,6 +28,10 @@ struct ApplyingChanges {
     let goesByKeys: Bool
     /// New objects get their keys of the batch: it is a commit of this file that the file has lost.
     var givesTheirKeys = false
+    /// The objects that such a commit deletes. One whose primary key a new one has is found by it no longer, and goes at
+    /// the end like the others.
+    private(set) var goingKeys: [TableKey: [Range<Int64>]] = [:]
+    var replaced: [ObjectLink: (primaryKey: Value, column: StoredColumn)] = [:]
     /// Of classes that had objects before; built of what these hold when all of the batch is there.
     private var newIndexes: [IndexKey] = []
     /// Embedded objects that something of the batch links to.
@@ -59,6 +63,10 @@ struct ApplyingChanges {
         for (kind, body) in sections where kind == .created {
             var reader = body
             toCreate.insert(try reader.table())
+        }
+        for (kind, body) in sections where kind == .deleted && givesTheirKeys {
+            var reader = body
+            goingKeys[try reader.table(), default: []] += try reader.runs().runs
         }
         if batch.isDifference { try findObjects(sections) }
         for (kind, body) in sections {
@@ -281,6 +289,9 @@ struct ApplyingChanges {
             for key in keys {
                 let isHere = try isThere(table.key, key)
                 if mayCome, !isHere { continue }
+                // It goes on in the object that it was before.
+                let own = ObjectKey(local + key - keys.lowerBound)
+                if isHere, !batch.isDifference, try live(table.key, key) == own { continue }
                 throw DatabaseError(
                     .historyForked, "the batch makes a \(table.name) that this file has; \(advice)",
                     className: table.name)
