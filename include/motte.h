@@ -942,10 +942,11 @@ typedef struct motte_counters {
 /** Opens or creates a database in a file or in memory and applies the schema. The calling thread becomes the owner.
  *  Thread: any. Result: O. Errors: FILE_NOT_FOUND, PERMISSION_DENIED, NOT_A_MOTTE_FILE, CORRUPTED, UNSUPPORTED_FORMAT,
  *  SCHEMA_INVALID, SCHEMA_MISMATCH, READ_ONLY, SECOND_COPY, LOCK_FAILED, MAP_FULL, DISK_FULL, OUT_OF_HANDLES,
- *  WRONG_KEY, UNSUPPORTED, CALLBACK; DUPLICATE_PRIMARY_KEY when a new primary key is not unique; BUSY and TIMEOUT when
- *  others held it longer than the option "open_timeout" says; when the schema has to be changed and the calling
- *  thread is in a write of that file, TIMEOUT at once, or REENTRANT where "open_timeout" is -1;
- *  FILE_MOVED when the file that was there before is still open somewhere, or its users do not share its sidecar. */
+ *  WRONG_KEY, UNSUPPORTED, CALLBACK; DUPLICATE_PRIMARY_KEY when a new primary key is not unique; WRONG_TYPE when older
+ *  objects would get a default that the rule of its property does not allow; BUSY and TIMEOUT when others held it
+ *  longer than the option "open_timeout" says; when the schema has to be changed and the calling thread is in a write
+ *  of that file, TIMEOUT at once, or REENTRANT where "open_timeout" is -1; FILE_MOVED when the file that was there
+ *  before is still open somewhere, or its users do not share its sidecar. */
 motte_status motte_realm_open(const motte_config *config, motte_realm **out_realm);
 
 /** Closes the realm; an open write is rolled back. All its handles return MOTTE_E_CLOSED from now on; its tokens are

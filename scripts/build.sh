@@ -56,11 +56,15 @@ reads_small_relocations() {
     [ "$(printf '%s\n' 2.36 "$version" | sort -V | head -n 1)" = 2.36 ]
 }
 
-# split FROM TO: what runs into one file, and information for debuggers, which find it by the build's number, beside it.
+# split FROM TO: what runs into one file, and information for debuggers into build/debug. Not beside it: valgrind 3.19
+# would read it, and cannot.
 split() {
+    local debug
+    debug=build/debug/$(basename "${2%.new}").debug
+    mkdir -p build/debug
     strip --strip-unneeded -o "$2" "$1"
-    objcopy --only-keep-debug --compress-debug-sections "$1" "${2%.new}.debug"
-    objcopy --add-gnu-debuglink="${2%.new}.debug" "$2"
+    objcopy --only-keep-debug --compress-debug-sections "$1" "$debug"
+    objcopy --add-gnu-debuglink="$debug" "$2"
 }
 
 # Self-contained means: the Swift runtime is inside, only the C library of the system is needed, and nothing is exported

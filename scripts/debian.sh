@@ -193,8 +193,8 @@ symbols() {
 Auto-Built-Package: debug-symbols
 Build-Ids: $build" "debug symbols for $1" "Functions and lines of $1, for debuggers and profilers."
 }
-symbols libmotte1 "$work/libmotte1/$libraries/libmotte.so.1" "$source/build/library/libmotte.so.1.debug"
-symbols motte "$work/motte/usr/bin/motte" "$source/build/tool/motte.debug"
+symbols libmotte1 "$work/libmotte1/$libraries/libmotte.so.1" "$source/build/debug/libmotte.so.1.debug"
+symbols motte "$work/motte/usr/bin/motte" "$source/build/debug/motte.debug"
 
 for package in libmotte1 libmotte1-dbgsym libmotte-dev motte motte-dbgsym python3-motte; do
     dpkg-deb --root-owner-group --build "$work/$package" "$output/${package}_${revision}_$architecture.deb" > /dev/null

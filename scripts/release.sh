@@ -63,7 +63,7 @@ diff <(git ls-tree -r --name-only HEAD | sort) <(cd "$source" && find . -type f 
     fail "the source archive has other files than the commit"
 if [ -n "$prebuilt" ]; then
     mkdir -p "$source/build"
-    cp -a build/library build/tool "$source/build/"
+    cp -a build/library build/tool build/debug "$source/build/"
 else
     "$source/scripts/build.sh" library
     "$source/scripts/build.sh" tool
@@ -88,7 +88,7 @@ install_to() {
 install_to archive "$work/$name" "" -DCMAKE_INSTALL_LIBDIR=lib
 pack "$name"
 mkdir "$work/$name-debug"
-cp "$source/build/library/libmotte.so.1.debug" "$source/build/tool/motte.debug" "$work/$name-debug/"
+cp "$source/build/debug/libmotte.so.1.debug" "$source/build/debug/motte.debug" "$work/$name-debug/"
 pack "$name-debug"
 
 mkdir "$work/unpacked"

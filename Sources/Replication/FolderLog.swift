@@ -37,6 +37,8 @@ package final class FolderLog: ReplicationLog {
         return try LogFolder(root.file(origin.text), making: false, fault: fault)
     }
 
+    package var mayLackBatches: Bool { true }
+
     /// The same from wherever it is called.
     package var consumer: String {
         guard let resolved = realpath(place, nil) else { return place }

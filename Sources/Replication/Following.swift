@@ -129,6 +129,19 @@ package final class Following {
         return .applied(from: batch.from, to: batch.to, byteCount: batch.bytes.count)
     }
 
+    /// Whether what the log has from there on goes beyond what this file has: with batches of another leader, too, none
+    /// of which ends where the file is.
+    private func leadsOn(from start: Version) throws(DatabaseError) -> Bool {
+        var reached = start
+        while reached <= position.version {
+            guard let batch = try log.changes(after: reached, of: leader.origin), batch.to > reached else {
+                return false
+            }
+            reached = batch.to
+        }
+        return true
+    }
+
     /// What is older than the oldest snapshot is removed: then nothing follows any more.
     private func lookForGap() throws(DatabaseError) -> FollowingStep {
         waits += 1
@@ -153,12 +166,12 @@ package final class Following {
             return .nothing
         }
         let newest = try log.snapshots(of: leader.origin).last?.version ?? Version(0)
-        guard newest > position.version else {
+        if log.mayLackBatches, try !leadsOn(from: newest) {
             // What the file has is more than it could begin again with.
             throw DatabaseError(
                 .corrupted,
                 "the changes after version \(position.version.rawValue) are missing in '\(log.place)', which goes up "
-                    + "to \(end.version.rawValue), and no snapshot there is newer: the file stays at "
+                    + "to \(end.version.rawValue), and no snapshot there leads beyond them: the file stays at "
                     + "\(position.version.rawValue) until the leader ships one (motte ship --snapshot-bytes 1)",
                 path: log.place)
         }

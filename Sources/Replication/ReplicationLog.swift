@@ -46,6 +46,8 @@ package protocol ReplicationLog: AnyObject {
     ) throws(DatabaseError)
     /// Whether the last look for changes came to something else that goes on: another leader, or a snapshot.
     var maySeeGap: Bool { get }
+    /// Whether a batch may be missing among others: files can be deleted, or come later than those behind them.
+    var mayLackBatches: Bool { get }
     /// Waits until there may be something new, or for that time.
     func wait(milliseconds: Int64) throws(DatabaseError)
 
@@ -86,6 +88,7 @@ extension ReplicationLog {
     package var consumer: String { place }
     package func step(_ step: LogStep) throws(DatabaseError) {}
     package var maySeeGap: Bool { false }
+    package var mayLackBatches: Bool { false }
     package var isTrimming: Bool { false }
     package func goOnTrimming() throws(DatabaseError) {}
     package func handover(to leader: LeaderRecord) throws(DatabaseError) -> NameHandover? { nil }

@@ -141,6 +141,9 @@ def age(files):
         for name, version in re.findall(r"\b(GLIBC|GLIBCXX|CXXABI|GCC)_(\d+(?:\.\d+)*)\s*$", read.stdout, re.M):
             numbers = tuple(map(int, version.split(".")))
             needed[name] = max(needed.get(name, numbers), numbers)
+        if "GLIBC_ABI_DT_RELR" in read.stdout:
+            # Relocations in little space, which older ones do not read.
+            needed["GLIBC"] = max(needed.get("GLIBC", (2, 36)), (2, 36))
     libc = needed.pop("GLIBC", (2, 0))
     for minor, newest in AGES:
         if libc <= (2, minor) and all(version <= newest[name] for name, version in needed.items()):
