@@ -199,7 +199,16 @@ import Testing
     ) throws {
         let own = try modifications(ours, mine)
         let recorded = try modifications(theirs, origin)
-        for (name, properties) in own { #expect(properties.isSubset(of: recorded[name] ?? []), "\(name); \(comment)") }
+        // What takes the place of an object with its primary key is made there, and goes on in that object here.
+        var made: Set<String> = []
+        for table in theirs.tables {
+            for key in table.inserted.keys {
+                made.insert(try name(ObjectLink(table: table.table, key: ObjectKey(key)), origin))
+            }
+        }
+        for (name, properties) in own where !made.contains(name) {
+            #expect(properties.isSubset(of: recorded[name] ?? []), "\(name); \(comment)")
+        }
         var inserted: Set<String> = []
         for table in ours.tables where mine.catalog.table(table.table)?.isEmbedded == false {
             for key in table.inserted.keys {
