@@ -313,8 +313,8 @@ def test_migrations(tmp_path: pathlib.Path) -> None:
 
 
 @promises("docs/schema.md",
-          "Values that no longer fit stay until they are overwritten; copies and change batches carry them, while "
-          "imports, of a dump too, refuse them (`OVERFLOW`). C and Python read them as they are",
+          "Values that no longer fit stay until they are overwritten; copies, change batches and dumps carry them. "
+          "C and Python read them as they are",
           "opening a file with it makes one small commit that touches no row",
           "`Person.age is an int8 and holds -128 to 127, not 300`")
 def test_widths(tmp_path: pathlib.Path) -> None:

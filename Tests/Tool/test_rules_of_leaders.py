@@ -123,6 +123,15 @@ def test_values_that_no_longer_fit_their_property(tmp_path: pathlib.Path) -> Non
     with motte.open(shipped.leader) as db, motte.open(tmp_path / "whole.motte") as other:
         assert other.apply(db.changes_since(0))
     assert items(tmp_path / "whole.motte") == items(shipped.leader)
+    for name in ("dump.jsonl", "dump.json", "dump.sqlite"):
+        format_ = {"jsonl": (), "json": ("--format", "json"), "sqlite": ("--format", "sqlite")}[name.split(".")[1]]
+        done("export", shipped.leader, *format_, "--output", tmp_path / name)
+        done("import", tmp_path / f"{name}.motte", tmp_path / name)
+        assert items(tmp_path / f"{name}.motte") == items(shipped.leader)
+    # Rows of one class are what somebody writes.
+    done("export", shipped.leader, "A", "--output", tmp_path / "rows.jsonl")
+    with motte.open(tmp_path / "rows.motte", schema=narrow) as db, pytest.raises(motte.errors.NumberOverflowError):
+        db.import_json(db.model("A"), tmp_path / "rows.jsonl")
     with motte.open(shipped.leader, schema=narrow) as db:
         with db.freeze() as before:
             with db.write():

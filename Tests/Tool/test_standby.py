@@ -180,6 +180,33 @@ class Lost(Acknowledged):
         raise RuntimeError("lost")
 
 
+def test_a_commit_that_replaces_objects_is_taken_in(
+    server: Server, leader: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    asked = tmp_path / "asked"
+    shipping = begin("ship", leader, "--to", server.place(), "--acknowledge", asked, "--name", "desk")
+    until(asked.exists)
+    with motte.open(leader) as db:
+        numbers = [person.id for person in db.objects("Person")]
+        db.on_commit(Lost(asked, lambda: None))
+        with pytest.raises(RuntimeError, match="lost"), db.write():
+            for number in numbers[:2]:
+                db.delete(db.get("Person", number))
+                db.add(db.model("Person")(id=number, name="replaced"))
+            db.add(db.model("Person")(id=1_000, name="new"))
+        db.on_commit(None)
+
+        def is_there() -> bool:
+            expect_running(shipping)
+            db.refresh()
+            return [person.id for person in db.objects("Person").where("name == 'replaced'").sorted("id")] == sorted(
+                numbers[:2])
+        until(is_there)
+        assert len(db.objects("Person")) == len(numbers) + 1 and db.verify().is_sound
+    done("restore", tmp_path / "restored.motte", "--from", server.place())
+    assert content(tmp_path / "restored.motte") == content(leader)
+
+
 def end_each(processes: list[subprocess.Popen[str]]) -> None:
     for process in processes:
         end(process)

@@ -28,8 +28,8 @@ struct ApplyingChanges {
     let goesByKeys: Bool
     /// New objects get their keys of the batch: it is a commit of this file that the file has lost.
     var givesTheirKeys = false
-    /// The objects that such a commit deletes. One whose primary key a new one has is found by it no longer, and goes at
-    /// the end like the others.
+    /// The objects that such a commit deletes. One whose primary key a new one has is found by it no longer, and goes
+    /// at the end like the others.
     private(set) var goingKeys: [TableKey: [Range<Int64>]] = [:]
     var replaced: [ObjectLink: (primaryKey: Value, column: StoredColumn)] = [:]
     /// Of classes that had objects before; built of what these hold when all of the batch is there.
