@@ -108,6 +108,15 @@ static size_t tags_of(motte_realm *realm, motte_key key) {
     return count;
 }
 
+static motte_status import_text(motte_realm *realm, motte_class cls, const char *json) {
+    motte_import_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    options.text = json;
+    options.text_size = strlen(json);
+    return motte_import(realm, cls, &options, NULL, NULL, NULL, NULL);
+}
+
 static void rules_of_new_objects(void) {
     counts state = {0, 0, 0, 0};
     motte_schema *schema = ruled(&state);
@@ -115,7 +124,6 @@ static void rules_of_new_objects(void) {
     motte_class person = motte_class_named(realm, "Person");
     motte_prop props[3];
     motte_value values[3];
-    motte_import_options options;
     motte_key key;
     motte_insert *insert = NULL;
     motte_release(schema);
@@ -146,18 +154,13 @@ static void rules_of_new_objects(void) {
     motte_release(insert);
     CHECK(value_of(realm, "level", key).as.integer == 7 && state.filled == 0);
 
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
-    options.text = "[{\"id\": 3, \"name\": \"c\"}, {\"id\": 4, \"name\": \"d\", \"tags\": []}]";
-    options.text_size = strlen(options.text);
-    STATUS(MOTTE_OK, motte_import(realm, person, &options, NULL, NULL, NULL, NULL));
+    STATUS(MOTTE_OK,
+           import_text(realm, person, "[{\"id\": 3, \"name\": \"c\"}, {\"id\": 4, \"name\": \"d\", \"tags\": []}]"));
     MUST(motte_row_find(realm, person, &(motte_value){.type = MOTTE_TYPE_INT, .as.integer = 3}, &key));
     CHECK(tags_of(realm, key) == 1 && state.filled == 1 && value_of(realm, "level", key).as.integer == 7);
     MUST(motte_row_find(realm, person, &(motte_value){.type = MOTTE_TYPE_INT, .as.integer = 4}, &key));
     CHECK(tags_of(realm, key) == 0);
-    options.text = "[{\"id\": 5}]";
-    options.text_size = strlen(options.text);
-    STATUS(MOTTE_E_NULL_NOT_ALLOWED, motte_import(realm, person, &options, NULL, NULL, NULL, NULL));
+    STATUS(MOTTE_E_NULL_NOT_ALLOWED, import_text(realm, person, "[{\"id\": 5}]"));
     MUST(motte_realm_commit(realm, 0, NULL));
     CHECK(state.freed == 0);
     MUST(motte_realm_close(realm));
@@ -233,7 +236,6 @@ static void values_of_a_range(void) {
     motte_prop props[2];
     motte_value values[2];
     motte_coll *list = NULL;
-    motte_import_options options;
     motte_prop_rule rule;
     motte_key key;
     memset(&rule, 0, sizeof rule);
@@ -283,17 +285,9 @@ static void values_of_a_range(void) {
     values[1].type = MOTTE_TYPE_NULL;
     STATUS(MOTTE_OK, motte_list_append(list, values, 2));
     motte_release(list);
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
-    options.text = "[{\"id\": 3, \"level\": 4}, {\"id\": 4, \"level\": 10}]";
-    options.text_size = strlen(options.text);
-    STATUS(MOTTE_E_WRONG_TYPE, motte_import(realm, person, &options, NULL, NULL, NULL, NULL));
-    options.text = "[{\"id\": 3, \"level\": 4, \"levels\": [3, 2]}]";
-    options.text_size = strlen(options.text);
-    STATUS(MOTTE_E_WRONG_TYPE, motte_import(realm, person, &options, NULL, NULL, NULL, NULL));
-    options.text = "[{\"id\": 3, \"level\": 4, \"levels\": [3, null, 9]}]";
-    options.text_size = strlen(options.text);
-    STATUS(MOTTE_OK, motte_import(realm, person, &options, NULL, NULL, NULL, NULL));
+    STATUS(MOTTE_E_WRONG_TYPE, import_text(realm, person, "[{\"id\": 3, \"level\": 4}, {\"id\": 4, \"level\": 10}]"));
+    STATUS(MOTTE_E_WRONG_TYPE, import_text(realm, person, "[{\"id\": 3, \"level\": 4, \"levels\": [3, 2]}]"));
+    STATUS(MOTTE_OK, import_text(realm, person, "[{\"id\": 3, \"level\": 4, \"levels\": [3, null, 9]}]"));
     MUST(motte_realm_commit(realm, 0, NULL));
     MUST(motte_realm_close(realm));
     motte_release(realm);
@@ -302,7 +296,6 @@ static void values_of_a_range(void) {
 static void values_that_are_dates(void) {
     motte_schema *schema;
     motte_realm *realm;
-    motte_import_options options;
     motte_class day;
     motte_prop props[2];
     motte_value values[2];
@@ -332,17 +325,11 @@ static void values_that_are_dates(void) {
     STATUS(MOTTE_E_WRONG_TYPE, motte_row_set_many(realm, day, key, props + 1, values + 1, 1));
     values[1].type = MOTTE_TYPE_NULL;
     STATUS(MOTTE_OK, motte_row_set_many(realm, day, key, props + 1, values + 1, 1));
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
-    options.text = "[{\"id\": 3, \"at\": \"2020-01-01T12:00:00Z\"}]";
-    options.text_size = strlen(options.text);
-    STATUS(MOTTE_E_WRONG_TYPE, motte_import(realm, day, &options, NULL, NULL, NULL, NULL));
-    options.text = "[{\"id\": 3, \"all\": [\"2020-01-01\", \"2020-01-01T00:00:00.5Z\"]}]";
-    options.text_size = strlen(options.text);
-    STATUS(MOTTE_E_WRONG_TYPE, motte_import(realm, day, &options, NULL, NULL, NULL, NULL));
-    options.text = "[{\"id\": 3, \"at\": \"2020-01-01\", \"all\": [\"2020-01-02T01:00:00+01:00\"]}]";
-    options.text_size = strlen(options.text);
-    STATUS(MOTTE_OK, motte_import(realm, day, &options, NULL, NULL, NULL, NULL));
+    STATUS(MOTTE_E_WRONG_TYPE, import_text(realm, day, "[{\"id\": 3, \"at\": \"2020-01-01T12:00:00Z\"}]"));
+    STATUS(MOTTE_E_WRONG_TYPE,
+           import_text(realm, day, "[{\"id\": 3, \"all\": [\"2020-01-01\", \"2020-01-01T00:00:00.5Z\"]}]"));
+    STATUS(MOTTE_OK,
+           import_text(realm, day, "[{\"id\": 3, \"at\": \"2020-01-01\", \"all\": [\"2020-01-02T01:00:00+01:00\"]}]"));
     MUST(motte_realm_commit(realm, 0, NULL));
     motte_release(realm);
 }

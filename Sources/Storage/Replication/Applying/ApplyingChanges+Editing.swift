@@ -175,8 +175,11 @@ extension ApplyingChanges {
                 if !takenOver.contains(ObjectLink(table: table.key, key: key)) { keys.append(key.rawValue) }
             }
         }
-        for (link, former) in replaced where link.table == table.key {
-            former.primaryKey.withView { write.index($0, former.column, link.key) }
+        if !replaced.isEmpty {
+            let going = Set(keys)
+            for (link, former) in replaced where link.table == table.key && going.contains(link.key.rawValue) {
+                former.primaryKey.withView { write.index($0, former.column, link.key) }
+            }
         }
         _ = try write.delete(table.key, keys)
     }

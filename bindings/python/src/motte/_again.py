@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Optional
 
 
 #: Whether two model classes ask the same of a file and of new objects; schema.py says how.
@@ -15,6 +15,11 @@ is_declared_alike: Any = None
 def is_named_alike(one: type, other: type) -> bool:
     """Whether they are two that the same text may have made."""
     return one is not other and one.__qualname__ == other.__qualname__ and one.__module__ == other.__module__
+
+
+def are_same_types(one: Optional[type], other: Optional[type]) -> bool:
+    """Of the values of two properties; None where these are what is stored."""
+    return one is other or one is not None and other is not None and is_named_alike(one, other)
 
 
 def note(value: Any, wanted: type) -> str:

@@ -4,7 +4,7 @@ the type in a way of their own, $0 has to be plainly compared with one of them; 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from typing import Any, Optional, Union
 
@@ -42,6 +42,20 @@ def listed(value: Any) -> Optional[Iterable[Any]]:
         found: Iterable[Any] = value.tolist()
         return found
     return None
+
+
+class Given(list[Any]):
+    """The values for $0, $1, ... of a predicate, and what makes of others what it compares there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stores: dict[int, Callable[[Any], Any]] = {}
+
+
+def give(arguments: list[Any], value: Any, store: Callable[[Any], Any]) -> None:
+    if isinstance(arguments, Given):
+        arguments.stores[len(arguments)] = store
+    arguments.append(value)
 
 
 def _by_property(text: str, place: Union[int, str], model: type[AnyModel], value: Any) -> Any:

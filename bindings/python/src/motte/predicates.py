@@ -12,12 +12,12 @@ same query can be written as a function of the class, which they leave alone: `.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NoReturn, Optional
 
 from . import errors
 from ._durations import MICROSECONDS, SECONDS, Unit, common_unit, counted, unit_of_result, unit_of_value
-from ._placing import listed
+from ._placing import Given, give, listed
 from ._protocols import AnyModel
 from ._querytext import name_text
 from .geo import Shape
@@ -133,30 +133,16 @@ class Comparison(Predicate):
         if isinstance(self.value, _Several) and len(self.value.values) > _MOST_IN_BRACES:
             # As one argument: a query has at most 1,000.
             text.append(f"${len(arguments)}")
-            _give(arguments, [*map(convert, self.value.values)], convert)
+            give(arguments, [*map(convert, self.value.values)], convert)
         elif isinstance(self.value, _Several):
             text.append("{")
             for number, value in enumerate(self.value.values):
                 text.append(f"{', ' if number else ''}${len(arguments)}")
-                _give(arguments, convert(value), convert)
+                give(arguments, convert(value), convert)
             text.append("}")
         else:
             text.append(f"${len(arguments)}")
-            _give(arguments, convert(self.value), convert)
-
-
-class Given(list[Any]):
-    """The values for $0, $1, ..., and what makes of others what is compared there."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stores: dict[int, Callable[[Any], Any]] = {}
-
-
-def _give(arguments: list[Any], value: Any, convert: Callable[[Any], Any]) -> None:
-    if isinstance(arguments, Given):
-        arguments.stores[len(arguments)] = convert
-    arguments.append(value)
+            give(arguments, convert(self.value), convert)
 
 
 class _Subquery(Predicate):

@@ -79,8 +79,8 @@ def is_declared_alike(one: type[Model], other: type[Model]) -> bool:
         return False
     if not all(map(_is_rule_alike, mine.properties, others.properties)):
         return False
-    if not all(_is_converter_alike(each.converter, others_.converter) for each, others_ in zip(
-            one._declared().values(), other._declared().values())):
+    if not all(map(_again.are_same_types, map(_converted_type, one._declared().values()),
+                   map(_converted_type, other._declared().values()))):
         return False
     starts = [[(_plain(each.field.default_factory), _default(each, spec.rule))
                for each, spec in zip(cls._declared().values(), specs.properties)]
@@ -95,10 +95,8 @@ def is_declared_alike(one: type[Model], other: type[Model]) -> bool:
 _again.is_declared_alike = is_declared_alike
 
 
-def _is_converter_alike(one: Optional[Converter[Any]], other: Optional[Converter[Any]]) -> bool:
-    if one is None or other is None:
-        return one is other
-    return one.type is other.type or _again.is_named_alike(one.type, other.type)
+def _converted_type(declared: Declared) -> Optional[type]:
+    return None if declared.converter is None else declared.converter.type
 
 
 def _is_rule_alike(one: PropertySpec, other: PropertySpec) -> bool:

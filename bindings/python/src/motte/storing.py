@@ -194,6 +194,7 @@ def update_all(database: AnyDatabase, what: Collection[Any], values: Mapping[str
     keys, elements = what.object_keys(), iter(what) if functions else ()
     assign = {name: row.model._properties[name].__set__ for name in functions}
     with atomically(database):
+        # First what may be refused.
         encoded = row.encoded([bounds[name] for name in constant], list(constant.values()))
         for element in elements:
             instance = element if isinstance(element, Model) else element.root
