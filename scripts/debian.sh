@@ -192,6 +192,10 @@ symbols() {
     control "$package" debug "Depends: $1 (= $revision)
 Auto-Built-Package: debug-symbols
 Build-Ids: $build" "debug symbols for $1" "Functions and lines of $1, for debuggers and profilers."
+    # Its documents are those of the package it is about.
+    rm -rf "$work/$package/usr/share/doc/$package"
+    ln -s "$1" "$work/$package/usr/share/doc/$package"
+    (cd "$work/$package" && find usr -type f -print0 | sort -z | xargs -0 md5sum > DEBIAN/md5sums)
 }
 symbols libmotte1 "$work/libmotte1/$libraries/libmotte.so.1" "$source/build/debug/libmotte.so.1.debug"
 symbols motte "$work/motte/usr/bin/motte" "$source/build/debug/motte.debug"
