@@ -20,6 +20,9 @@ package final class Following {
     /// Where nothing came, the log is looked through for what came after a gap.
     private var waits = 0
     private static let waitsBetweenLooks = 64
+    /// What comes in another order than it was made, as where a folder is copied file by file, is waited for so long.
+    package var gapMilliseconds: Int64 = 0
+    private var gapSince: Int64?
 
     package init(_ options: SessionOptions, from log: ReplicationLog) throws(DatabaseError) {
         self.log = log
@@ -118,7 +121,7 @@ package final class Following {
             try session.checkPlace()
             return try lookForGap()
         }
-        waits = 0
+        (waits, gapSince) = (0, nil)
         try log.step(.make)
         _ = try session.apply(batch)
         try log.step(.name)
@@ -146,17 +149,17 @@ package final class Following {
     private func lookForGap() throws(DatabaseError) -> FollowingStep {
         waits += 1
         guard waits % Self.waitsBetweenLooks == 1 || log.maySeeGap else { return .nothing }
-        let now = try log.knownLeader()
-        guard now.origin == leader.origin else {
-            if try Self.goOn(session, after: leader.origin, in: log, with: now),
-                let position = try session.replicaPosition(now.origin)
+        let found = try log.knownLeader()
+        guard found.origin == leader.origin else {
+            if try Self.goOn(session, after: leader.origin, in: log, with: found),
+                let position = try session.replicaPosition(found.origin)
             {
-                (leader, self.position, waits) = (now, position, 0)
-                return .goesOn(with: now.name, from: position.version)
+                (leader, self.position, waits) = (found, position, 0)
+                return .goesOn(with: found.name, from: position.version)
             }
             throw DatabaseError(
                 .historyForked,
-                "\(now.name) has taken over '\(log.place)' from \(leader.name): begin a new file to follow that",
+                "\(found.name) has taken over '\(log.place)' from \(leader.name): begin a new file to follow that",
                 path: log.place)
         }
         guard let end = try log.end(of: leader.origin), end.version > position.version else { return .nothing }
@@ -165,6 +168,10 @@ package final class Following {
             waits = 0
             return .nothing
         }
+        let now = monotonicMilliseconds()
+        let since = gapSince ?? now
+        gapSince = since
+        if log.mayLackBatches, now - since < gapMilliseconds { return .nothing }
         let newest = try log.snapshots(of: leader.origin).last?.version ?? Version(0)
         if log.mayLackBatches, try !leadsOn(from: newest) {
             // What the file has is more than it could begin again with.

@@ -335,11 +335,10 @@ package final class Shipping {
         try log.goOnTrimming()
         guard let shipped, newestSnapshot != nil else { return try shipSnapshot() }
         let due = options.snapshotBytes ?? max(Self.fewestSnapshotBytes, newestSnapshot?.byteCount ?? 0)
+        let isDue = bytesSinceSnapshot > 0 && bytesSinceSnapshot >= due
         guard try session.version > shipped else {
             // What was acknowledged is shipped already, and counts too.
-            guard try session.version == shipped, bytesSinceSnapshot > 0, bytesSinceSnapshot >= due else {
-                return .nothing
-            }
+            guard isDue, try session.version == shipped else { return .nothing }
             return try shipSnapshot()
         }
         let shown = try session.freeze()
@@ -350,7 +349,9 @@ package final class Shipping {
             return try shipSnapshot()
         }
         // As when only the log is kept from later on. Commits that undo each other are there, as they are counted.
-        if batch.isEmpty, try shown.backlog(after: shipped).commits == 0 { return .nothing }
+        if batch.isEmpty, try shown.backlog(after: shipped).commits == 0 {
+            return isDue ? try shipSnapshot() : .nothing
+        }
         if bytesSinceSnapshot >= due || batch.breaksSchema { return try shipSnapshot() }
         return try ship(batch)
     }

@@ -307,7 +307,7 @@ import Musl
 
         for (sql, says) in [
             ("UPDATE P SET n = 'much'", "table P, row 1: P.n: \"much\" is not int"),
-            ("UPDATE P SET n = 300", "table P, row 1: "),
+            ("UPDATE P SET n = 3.5", "table P, row 1: P.n: "),
             ("UPDATE P SET part = 77", "P.part: there is no row of table Part"),
             ("UPDATE P SET m_type = 'link:Q'", "P.m: there is no class 'Q'"),
             ("UPDATE P SET m_type = 'list', m = '[1'", "P.m: "),

@@ -137,6 +137,48 @@ import Testing
         #expect(try store.dump() == before)
     }
 
+    /// What is not declared stays in the file, and has to be sound there.
+    @Test func setsOfClassesThatAreNotDeclaredStayValid() throws {
+        let ordinary = "Root { first: link<Node> } Node { n: int }", other = "\nOther { name: string, s: set<Node> }"
+        let store = try EvolvingStore(.memory, ordinary + other) { session in
+            try session.add("Root").set("first", to: .link(session.add("Node").link))
+            _ = try session.add("Other")
+        }
+        let before = try store.dump(), later = ordinary.replacing("Node { n", "embedded Node { n")
+        let error = #expect(throws: DatabaseError.self) { try store.open(later, version: 1) }
+        #expect(error?.code == .invalidArgument && error?.message.contains("Other.s is a set of its objects") == true)
+        #expect(try store.dump() == before)
+        let session = try store.open(later, version: 1) { $0.migration.deletedTypes = ["Other"] }
+        #expect(try session.objects("Node").count() == 1)
+        #expect(try session.committedSnapshot().verify().problems == [])
+    }
+
+    @Test func classesThatAreNotDeclaredKeepAProperty() throws {
+        let kept = "Kept { n: int }", others = "\nHolder { part: link<Part> } Part { n: int }"
+        let store = try EvolvingStore(.memory, kept + others) { session in _ = try session.add("Holder") }
+        let before = try store.dump()
+        let error = #expect(throws: DatabaseError.self) {
+            try store.open(kept, version: 1) { $0.migration.deletedTypes = ["Part"] }
+        }
+        #expect(error?.code == .schemaInvalid)
+        #expect(try store.dump() == before)
+        let session = try store.open(kept, version: 1) { $0.migration.deletedTypes = ["Part", "Holder"] }
+        #expect(try session.committedSnapshot().verify().problems == [])
+    }
+
+    @Test func copiesHaveIntsThatNoLongerFit() throws {
+        let ordinary = "Root { first: link<Node>, second: link<Node> } Node { n: int, all: list<int> }"
+        let store = try EvolvingStore(.memory, ordinary) { session in
+            let node = try session.add("Node", ["n": .int(300)])
+            try node.list(node.column(named: "all")).append(.int(1 << 40))
+            let root = try session.add("Root")
+            for name in ["first", "second"] { try root.set(name, to: .link(node.link)) }
+        }
+        let narrow = ordinary.replacing("Node { n: int, all: list<int>", "embedded Node { n: int8, all: list<int8>")
+        let session = try store.open(narrow, version: 1)
+        #expect(try session.objects("Node").filter("n == 300 AND ANY all == 1099511627776").count() == 2)
+    }
+
     /// Chains of any length: without an owner they go, with two the second gets a copy.
     @Test(arguments: [3, 300]) func chainsBecomeEmbedded(length: Int) throws {
         let ordinary = "Root { first: link<Node>, second: link<Node> } Node { n: int, next: link<Node> }"

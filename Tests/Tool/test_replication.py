@@ -236,6 +236,41 @@ def test_nothing_is_restored_over_a_gap(tmp_path: pathlib.Path) -> None:
     assert len(people(some)) == 1
 
 
+def shipped_each(leader: pathlib.Path, log: pathlib.Path, count: int) -> list[pathlib.Path]:
+    with motte.open(leader, schema=SCHEMA):
+        pass
+    done("ship", leader, "--to", log, "--once")
+    for number in range(count):
+        add(leader, number)
+        done("ship", leader, "--to", log, "--once")
+    return sorted(log.glob("*/changes-*.batch"))
+
+
+def test_a_snapshot_leads_over_a_gap(tmp_path: pathlib.Path) -> None:
+    leader, log, copy = tmp_path / "leader.motte", tmp_path / "log", tmp_path / "copy.motte"
+    batches = shipped_each(leader, log, 4)
+    batches[1].unlink()
+    refused = run("follow", copy, "--from", log, "--once")
+    assert refused.returncode == 1 and "--snapshot-bytes 1" in refused.stderr and len(people(copy)) == 1
+    # Nobody has written since.
+    done("ship", leader, "--to", log, "--once", "--snapshot-bytes", 1)
+    done("follow", copy, "--from", log, "--once")
+    assert people(copy) == people(leader)
+
+
+def test_what_arrives_out_of_order_is_waited_for(tmp_path: pathlib.Path) -> None:
+    leader, log, copy = tmp_path / "leader.motte", tmp_path / "log", tmp_path / "copy.motte"
+    late = shipped_each(leader, log, 4)[1]
+    late.rename(tmp_path / "late")
+    following = begin("follow", copy, "--from", log)
+    until(lambda: copy.exists() and len(people(copy)) == 1)
+    time.sleep(2)
+    expect_running(following)
+    (tmp_path / "late").rename(late)
+    until(lambda: expect_running(following) or len(people(copy)) == 4)
+    end(following)
+
+
 def test_each_change_may_have_a_snapshot(tmp_path: pathlib.Path) -> None:
     leader, log = tmp_path / "leader.motte", tmp_path / "log"
     with motte.open(leader, schema=SCHEMA):

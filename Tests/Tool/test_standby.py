@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -44,7 +45,7 @@ def add(db: motte.Database, number: int) -> None:
 def test_a_commit_returns_when_the_server_has_it(server: Server, leader: pathlib.Path, tmp_path: pathlib.Path) -> None:
     asked = tmp_path / "asked"
     begin("ship", leader, "--to", server.place(), "--acknowledge", asked, "--name", "desk")
-    until(asked.exists)
+    until(lambda: is_heard(asked))
     with motte.open(leader) as db:
         db.on_commit(Acknowledged(asked))
         for number in range(100, 110):
@@ -66,7 +67,7 @@ def test_a_commit_that_nobody_acknowledges_is_not_made(
 ) -> None:
     asked = tmp_path / "asked"
     shipping = begin("ship", leader, "--to", server.place(), "--acknowledge", asked)
-    until(asked.exists)
+    until(lambda: is_heard(asked))
     with motte.open(leader) as db:
         db.on_commit(Acknowledged(asked))
         add(db, 100)
@@ -160,11 +161,17 @@ def test_a_lease_that_the_server_has_lost_is_made_again(
     assert made is not None and "error" not in made
     asked = tmp_path / "asked"
     following = begin("follow", leader, "--from", server.place(), "--may-lead", "--lease", 1, "--acknowledge", asked)
-    until(asked.exists)
+    until(lambda: is_heard(asked))
     with motte.open(leader) as db:
         db.on_commit(Acknowledged(asked))
         until(lambda: added(db, 100))
     assert following.poll() is None
+
+
+def is_heard(path: pathlib.Path) -> bool:
+    """A socket has its name before anybody listens on it."""
+    with socket.socket(socket.AF_UNIX) as trial:
+        return trial.connect_ex(str(path)) == 0
 
 
 class Lost(Acknowledged):
@@ -185,7 +192,7 @@ def test_a_commit_that_replaces_objects_is_taken_in(
 ) -> None:
     asked = tmp_path / "asked"
     shipping = begin("ship", leader, "--to", server.place(), "--acknowledge", asked, "--name", "desk")
-    until(asked.exists)
+    until(lambda: is_heard(asked))
     with motte.open(leader) as db:
         numbers = [person.id for person in db.objects("Person")]
         db.on_commit(Lost(asked, lambda: None))
@@ -229,7 +236,7 @@ def test_a_commit_that_only_the_server_has_is_taken_in_while_its_program_tries_a
 ) -> None:
     asked = tmp_path / "asked"
     shipping = begin("ship", leader, "--to", server.place(), "--acknowledge", asked)
-    until(asked.exists)
+    until(lambda: is_heard(asked))
     with motte.open(leader) as db:
         for is_killed in (True, False):
             name = f"lost {is_killed}"

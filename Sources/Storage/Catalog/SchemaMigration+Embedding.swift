@@ -9,6 +9,7 @@ import MotteValues
 extension SchemaMigration {
     func embed(_ tables: [TableKey]) throws(DatabaseError) {
         guard !tables.isEmpty else { return }
+        try refuseSets(of: tables)
         // Copies of objects that hold embedded ones have to hold copies.
         let owned = write.catalog.tables.filter { $0.isEmbedded || tables.contains($0.key) }.map(\.key)
         setEmbedded(owned, to: false)
@@ -115,6 +116,20 @@ extension SchemaMigration {
             for case .link(let child) in values { found.append(child) }
         }
         return found
+    }
+
+    /// Of classes that are not declared, too: these stay as they are.
+    private func refuseSets(of tables: [TableKey]) throws(DatabaseError) {
+        let links = tables.flatMap { write.catalog.incomingLinks(to: $0) }
+        for (origin, column) in links where column.collection == .set {
+            let name = column.target.flatMap { write.catalog.table($0)?.name } ?? ""
+            let owner = write.catalog.table(origin)?.name ?? ""
+            throw DatabaseError(
+                .invalidArgument,
+                "class \(name) cannot become embedded: \(owner).\(column.name) is a set of its objects, and only lists "
+                    + "hold embedded ones; declare \(owner) without it, or delete the class in the migration",
+                className: owner, propertyName: column.name)
+        }
     }
 
     /// What mixed values link to has no one owner.

@@ -90,6 +90,13 @@ package final class SchemaMigration {
         try body()
     }
 
+    /// Copies have what the objects have.
+    private func keepingWideInts(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
+        write.keepsWideInts = true
+        defer { write.keepsWideInts = false }
+        try body()
+    }
+
     private func install() throws(DatabaseError) {
         try withoutRules { () throws(DatabaseError) in try installPlan() }
     }
@@ -203,14 +210,20 @@ package final class SchemaMigration {
     /// Everything that has to wait for the rows' final values. The write is then ready to commit.
     package func finish() throws(DatabaseError) {
         guard let state = write.migration else { return }
+        try withoutRules { () throws(DatabaseError) in try finishRows(state) }
+    }
+
+    private func finishRows(_ state: State) throws(DatabaseError) {
         for name in current.deletedLate { try write.dropTable(named: name) }
-        try embed(current.becomingEmbedded)
+        try keepingWideInts { () throws(DatabaseError) in try embed(current.becomingEmbedded) }
         try deleteOrphans(of: current.orphaned)
         for table in current.shortened { try write.rewriteOpenGroup(table) }
         try buildIndexes(state)
         for (table, column) in current.newPrimaryKeys { try write.checkDistinct(table, column) }
         for place in state.changedPrimaryKeys { try write.checkDistinct(place.table, place.column) }
         write.removeDroppedTables()
+        // Of classes that are not declared, too.
+        _ = try write.catalog.schema.validated()
         try progress?(MigrationProgress(phase: .commit, done: 0, total: 0))
     }
 

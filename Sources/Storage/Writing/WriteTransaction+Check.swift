@@ -23,8 +23,8 @@ extension WriteTransaction {
     func checked(
         _ value: ValueView, _ column: StoredColumn, _ table: StoredTable
     ) throws(DatabaseError) -> ValueView {
-        if keepsWideInts, column.type == .int, value.kind == .int { return value }
-        let fitted = try ValueCheck.fitted(value, column, table)
+        let isKept = keepsWideInts && column.type == .int && value.kind == .int
+        let fitted = isKept ? value : try ValueCheck.fitted(value, column, table)
         if column.isLink || column.type == .mixed { try requireTargets(fitted, column, table) }
         if rules != nil { try checkRule(fitted, column, table) }
         return fitted

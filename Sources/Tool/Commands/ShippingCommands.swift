@@ -161,6 +161,7 @@ struct FollowCommand: ParsableCommand {
     @OptionGroup var leading: LeaderOptions
 
     private static let pauseMilliseconds: Int64 = 250
+    private static let gapMilliseconds: Int64 = 10_000
 
     func validate() throws {
         guard (from == nil) == stop else { throw ValidationError("name a place with --from, or say --stop") }
@@ -221,6 +222,7 @@ struct FollowCommand: ParsableCommand {
         let log = try openLog(place, login)
         log.key.isPlain = leading.plain
         let following = try Following(settings, from: log)
+        if !once { following.gapMilliseconds = Self.gapMilliseconds }
         printLine("following \(following.leader.name) from version \(following.position.version.rawValue)")
         return following
     }

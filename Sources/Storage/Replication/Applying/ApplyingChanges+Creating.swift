@@ -123,7 +123,7 @@ extension ApplyingChanges {
             let view = try write.table(table.key)
             let own: ObjectKey
             var present = try view.find(primaryKey: values[primary][row])
-            if let known = present, goingKeys[table.key]?.contains(where: { $0.contains(known.rawValue) }) == true {
+            if let known = present, givesTheirKeys, try goes(table.key, known) {
                 write.unindex(values[primary][row], columns[primary], known)
                 replaced[ObjectLink(table: table.key, key: known)] = (values[primary][row].owned, columns[primary])
                 present = nil

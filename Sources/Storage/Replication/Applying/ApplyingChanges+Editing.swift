@@ -151,30 +151,9 @@ extension ApplyingChanges {
 
     func delete(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
         let table = try table(try reader.table())
-        var keys: [Int64] = []
-        for run in try reader.runs().runs {
-            if batch.isDifference, isFound(table) {
-                let view = try write.table(table.key)
-                for key in found[table.key]?.others(of: run) ?? [] {
-                    // What an object that went owned is gone already.
-                    if try view.locate(ObjectKey(key)) != nil { keys.append(key) }
-                }
-                continue
-            }
-            if goesByKeys {
-                let end = try write.table(table.key).nextKey
-                for key in run.clamped(to: 0 ..< max(0, end)) {
-                    guard let key = try live(table.key, key),
-                        !takenOver.contains(ObjectLink(table: table.key, key: key))
-                    else { continue }
-                    keys.append(key.rawValue)
-                }
-                continue
-            }
-            try names.forEach(table.key, in: run) { key throws(DatabaseError) in
-                if !takenOver.contains(ObjectLink(table: table.key, key: key)) { keys.append(key.rawValue) }
-            }
-        }
+        let keys = try objects(table, in: try reader.runs()).filter {
+            !takenOver.contains(ObjectLink(table: table.key, key: $0))
+        }.map(\.rawValue)
         if !replaced.isEmpty {
             let going = Set(keys)
             for (link, former) in replaced where link.table == table.key && going.contains(link.key.rawValue) {
@@ -182,5 +161,27 @@ extension ApplyingChanges {
             }
         }
         _ = try write.delete(table.key, keys)
+    }
+
+    /// Those of the batch that are here.
+    func objects(_ table: StoredTable, in keys: KeyRuns) throws(DatabaseError) -> [ObjectKey] {
+        var objects: [ObjectKey] = []
+        for run in keys.runs {
+            if batch.isDifference, isFound(table) {
+                let view = try write.table(table.key)
+                for key in found[table.key]?.others(of: run) ?? [] {
+                    // What an object that went owned is gone already.
+                    if try view.locate(ObjectKey(key)) != nil { objects.append(ObjectKey(key)) }
+                }
+            } else if goesByKeys {
+                let end = try write.table(table.key).nextKey
+                for key in run.clamped(to: 0 ..< max(0, end)) {
+                    if let key = try live(table.key, key) { objects.append(key) }
+                }
+            } else {
+                try names.forEach(table.key, in: run) { key throws(DatabaseError) in objects.append(key) }
+            }
+        }
+        return objects
     }
 }

@@ -28,9 +28,10 @@ struct ApplyingChanges {
     let goesByKeys: Bool
     /// New objects get their keys of the batch: it is a commit of this file that the file has lost.
     var givesTheirKeys = false
-    /// The objects that such a commit deletes. One whose primary key a new one has is found by it no longer, and goes
-    /// at the end like the others.
-    private(set) var goingKeys: [TableKey: [Range<Int64>]] = [:]
+    /// Sections of what the batch deletes, and by class the objects here that these are, once somebody asks.
+    private var deletions: [ChangeBatchReader] = []
+    private var goingKeys: [TableKey: Set<Int64>] = [:]
+    /// Objects that go while a new one of a lost commit has their primary key already: they are found by it no longer.
     var replaced: [ObjectLink: (primaryKey: Value, column: StoredColumn)] = [:]
     /// Of classes that had objects before; built of what these hold when all of the batch is there.
     private var newIndexes: [IndexKey] = []
@@ -64,10 +65,7 @@ struct ApplyingChanges {
             var reader = body
             toCreate.insert(try reader.table())
         }
-        for (kind, body) in sections where kind == .deleted && givesTheirKeys {
-            var reader = body
-            goingKeys[try reader.table(), default: []] += try reader.runs().runs
-        }
+        deletions = sections.filter { $0.0 == .deleted }.map(\.1)
         if batch.isDifference { try findObjects(sections) }
         for (kind, body) in sections {
             var reader = body
@@ -272,6 +270,21 @@ struct ApplyingChanges {
         return current
     }
 
+    /// Whether the batch deletes an object that is here.
+    mutating func goes(_ table: TableKey, _ key: ObjectKey) throws(DatabaseError) -> Bool {
+        if goingKeys[table] == nil {
+            var keys: Set<Int64> = []
+            for body in deletions {
+                var reader = body
+                let stored = try self.table(try reader.table())
+                guard stored.key == table else { continue }
+                keys.formUnion(try objects(stored, in: try reader.runs()).map(\.rawValue))
+            }
+            goingKeys[table] = keys
+        }
+        return goingKeys[table]?.contains(key.rawValue) == true
+    }
+
     /// Objects of the batch are from now on these here.
     mutating func name(_ table: StoredTable, _ keys: Range<Int64>, _ local: Int64) throws(DatabaseError) {
         if batch.isDifference {
@@ -289,9 +302,9 @@ struct ApplyingChanges {
             for key in keys {
                 let isHere = try isThere(table.key, key)
                 if mayCome, !isHere { continue }
-                // It goes on in the object that it was before.
+                // It takes the place of one that goes, and was that one before.
                 let own = ObjectKey(local + key - keys.lowerBound)
-                if isHere, !batch.isDifference, try live(table.key, key) == own { continue }
+                if isHere, !batch.isDifference, try live(table.key, key) == own, try goes(table.key, own) { continue }
                 throw DatabaseError(
                     .historyForked, "the batch makes a \(table.name) that this file has; \(advice)",
                     className: table.name)
