@@ -39,7 +39,8 @@
  *      more than this library's size is BAD_STRUCT_SIZE. The others never change.
  *      Flags reject unknown bits with MOTTE_E_UNKNOWN_FLAG. Timeouts are milliseconds; negative waits for ever.
  *  11. In a child of fork() every inherited handle returns MOTTE_E_FORKED; the child opens its own.
- *  12. Nothing here aborts the process or throws. The one exception is failure to allocate memory.
+ *  12. Nothing here aborts the process or throws. The one exception is failure to allocate memory. A file that grows
+ *      beyond RLIMIT_FSIZE is DISK_FULL where the process ignores SIGXFSZ, which the system sends for it.
  *
  * Besides the errors named in its comment, every function may return those of its arguments: NULL_ARGUMENT,
  * BAD_HANDLE, STALE_HANDLE, WRONG_KIND, WRONG_THREAD, CLOSED, FORKED, INVALID_UTF8, INVALID_ARGUMENT, UNKNOWN_FLAG,
@@ -2206,19 +2207,23 @@ typedef struct motte_arrow_options {
     size_t batch_rows; /* rows of a batch at most; 0: 131072 */
     motte_unit unit;   /* of timestamps, with MOTTE_ARROW_UNIT; rounded down */
     uint32_t reserved;
+    const char *titles; /* what the columns are called, in their order, separated by commas; NULL: as the paths say */
+    size_t titles_size;
 } motte_arrow_options;
 
 /** The elements of a collection as a stream of batches: of objects a column for each property, of values one that is
  *  called "value". The stream shows the version that is shown now, whatever is written meanwhile, and may be read and
  *  released on any thread, by one at a time, also after the realm was closed; so may its batches, which are copies.
  *  Within a write all batches are made at once, with its changes so far. out_stream belongs to the caller, who calls
- *  its release; what is in it before is overwritten. options may be NULL.
- *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, UNSUPPORTED, OVERFLOW, OBJECT_DELETED. */
+ *  its release; what is in it before is overwritten. options may be NULL. INVALID_ARGUMENT where there are more or fewer
+ *  titles than columns.
+ *  Thread: owner. Result: O. Errors: INVALID_ARGUMENT, UNKNOWN_PROPERTY, WRONG_TYPE, UNSUPPORTED, OVERFLOW,
+ *  OBJECT_DELETED. */
 motte_status motte_arrow_read(const motte_coll *coll, const motte_arrow_options *options,
                               struct ArrowArrayStream *out_stream);
 
 /** The schema of what motte_arrow_read() gives, without reading anything.
- *  Thread: owner. Result: O. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, UNSUPPORTED, OBJECT_DELETED. */
+ *  Thread: owner. Result: O. Errors: INVALID_ARGUMENT, UNKNOWN_PROPERTY, WRONG_TYPE, UNSUPPORTED, OBJECT_DELETED. */
 motte_status motte_arrow_schema(const motte_coll *coll, const motte_arrow_options *options,
                                 struct ArrowSchema *out_schema);
 

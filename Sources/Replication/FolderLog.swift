@@ -192,7 +192,19 @@ package final class FolderLog: ReplicationLog {
             guard let origin = ChangeOrigin(text: name) else { continue }
             found += try snapshots(of: origin).map { LogSnapshot(origin: origin, info: $0) }
         }
-        return found.sorted { $0.info.wallTimeNanoseconds < $1.info.wallTimeNanoseconds }
+        return try inOrder(found)
+    }
+
+    /// Those of one leader by their versions, whatever its clock said, and of leaders one after the other: who leads
+    /// last, who led before that one next to last, all others by when they began.
+    private func inOrder(_ snapshots: [LogSnapshot]) throws(DatabaseError) -> [LogSnapshot] {
+        let last = try leader()?.origin, former = try LogPosition(formerIn: root)?.origin
+        func place(_ origin: ChangeOrigin) -> Int { origin == last ? 2 : origin == former ? 1 : 0 }
+        let terms = Dictionary(grouping: snapshots, by: \.origin).map { origin, found in
+            (place(origin), found.sorted { $0.info.version < $1.info.version })
+        }
+        let times = terms.map { ($0.0, $0.1.first?.info.wallTimeNanoseconds ?? 0, $0.1) }
+        return times.sorted { ($0.0, $0.1) < ($1.0, $1.1) }.flatMap(\.2)
     }
 
     package func step(_ step: LogStep) throws(DatabaseError) { try root.step(step) }

@@ -10,6 +10,8 @@ package enum FollowingStep: Equatable, Sendable {
     case applied(from: Version, to: Version, byteCount: Int)
     /// Another one leads, which has handed over.
     case goesOn(with: String, from: Version)
+    /// Somebody has made it a file of its own meanwhile.
+    case left
 }
 
 package final class Following {
@@ -28,7 +30,7 @@ package final class Following {
         self.log = log
         try log.key.use(options.encryptionKey)
         leader = try log.knownLeader()
-        if try !Session.exists(options) { try Self.begin(options, log, leader.origin) }
+        if try !Session.exists(options) { try Self.begin(options, log, leader) }
         var existing = options
         existing.noCreate = true
         session = try Session.open(existing)
@@ -52,7 +54,7 @@ package final class Following {
                     + "file, which begins with a snapshot", path: session.path)
         }
         self.position = position
-        let mark = FollowedLeader(origin: leader.origin, name: leader.name, source: log.place)
+        let mark = Self.mark(leader, log)
         if known != mark { try session.follow(mark) }
     }
 
@@ -77,7 +79,7 @@ package final class Following {
             while position.version < handover.former.version,
                 let batch = try log.changes(after: position.version, of: former)
             {
-                _ = try session.apply(batch)
+                guard try session.follow(by: batch) else { return false }
                 guard let now = try session.replicaPosition(former), now.version >= batch.to else { return false }
                 position = now
             }
@@ -92,16 +94,41 @@ package final class Following {
         }
     }
 
-    /// A new file from the newest snapshot.
+    private static func mark(_ leader: LeaderRecord, _ log: ReplicationLog) -> FollowedLeader {
+        FollowedLeader(origin: leader.origin, name: leader.name, source: log.place)
+    }
+
+    /// A new file from the newest snapshot. It is a follower's as soon as it has its name: nobody else writes to it.
     private static func begin(
-        _ options: SessionOptions, _ log: ReplicationLog, _ origin: ChangeOrigin
+        _ options: SessionOptions, _ log: ReplicationLog, _ leader: LeaderRecord
     ) throws(DatabaseError) {
         guard case .file(let path) = options.location else {
             throw DatabaseError(.invalidArgument, "a follower is a file")
         }
-        try log.step(.make)
-        try log.copyNewestSnapshot(of: origin, to: path, encryptionKey: options.encryptionKey)
-        try log.step(.name)
+        let temporary = try Session.temporaryName(beside: path, "copying")
+        do throws(DatabaseError) {
+            try log.step(.make)
+            try make(temporary, options, log, leader)
+            try log.step(.name)
+            try Session.rename(temporary, to: path)
+        } catch {
+            // What failed is what is reported.
+            _ = try? Session.deleteFile(SessionOptions(path: temporary))
+            throw error
+        }
+    }
+
+    /// The newest snapshot as a file that follows.
+    static func make(
+        _ path: String, _ options: SessionOptions, _ log: ReplicationLog, _ leader: LeaderRecord
+    ) throws(DatabaseError) {
+        try log.copyNewestSnapshot(of: leader.origin, to: path, encryptionKey: options.encryptionKey)
+        var own = SessionOptions(path: path)
+        (own.encryptionKey, own.noCreate) = (options.encryptionKey, true)
+        let session = try Session.open(own)
+        // What was committed is there, and an open write would be rolled back.
+        defer { _ = try? session.close() }
+        try session.follow(mark(leader, log))
     }
 
     /// Makes a copy of a leader's file one that is at a position of it.
@@ -117,13 +144,21 @@ package final class Following {
 
     /// Applies the next batch, if it is there.
     package func step() throws(DatabaseError) -> FollowingStep {
-        guard let batch = try log.changes(after: position.version, of: leader.origin) else {
+        let found: ChangeBatch?
+        do throws(DatabaseError) { found = try log.changes(after: position.version, of: leader.origin) } catch {
+            // It may be on its way.
+            guard error.code == .corrupted, log.mayLackBatches, isWaiting() else { throw error }
+            return .nothing
+        }
+        guard let batch = found else {
             try session.checkPlace()
+            try session.refresh()
+            guard try session.leader()?.origin == leader.origin else { return .left }
             return try lookForGap()
         }
         (waits, gapSince) = (0, nil)
         try log.step(.make)
-        _ = try session.apply(batch)
+        guard try session.follow(by: batch) else { return .left }
         try log.step(.name)
         guard let now = try session.replicaPosition(leader.origin), now.version >= batch.to else {
             throw DatabaseError(.internal, "a batch was applied and the position stayed")
@@ -143,6 +178,14 @@ package final class Following {
             reached = batch.to
         }
         return true
+    }
+
+    /// Whether what is missing may still come.
+    private func isWaiting() -> Bool {
+        let now = monotonicMilliseconds()
+        let since = gapSince ?? now
+        gapSince = since
+        return now - since < gapMilliseconds
     }
 
     /// What is older than the oldest snapshot is removed: then nothing follows any more.
@@ -168,12 +211,9 @@ package final class Following {
             waits = 0
             return .nothing
         }
-        let now = monotonicMilliseconds()
-        let since = gapSince ?? now
-        gapSince = since
-        if log.mayLackBatches, now - since < gapMilliseconds { return .nothing }
         let newest = try log.snapshots(of: leader.origin).last?.version ?? Version(0)
         if log.mayLackBatches, try !leadsOn(from: newest) {
+            if isWaiting() { return .nothing }
             // What the file has is more than it could begin again with.
             throw DatabaseError(
                 .corrupted,

@@ -27,10 +27,10 @@ package final class Renewal {
         (self.options, self.path, self.log) = (options, path, log)
     }
 
-    /// This process has the file open no longer.
+    /// This process has the file open no longer. `.outOfSequence` where the file follows that leader no longer.
     package func run() throws(DatabaseError) {
         guard let leader else { return }
-        try replace(with: try newest(of: leader), of: leader.origin, keepsFormer: false)
+        try replace(with: try newest(of: leader), of: leader, instead: leader.origin)
     }
 
     func newest(of leader: LeaderRecord) throws(DatabaseError) -> SnapshotInfo {
@@ -39,43 +39,41 @@ package final class Renewal {
             .fileNotFound, "there is no snapshot in '\(log.place)' yet to begin with", path: log.place)
     }
 
-    /// While somebody has the file open it throws, and the copy stays for the next try. By which name the former file
-    /// is kept.
+    /// While somebody has the file open it throws, and the copy stays for the next try. A file that follows `former`
+    /// still has nothing that did not come from the log, and goes; without `former` it is kept, by the name returned.
+    /// At every moment one of the two has the file's name.
     @discardableResult
     func replace(
-        with info: SnapshotInfo, of origin: ChangeOrigin, keepsFormer: Bool
+        with info: SnapshotInfo, of leader: LeaderRecord, instead former: ChangeOrigin?
     ) throws(DatabaseError) -> String? {
-        let copy = try fetch(info, of: origin)
-        let aside = unusedName()
-        try Session.rename(path, to: aside)
+        let copy = try fetch(info, of: leader)
+        let aside = former == nil ? unusedName() : nil
+        try Session.replace(options, with: copy, keepingAs: aside, ifFollowing: former)
         fetched = nil
-        try Session.rename(copy, to: path)
-        if keepsFormer { return aside }
-        // Everything in it came from the log.
-        _ = try Session.deleteFile(SessionOptions(path: aside))
-        return nil
+        return aside
     }
 
+    /// The same one again, if this was killed after the file got that name.
     private func unusedName() -> String {
         var number = 1
-        while fileBytes("\(path).former-\(number)") > 0 { number += 1 }
+        while fileBytes("\(path).former-\(number)") > 0, !isSameFile(path, "\(path).former-\(number)") { number += 1 }
         return "\(path).former-\(number)"
     }
 
     // MARK: What it begins again from
 
-    private func fetch(_ info: SnapshotInfo, of origin: ChangeOrigin) throws(DatabaseError) -> String {
+    private func fetch(_ info: SnapshotInfo, of leader: LeaderRecord) throws(DatabaseError) -> String {
         let next = path + ".next"
-        if let fetched, fetched.info == info, fetched.origin == origin, fileBytes(next) > 0 { return next }
+        if let fetched, fetched.info == info, fetched.origin == leader.origin, fileBytes(next) > 0 { return next }
         try removeFetched(next)
-        try log.copyNewestSnapshot(of: origin, to: next, encryptionKey: options.encryptionKey)
-        fetched = (info, origin)
+        try Following.make(next, options, log, leader)
+        fetched = (info, leader.origin)
         return next
     }
 
     /// What the newest snapshot has of others.
-    func origins(in info: SnapshotInfo, of origin: ChangeOrigin) throws(DatabaseError) -> [ReplicaPosition] {
-        try read(try fetch(info, of: origin))
+    func origins(in info: SnapshotInfo, of leader: LeaderRecord) throws(DatabaseError) -> [ReplicaPosition] {
+        try read(try fetch(info, of: leader))
     }
 
     /// Also what a process has left that was killed; nothing that is not of a log.

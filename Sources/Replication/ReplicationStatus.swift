@@ -229,6 +229,13 @@ func sleepMicroseconds(_ microseconds: Int64) {
 }
 
 /// 0 where there is no such file.
+/// Two names of one file.
+func isSameFile(_ path: String, _ other: String) -> Bool {
+    var facts = stat(), others = stat()
+    return stat(path, &facts) == 0 && stat(other, &others) == 0 && facts.st_ino == others.st_ino
+        && facts.st_dev == others.st_dev
+}
+
 func fileBytes(_ path: String) -> Int {
     var facts = stat()
     return stat(path, &facts) == 0 ? Int(facts.st_size) : 0

@@ -1,5 +1,9 @@
 /// A new file as a leader's was at a time: the newest snapshot before it, and the batches after that. It follows
 /// nobody.
+///
+/// Snapshots and batches are in the order in which they were made. That of their times is another one where a clock was
+/// put back, or two leaders' clocks differ: then the file has everything up to the last one whose time is not later than
+/// the one asked for, and it is said that some before it have later ones.
 import MotteLiveObjects
 import MotteStorage
 import MotteValues
@@ -12,6 +16,15 @@ package struct Restored: Equatable, Sendable {
     /// When the commits that were shipped together with the next one began, if the time lies among them: some of those
     /// may have been before the time too.
     package let nextWallTimeNanoseconds: Int64?
+    /// Something in the file was made by a clock that was ahead of the time asked for, before others that were not.
+    package let hasLaterTimes: Bool
+}
+
+/// Where restoring begins.
+private struct RestoreStart {
+    let snapshot: LogSnapshot
+    let next: LogSnapshot?
+    var hasLaterTimes: Bool
 }
 
 package enum Restoring {
@@ -27,11 +40,12 @@ package enum Restoring {
         guard try !Session.exists(options) else {
             throw DatabaseError(.invalidArgument, "there is a file '\(target)' already; name a new one", path: target)
         }
-        let (start, next) = try snapshot(in: log, at: time)
+        let start = try snapshot(in: log, at: time)
         let temporary = try Session.temporaryName(beside: target, "copying")
         do throws(DatabaseError) {
-            try log.copySnapshot(start.info, of: start.origin, to: temporary, encryptionKey: options.encryptionKey)
-            let restored = try fill(temporary, options, log, start, next, time, isPartial)
+            let chosen = start.snapshot
+            try log.copySnapshot(chosen.info, of: chosen.origin, to: temporary, encryptionKey: options.encryptionKey)
+            let restored = try fill(temporary, options, log, start, time, isPartial)
             try Session.rename(temporary, to: target)
             return restored
         } catch {
@@ -44,13 +58,27 @@ package enum Restoring {
     /// The last one from before a time, whoever led then, and the one after it; without a time the newest of who leads.
     private static func snapshot(
         in log: ReplicationLog, at time: Int64?
-    ) throws(DatabaseError) -> (LogSnapshot, next: LogSnapshot?) {
+    ) throws(DatabaseError) -> RestoreStart {
         let leader = try log.knownLeader()
         let all = try log.allSnapshots()
-        let chosen =
-            time.map { time in all.lastIndex { $0.info.wallTimeNanoseconds <= time } }
-            ?? all.lastIndex { $0.origin == leader.origin }
-        if let chosen { return (all[chosen], chosen + 1 < all.count ? all[chosen + 1] : nil) }
+        var chosen: Int?
+        var hasLaterTimes = false
+        if let time {
+            for index in all.indices.reversed() {
+                if try isFrom(time, all[index], log) {
+                    chosen = index
+                    break
+                }
+            }
+            hasLaterTimes = all[...(chosen ?? -1)].contains { $0.info.wallTimeNanoseconds > time }
+        } else {
+            chosen = all.lastIndex { $0.origin == leader.origin }
+        }
+        if let chosen {
+            return RestoreStart(
+                snapshot: all[chosen], next: chosen + 1 < all.count ? all[chosen + 1] : nil,
+                hasLaterTimes: hasLaterTimes)
+        }
         guard let oldest = all.first else {
             throw DatabaseError(.fileNotFound, "there is no snapshot in '\(log.place)'", path: log.place)
         }
@@ -66,10 +94,47 @@ package enum Restoring {
                 + "was before is not there", path: log.place)
     }
 
+    /// Whether a snapshot is from before a time, or what was committed right after it is.
+    private static func isFrom(
+        _ time: Int64, _ snapshot: LogSnapshot, _ log: ReplicationLog
+    ) throws(DatabaseError) -> Bool {
+        if snapshot.info.wallTimeNanoseconds <= time { return true }
+        let next = try batch(after: snapshot.info.version, snapshot, log)
+        return next.map { $0.wallTimeNanoseconds <= time } ?? false
+    }
+
+    /// To look ahead: what is damaged there is in the way only of who needs it.
+    private static func batch(
+        after version: Version, _ snapshot: LogSnapshot, _ log: ReplicationLog
+    ) throws(DatabaseError) -> ChangeBatch? {
+        do throws(DatabaseError) { return try log.changes(after: version, of: snapshot.origin) } catch {
+            guard error.code == .corrupted else { throw error }
+            return nil
+        }
+    }
+
+    /// The version of the last batch from before a time, up to the next snapshot.
+    private static func last(
+        before time: Int64, _ start: LogSnapshot, _ next: LogSnapshot?, _ log: ReplicationLog
+    ) throws(DatabaseError) -> Version {
+        var last = start.info.version, position = last
+        let limit = next.flatMap { $0.origin == start.origin ? $0.info.version : nil }
+        while limit.map({ position < $0 }) ?? true,
+            let batch = try batch(after: position, start, log), batch.to > position
+        {
+            position = batch.to
+            if batch.wallTimeNanoseconds <= time { last = position }
+        }
+        return last
+    }
+
     private static func fill(
-        _ path: String, _ options: SessionOptions, _ log: ReplicationLog, _ start: LogSnapshot,
-        _ following: LogSnapshot?, _ time: Int64?, _ isPartial: Bool
+        _ path: String, _ options: SessionOptions, _ log: ReplicationLog, _ chosen: RestoreStart, _ time: Int64?,
+        _ isPartial: Bool
     ) throws(DatabaseError) -> Restored {
+        let (start, following) = (chosen.snapshot, chosen.next)
+        let last = try time.map { time throws(DatabaseError) in try Self.last(before: time, start, following, log) }
+        var hasLaterTimes = chosen.hasLaterTimes
         let end = try log.end(of: start.origin)
         var own = options
         own.location = .file(path)
@@ -83,7 +148,7 @@ package enum Restoring {
         var next: Int64?
         var isLater = false
         while let batch = try log.changes(after: position, of: start.origin) {
-            if let time, batch.wallTimeNanoseconds > time {
+            if let last, position >= last {
                 isLater = true
                 // One commit is one version; what changed nothing had no batch of its own.
                 next = batch.to.rawValue - batch.from.rawValue > 1 ? batch.wallTimeNanoseconds : nil
@@ -93,6 +158,7 @@ package enum Restoring {
             batches += 1
             position = batch.to
             wallTime = batch.wallTimeNanoseconds
+            if let time, wallTime > time { hasLaterTimes = true }
         }
         if let following, time != nil, !isLater, following.origin != start.origin || following.info.version > position {
             // The commits of who led next begin with a snapshot, and so do those after a migration: then there are no
@@ -112,6 +178,7 @@ package enum Restoring {
         }
         try session.follow(nil)
         return Restored(
-            version: position, wallTimeNanoseconds: wallTime, batches: batches, nextWallTimeNanoseconds: next)
+            version: position, wallTimeNanoseconds: wallTime, batches: batches, nextWallTimeNanoseconds: next,
+            hasLaterTimes: hasLaterTimes)
     }
 }

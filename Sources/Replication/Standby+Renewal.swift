@@ -24,7 +24,7 @@ extension Standby {
         if followed == nil { try refuseWriters(session, leader) }
         let batch = try hasLed ? keepUnshipped(session, end) : nil
         _ = try session.close()
-        let aside = try renewal.replace(with: newest, of: leader.origin, keepsFormer: hasLed)
+        let aside = try renewal.replace(with: newest, of: leader, instead: hasLed ? nil : followed?.origin)
         needsRenewal = false
         return .setAside(file: aside, batch: batch)
     }
@@ -53,7 +53,7 @@ extension Standby {
         if positions.contains(where: { led.contains($0.origin) }) { return true }
         // The log may have been trimmed since; a leader's file keeps what it has of all who led before it.
         var known: Set<ChangeOrigin> = [leader.origin]
-        for position in try renewal.origins(in: newest, of: leader.origin) { known.insert(position.origin) }
+        for position in try renewal.origins(in: newest, of: leader) { known.insert(position.origin) }
         return known.contains(origin) || positions.contains { known.contains($0.origin) }
     }
 

@@ -172,6 +172,11 @@ package final class Standby {
             }
             throw error
         }
+        if step == .left {
+            throw DatabaseError(
+                .invalidArgument, "'\(path)' follows \(following.leader.name) no longer: somebody has ended that",
+                path: path)
+        }
         guard step == .nothing else { return .following(step) }
         let now = log.server.milliseconds
         guard now - (lookedAt ?? .min / 2) >= leaseMilliseconds / 4 else { return .nothing }

@@ -53,6 +53,16 @@ import Testing
                 let span = spans.span(second)
                 #expect(span.start <= second || span.start == .min, "\(name), \(bucket), \(second), \(comment)")
                 #expect(span.from <= second && (second < span.end || span.end <= span.from || span.end == .max))
+                if span.start != .min, second.magnitude < 1 << 40, [.second, .minute, .hour].contains(bucket) {
+                    // Clocks show one hour from its beginning on, and behind that another one, or the same once more.
+                    func shown(_ second: Int64) -> Int64 { second + zone.offset(at: second).offset }
+                    let own = bucket.span(shown(second)).start
+                    for probe in [span.start, span.start + (second - span.start) / 2, second] {
+                        #expect(bucket.span(shown(probe)).start == own, "\(name), \(bucket), \(second), \(comment)")
+                    }
+                    let before = shown(span.start - 1)
+                    #expect(bucket.span(before).start != own || before >= shown(span.start), "\(name), \(second)")
+                }
                 // What is said of times around it is true of them.
                 if span.from < span.end, span.end != .max {
                     #expect(spans.span(span.from).start == span.start, "\(name), \(bucket), \(second), \(comment)")
@@ -73,6 +83,17 @@ import Testing
             #expect(spans.span(second).start == change - 3_600, "\(second)")
         }
         #expect(spans.span(change - 3_601).end == change - 3_600)
+    }
+
+    /// Clocks that change within an hour: by an hour at a minute past midnight, and by half an hour.
+    @Test(arguments: [
+        ("America/St_Johns", 1_289_097_030, 1_289_097_000), ("America/St_Johns", 1_289_097_900, 1_289_097_060),
+        ("America/St_Johns", 1_268_537_430, 1_268_537_400), ("America/St_Johns", 1_268_538_300, 1_268_537_460),
+        ("Australia/Lord_Howe", 1_775_313_900, 1_775_311_200), ("Australia/Lord_Howe", 1_775_315_400, 1_775_314_800),
+        ("Australia/Lord_Howe", 1_791_042_000, 1_791_041_400),
+    ] as [(String, Int64, Int64)])
+    func hoursInWhichClocksChange(name: String, second: Int64, start: Int64) throws {
+        #expect(try TimeSpans(.hour, zone: name).span(second).start == start)
     }
 
     @Test(arguments: [

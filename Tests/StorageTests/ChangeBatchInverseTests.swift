@@ -118,6 +118,105 @@ import Testing
         }
     }
 
+    /// What an editor does: changes, undo and redo in any order, of objects with and without a primary key. What comes
+    /// again twice is found by batches that were made when it had come once.
+    @Test(arguments: ["key", ""]) func editorsUndoAndRedo(key: String) throws {
+        try PropertyTest.run(rounds: 40) { random, comment in
+            let store = try Store("Part { id: int \(key), n: int, next: link<Part> }")
+            try store.write { try $0.keepChanges(since: Version(0)) }
+            var undo: [(batch: ChangeBatch, before: [String])] = [], redo: [(batch: ChangeBatch, after: [String])] = []
+            for step in 0 ..< 40 {
+                let now = try parts(store)
+                switch random.below(5) {
+                case 0 where !undo.isEmpty, 1 where !undo.isEmpty:
+                    let (batch, before) = undo.removeLast()
+                    #expect(try store.apply(try batch.inverse()) == .applied, "undo, \(step), \(comment)")
+                    #expect(try parts(store) == before, "undo, \(step), \(comment)")
+                    redo.append((batch, now))
+                case 2 where !redo.isEmpty, 3 where !redo.isEmpty:
+                    let (batch, after) = redo.removeLast()
+                    #expect(try store.apply(try batch.inverse().inverse()) == .applied, "redo, \(step), \(comment)")
+                    #expect(try parts(store) == after, "redo, \(step), \(comment)")
+                    undo.append((batch, now))
+                default:
+                    let before = store.snapshot.copy()
+                    try store.write { try edit($0, &random, hasKey: !key.isEmpty, step) }
+                    let batch = try store.database.changeBatch(from: before, to: store.snapshot)
+                    guard !batch.isEmpty else { continue }
+                    undo.append((batch, now))
+                    redo = []
+                }
+            }
+            #expect(try store.snapshot.verify().problems == [])
+        }
+    }
+
+    /// A batch that deletes everything of a class deletes what there was then, whatever has come since.
+    @Test func whatHasComeSinceStays() throws {
+        let store = try Store("Part { id: int, n: int, next: link<Part> }")
+        try store.write { try $0.keepChanges(since: Version(0)) }
+        let table = try #require(store.snapshot.schema["Part"]?.tableKey)
+        func batch(_ body: (WriteTransaction) throws -> Void) throws -> ChangeBatch {
+            let before = store.snapshot.copy()
+            try store.write(body)
+            return try store.database.changeBatch(from: before, to: store.snapshot)
+        }
+        try store.write { write in for _ in 0 ..< 3 { _ = try write.create(table, primaryKey: nil) } }
+        let first = try batch { _ = try $0.delete(table, [0]) }
+        let second = try batch { _ = try $0.deleteAll(table) }
+        for (batch, count) in [(try second.inverse(), 2), (try first.inverse(), 3), (try second.inverse().inverse(), 1)] {
+            try store.apply(batch)
+            #expect(try store.snapshot.table(table).liveCount == count)
+        }
+    }
+
+    private func edit(
+        _ write: WriteTransaction, _ random: inout SeededRandom, hasKey: Bool, _ step: Int
+    ) throws {
+        let type = try #require(write.catalog.schema["Part"]), table = try #require(type.tableKey)
+        func column(_ name: String) throws -> ColumnKey { try #require(type.property(named: name)?.columnKey) }
+        for _ in 0 ... random.below(3) {
+            let view = try write.table(table)
+            var keys: [Int64] = []
+            for rowGroup in 0 ..< view.rowGroupCount { keys += try view.rowGroup(rowGroup).liveKeys }
+            guard let key = keys.randomElement(using: &random).map({ ObjectKey($0) }), random.below(5) > 0 else {
+                let id = Int64(random.below(1_000_000))
+                if hasKey, try Value.int(id).withView({ try view.find(primaryKey: $0) }) != nil { continue }
+                let new = try write.create(table, primaryKey: hasKey ? .int(id) : nil)
+                if !hasKey { try write.set(table, column("id"), new, to: .int(id)) }
+                continue
+            }
+            switch random.below(8) {
+            case 0 ..< 3: try write.set(table, column("n"), key, to: .int(Int64(step)))
+            case 3 ..< 5:
+                let other = ObjectLink(table: table, key: ObjectKey(keys[random.below(keys.count)]))
+                try write.set(table, column("next"), key, to: .link(other))
+            case 5 ..< 7: try write.delete(table, key)
+            default: _ = try write.deleteAll(table)
+            }
+        }
+    }
+
+    /// Of each its values, and those of what it links to.
+    private func parts(_ store: Store) throws -> [String] {
+        let type = try #require(store.snapshot.schema["Part"]), table = try #require(type.tableKey)
+        func column(_ name: String) throws -> ColumnKey { try #require(type.property(named: name)?.columnKey) }
+        let view = try store.snapshot.table(table)
+        func text(_ key: ObjectKey) throws -> String {
+            try "\(view.value(column("id"), key).owned.text) \(view.value(column("n"), key).owned.text)"
+        }
+        var parts: [String] = []
+        for rowGroup in 0 ..< view.rowGroupCount {
+            for key in try view.rowGroup(rowGroup).liveKeys.map({ ObjectKey($0) }) {
+                let next = try view.value(column("next"), key).owned
+                var part = try text(key)
+                if case .link(let link) = next { part += try " -> " + text(link.key) }
+                parts.append(part)
+            }
+        }
+        return parts.sorted()
+    }
+
     private func expect(_ store: Store, _ state: Objects, _ comment: String) throws {
         ChangeBatchTests.compare(try Self.dump(store), state, comment)
         let report = try store.snapshot.verify()

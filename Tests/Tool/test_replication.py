@@ -3,11 +3,13 @@ from __future__ import annotations
 
 import datetime
 import hmac
+import os
 import pathlib
 import random
 import shutil
 import signal
 import struct
+import subprocess
 import sys
 import time
 
@@ -269,6 +271,130 @@ def test_what_arrives_out_of_order_is_waited_for(tmp_path: pathlib.Path) -> None
     (tmp_path / "late").rename(late)
     until(lambda: expect_running(following) or len(people(copy)) == 4)
     end(following)
+
+
+@pytest.mark.parametrize("change", ["commit", "migration"])
+def test_a_file_that_is_stopped_while_it_is_followed_for_is_left_alone(tmp_path: pathlib.Path, change: str) -> None:
+    leader, log, copy = tmp_path / "leader.motte", tmp_path / "log", tmp_path / "copy.motte"
+    shipped_each(leader, log, 1)
+    following = begin("follow", copy, "--from", log)
+    until(lambda: copy.exists() and run("status", copy).returncode == 0 and len(people(copy)) == 1)
+    with motte.open(copy) as held:
+        # The one that runs meets the end of it in the middle: it cannot begin again while somebody has the file open.
+        done("follow", copy, "--stop")
+        add(copy, 500)
+        if change == "commit":
+            add(leader, 1)
+        else:
+            with motte.open(leader, schema=SCHEMA.replace("name: string", "name: string?"), schema_version=1,
+                            migration=lambda sides: None):
+                pass
+        done("ship", leader, "--to", log, "--once")
+        assert following.wait(30) == 0
+        held.refresh()
+        assert [person.id for person in held.objects("Person").sorted("id")] == [0, 500]
+    assert [person[0] for person in people(copy)] == [0, 500]
+    end(following)
+
+
+def test_a_file_that_begins_again_is_there_all_the_time(tmp_path: pathlib.Path) -> None:
+    leader, log, copy = tmp_path / "leader.motte", tmp_path / "log", tmp_path / "copy.motte"
+    shipped_each(leader, log, 1)
+    done("follow", copy, "--from", log, "--once")
+    following = begin("follow", copy, "--from", log)
+    for version in range(1, 4):
+        nullable = "?" if version % 2 else ""
+        with motte.open(leader, schema=SCHEMA.replace("name: string", f"name: string{nullable}"),
+                        schema_version=version, migration=lambda sides: None) as db, db.write():
+            db.add(db.model("Person")(id=version, name="new"))
+        done("ship", leader, "--to", log, "--once")
+        limit = time.monotonic() + 60
+        while True:
+            expect_running(following)
+            assert time.monotonic() < limit
+            try:
+                with motte.open(copy) as db:
+                    # Never an empty file that was just made.
+                    assert db.schema is not None and db.count("Person") >= version
+                    with pytest.raises(motte.errors.ReadOnlyError), db.write():
+                        db.delete_all()
+                    if db.count("Person") == version + 1:
+                        break
+            except (motte.errors.BusyError, motte.errors.FileMovedError):
+                pass
+            time.sleep(0.001)
+    end(following)
+    assert not list(tmp_path.glob("copy.motte.*"))
+
+
+def restored(path: pathlib.Path, log: pathlib.Path, *arguments: object) -> list[int]:
+    done("restore", path, "--from", log, *arguments)
+    found = [person[0] for person in people(path)]
+    for part in path.parent.glob(f"{path.name}*"):
+        part.unlink()
+    return found
+
+
+#: Of the system, for whoever asks for the time of day: ahead by as many seconds as the environment says.
+CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    int (*real)(clockid_t, struct timespec *) = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    const char *ahead = getenv("CLOCK_AHEAD");
+    int status = real(clock, now);
+    if (clock == CLOCK_REALTIME && ahead) now->tv_sec += atol(ahead);
+    return status;
+}
+"""
+ADD = """
+import sys, motte
+with motte.open(sys.argv[1]) as db, db.write():
+    db.add(db.model("Person")(id=int(sys.argv[2]), name="new"))
+"""
+
+
+class Clock:
+    def __init__(self, folder: pathlib.Path) -> None:
+        (folder / "clock.c").write_text(CLOCK)
+        self.library = folder / "clock.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", self.library, folder / "clock.c", "-ldl"], check=True)
+
+    def ship(self, ahead: int, leader: pathlib.Path, log: pathlib.Path, number: int, *arguments: object) -> None:
+        """A commit, shipped by a clock that is so many seconds ahead."""
+        variables = {"LD_PRELOAD": str(self.library), "CLOCK_AHEAD": str(ahead)}
+        subprocess.run([sys.executable, "-c", ADD, leader, str(number)], env={**os.environ, **variables}, check=True)
+        assert run("ship", leader, "--to", log, "--once", *arguments, **variables).returncode == 0
+
+
+def test_clocks_that_are_put_back(tmp_path: pathlib.Path) -> None:
+    """The log goes by what was made after what."""
+    leader, log, copy, file = (tmp_path / name for name in ("leader.motte", "log", "copy.motte", "restored.motte"))
+    clock = Clock(tmp_path)
+    shipped_each(leader, log, 1)
+    snapshot = ("--snapshot-bytes", 1)
+    for number, ahead, arguments in [(1, 3_600, ()), (2, 3_600, snapshot), (3, 0, ()), (4, 0, ())]:
+        clock.ship(ahead, leader, log, number, *arguments)
+    time.sleep(1.1)
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat()
+    assert restored(file, log) == [0, 1, 2, 3, 4]
+    said = run("restore", file, "--from", log, "--at", now)
+    assert said.returncode == 0 and "clocks went back" in said.stdout and len(people(file)) == 5
+    # A new leader whose clock is behind the former one's.
+    done("follow", copy, "--from", log, "--once")
+    clock.ship(3_600, leader, log, 5, *snapshot)
+    done("follow", copy, "--from", log, "--once")
+    done("follow", copy, "--stop")
+    done("ship", copy, "--to", log, "--once", "--take-over")
+    add(copy, 6)
+    done("ship", copy, "--to", log, "--once")
+    time.sleep(1.1)
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat()
+    for part in tmp_path.glob("restored.motte*"):
+        part.unlink()
+    assert restored(file, log) == [0, 1, 2, 3, 4, 5, 6] == restored(file, log, "--at", now)
 
 
 def test_each_change_may_have_a_snapshot(tmp_path: pathlib.Path) -> None:

@@ -14,6 +14,8 @@ package final class ArrowExport {
     package struct Options: Sendable {
         /// Paths of the columns; nil: all that are stored.
         package var columns: [String]?
+        /// What the columns are called, in their order; nil: as the paths say.
+        package var titles: [String]?
         package var batchRows = ArrowExport.defaultBatchRows
         package var unitsPerSecond: Int64 = 1_000_000
         /// Strings as views: sixteen bytes each, which some readers want, and not behind offsets.
@@ -52,7 +54,7 @@ package final class ArrowExport {
         let source = isInWrite ? try session.source() : try session.committedSnapshot().copy()
         let maker = ArrowMaker(source, isInWrite: isInWrite, options)
         var rows = try Rows(collection, target, maker, options)
-        schema = ArrowField("", "+s", isNullable: false, children: rows.columns.map(\.field))
+        schema = try Self.schema(rows.columns.map(\.field), options)
         guard isInWrite else {
             state = Locked(Reading(rows: rows))
             return
@@ -80,7 +82,18 @@ package final class ArrowExport {
                 "", "+s", isNullable: false, children: [try maker.values(property, named: property.name).field])
         }
         let columns = try columns(target, maker, options)
-        return ArrowField("", "+s", isNullable: false, children: columns.map(\.field))
+        return try schema(columns.map(\.field), options)
+    }
+
+    private static func schema(_ columns: [ArrowField], _ options: Options) throws(DatabaseError) -> ArrowField {
+        var named = columns
+        if let titles = options.titles {
+            guard titles.count == columns.count else {
+                throw DatabaseError(.invalidArgument, "\(columns.count) columns and \(titles.count) titles do not pair up")
+            }
+            for (index, title) in titles.enumerated() { named[index].name = title }
+        }
+        return ArrowField("", "+s", isNullable: false, children: named)
     }
 
     private static func notObjects() -> DatabaseError {

@@ -40,7 +40,7 @@ extension Session {
             return UpsertOutcome(created: rowCount)
         }
         guard rowCount > 0, let rows else { return UpsertOutcome() }
-        return try atomically { () throws(DatabaseError) in
+        return try atOnce { () throws(DatabaseError) in
             try write.withOwned(rows, count: rowCount * columns.count) { own throws(DatabaseError) in
                 var batch = try UpsertBatch(write, table, columns, own ?? rows, rowCount)
                 try batch.findObjects()

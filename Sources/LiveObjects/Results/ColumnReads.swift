@@ -92,7 +92,7 @@ extension LiveCollection {
         guard column != nil else {
             let got = try readKeys(first: first, count: count, into: output)
             if let validity {
-                Self.markPresent(validity, got)
+                Self.markPresent(validity, 0 ..< got)
                 for index in 0 ..< got where output[index] < 0 { Self.markNull(validity, index) }
             }
             return got
@@ -162,7 +162,8 @@ extension LiveCollection {
             got = try read(column, PropertyType.allCases, first, count, nil) { chunk, rows, base in
                 for row in rows {
                     var value = chunk.view(row)
-                    if value.kindNumber == ValueKind.link.rawValue { value.aux = linked }
+                    // Mixed values say themselves of which class their links are.
+                    if linked != 0, value.kindNumber == ValueKind.link.rawValue { value.aux = linked }
                     output[(base + row - rows.lowerBound) * rowStride + position * columnStride] = value
                 }
             }
@@ -200,10 +201,10 @@ extension LiveCollection {
         try requireType(column, types)
         guard first >= 0, count > 0 else { return 0 }
         var got = 0
-        if let validity { Self.markPresent(validity, count) }
         try forEachRun(column, from: first, limit: count) { chunk, rows, position throws(DatabaseError) in
             let base = position - first
             try copy(chunk, rows, base)
+            if let validity { Self.markPresent(validity, base ..< base + rows.count) }
             if let validity, chunk.hasNulls {
                 for row in rows where chunk.isNull(row) { Self.markNull(validity, base + row - rows.lowerBound) }
             }
@@ -216,9 +217,14 @@ extension LiveCollection {
         validity[index >> 3] &= ~(1 << UInt8(index & 7))
     }
 
-    private static func markPresent(_ validity: UnsafeMutablePointer<UInt8>, _ count: Int) {
-        guard count > 0 else { return }
-        for byte in 0 ..< (count + 7) / 8 { validity[byte] = 0xFF }
-        if count & 7 != 0 { validity[count >> 3] = UInt8((1 << (count & 7)) - 1) }
+    /// Of the last byte what is behind them is 0, whatever was there.
+    private static func markPresent(_ validity: UnsafeMutablePointer<UInt8>, _ elements: Range<Int>) {
+        var index = elements.lowerBound
+        while index < elements.upperBound {
+            let bit = index & 7, count = min(8 - bit, elements.upperBound - index)
+            let before = bit == 0 ? 0 : validity[index >> 3] & UInt8((1 << bit) - 1)
+            validity[index >> 3] = before | UInt8(((1 << count) - 1) << bit)
+            index += count
+        }
     }
 }

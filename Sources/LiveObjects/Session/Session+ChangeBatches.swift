@@ -31,12 +31,26 @@ extension Session {
     package func apply(
         _ batch: ChangeBatch, timeoutMilliseconds: Int64 = -1
     ) throws(DatabaseError) -> ChangeBatchOutcome {
+        try apply(batch, timeoutMilliseconds, mustFollow: false) ?? .known
+    }
+
+    /// The next batch of whom the file follows; false where it does no longer.
+    package func follow(by batch: ChangeBatch) throws(DatabaseError) -> Bool {
+        try apply(batch, -1, mustFollow: true) != nil
+    }
+
+    private func apply(
+        _ batch: ChangeBatch, _ timeoutMilliseconds: Int64, mustFollow: Bool
+    ) throws(DatabaseError) -> ChangeBatchOutcome? {
         try checkMayApply("apply changes")
         try beginWrite(timeoutMilliseconds: timeoutMilliseconds, asFollower: true)
         do throws(DatabaseError) {
-            if let leader = try committedSnapshot().leader(),
-                leader.origin != batch.origin || batch.isPatch || batch.isDifference
-            {
+            let leader = try committedSnapshot().leader()
+            if mustFollow, leader?.origin != batch.origin {
+                try cancel()
+                return nil
+            }
+            if let leader, leader.origin != batch.origin || batch.isPatch || batch.isDifference {
                 throw DatabaseError(
                     .readOnly, "this file follows \(leader.name), and the batch is not of that; apply it elsewhere",
                     path: path)

@@ -113,6 +113,15 @@ extension Session {
         try Database.rename(SessionOptions(path: path).databaseOptions, to: target)
     }
 
+    /// Gives a file that nobody has open the name of another one, which nobody has open either: that goes, or is kept
+    /// by the name `aside`. At every moment one of the two has the name. With an origin, only if the file that goes
+    /// follows that; else `.outOfSequence`.
+    package static func replace(
+        _ options: SessionOptions, with path: String, keepingAs aside: String?, ifFollowing origin: ChangeOrigin?
+    ) throws(DatabaseError) {
+        try Database.replace(options.databaseOptions, with: path, keepingAs: aside, ifFollowing: origin)
+    }
+
     /// Removes the file and its sidecar; false when there is none, `.busy` when somebody has it open.
     package static func deleteFile(_ options: SessionOptions) throws(DatabaseError) -> Bool {
         try Database.deleteFile(options.databaseOptions)

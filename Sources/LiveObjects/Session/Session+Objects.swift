@@ -144,7 +144,7 @@ extension Session {
                     assignments.append(try write.assignment(table, column, values[index]))
                 } catch { throw error.at(propertyIndex: index) }
             }
-            try atomically { () throws(DatabaseError) in
+            try atOnce { () throws(DatabaseError) in
                 for assignment in assignments { try write.set(table, key, assignment) }
             }
         }

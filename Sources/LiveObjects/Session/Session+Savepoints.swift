@@ -52,6 +52,21 @@ extension Session {
         }
     }
 
+    /// All or nothing of something that changes several values: one may take what another gives up. What has to differ
+    /// is looked at after each change, which says best what is wrong, and where that fails, once more at the end.
+    package func atOnce<Outcome>(
+        _ body: () throws(DatabaseError) -> Outcome
+    ) throws(DatabaseError) -> Outcome {
+        do throws(DatabaseError) { return try atomically(body) } catch {
+            guard error.code == .duplicateValue, isInWrite else { throw error }
+            let first = error
+            do throws(DatabaseError) {
+                let write = try requireWrite()
+                return try atomically { () throws(DatabaseError) in try write.postponingIndexChecks(body) }
+            } catch { throw error.code == .duplicateValue ? first : error }
+        }
+    }
+
     private func openSavepoint(_ first: WriteTransaction.Savepoint?) -> WriteTransaction.Savepoint? {
         guard let savepoint = atomic.savepoint ?? first, let write, write.isOpen(savepoint) else { return nil }
         return savepoint

@@ -52,6 +52,53 @@ extension PageStore {
         _ = consume attachment
     }
 
+    /// Gives the file at `copy` the name of the one at `options`, which goes, or stays under the name `aside`; nobody
+    /// may have either open. One of the two has that name at every moment, so that whoever opens it finds a file.
+    /// `check` may refuse, and shows what goes while nobody can change it.
+    package static func replace(
+        _ options: PageStoreOptions, with copy: String, keepingAs aside: String?,
+        check: (any PageSnapshot) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        guard case .file(let path) = options.location else {
+            throw DatabaseError(.unsupported, "a database in memory has no file to replace")
+        }
+        let place = try FileLocation(path, options), other = try FileLocation(copy, PageStoreOptions(path: copy))
+        guard let identity = place.identity else { throw SystemError.error(ENOENT, "open", path) }
+        guard let newIdentity = other.identity else { throw SystemError.error(ENOENT, "open", copy) }
+        let held = HeldFile(place.path)
+        defer { held.end() }
+        let attachment = try PageRegistry.reserve(place, identity)
+        defer { PageRegistry.giveBack(identity) }
+        let newAttachment = try PageRegistry.reserve(other, newIdentity)
+        defer { PageRegistry.giveBack(newIdentity) }
+        try show(place, options, to: check)
+        if let aside, link(place.path, aside) != 0 {
+            let number = errno
+            let isThere = TemporaryFile.facts(aside).map { FileIdentity($0) } == identity
+            guard number == EEXIST, isThere else {
+                guard number != EEXIST else { throw TemporaryFile.exists(aside) }
+                throw SystemError.error(number, "keep the former file as", aside)
+            }
+        }
+        guard renameFile(other.path, place.path) == 0 else { throw SystemError.error(errno, "replace", place.path) }
+        unlink(other.sidecarPath)
+        unlink(place.sidecarPath)
+        place.flushDirectory()
+        _ = consume attachment
+        _ = consume newAttachment
+    }
+
+    private static func show(
+        _ place: FileLocation, _ options: PageStoreOptions, to body: (any PageSnapshot) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        var reading = options
+        (reading.readOnly, reading.memoryBytes) = (true, min(PageCopy.memoryBytes, try options.chosenMemory()))
+        let pages = try TreePages.openUnshared(place, reading)
+        pages.beginUse()
+        defer { pages.endUse() }
+        try body(try pages.snapshot())
+    }
+
     /// Those that somebody has open are being made.
     private static func removeAbandoned(beside target: String, _ purpose: String) {
         let bytes = Array(target.utf8)

@@ -106,11 +106,21 @@ package struct TimeSpans: Sendable {
         // Midnights next to a change of clocks may come twice, or not at all.
         let isWithin = (from == .min || start - from >= 86_400) && (end == .max || start + length < end)
         switch bucket {
-        case .second, .minute, .hour: return (start, max(start, from), min(start + length, end))
+        case .second, .minute, .hour:
+            let begin = start < from ? beginning(of: span.start, behind: from, offset, zone) : start
+            return (begin, max(start, from), min(start + length, end))
         case .day, .week, .month, .quarter, .year:
             if isWithin { return (start, start, start + length) }
             let begin = zone.second(ofLocal: span.start), next = zone.second(ofLocal: span.end)
             return begin <= second && second < next ? (begin, begin, next) : (begin, second, second)
         }
+    }
+
+    /// Of a span in which clocks change: where they were put forward within it, it began before, else there.
+    private func beginning(of local: Int64, behind change: Int64, _ offset: Int64, _ zone: ZoneTable) -> Int64 {
+        let before = zone.offset(at: change - 1)
+        let last = change - 1 + before.offset
+        guard last < change + offset, bucket.span(last).start == local else { return change }
+        return max(before.from, change - 1 - (last - local))
     }
 }

@@ -46,6 +46,22 @@ extension Database {
         try PageStore.rename(options, to: target)
     }
 
+    /// Gives a file that nobody has open the name of another one, which goes, or is kept by the name `aside`. With an
+    /// origin, only if the file that goes follows that; else `.outOfSequence`.
+    package static func replace(
+        _ options: DatabaseOptions, with path: String, keepingAs aside: String?, ifFollowing origin: ChangeOrigin?
+    ) throws(DatabaseError) {
+        try PageStore.replace(options, with: path, keepingAs: aside) { pages throws(DatabaseError) in
+            guard let origin else { return }
+            let page = try pages.get(ReplicaPages.following)
+            let leader = try page.flatMap { page throws(DatabaseError) in try FollowedLeader.decode(page.bytes) }
+            guard leader?.origin == origin else {
+                throw DatabaseError(
+                    .outOfSequence, "the file follows its leader no longer, and is left as it is: somebody has ended that")
+            }
+        }
+    }
+
     /// Removes a file that nobody has open, with its sidecar; false when there is none.
     package static func deleteFile(_ options: DatabaseOptions) throws(DatabaseError) -> Bool {
         try PageStore.deleteFile(options)

@@ -197,6 +197,11 @@ struct RestoreCommand: ParsableCommand {
                 "restored version \(restored.version.rawValue) of "
                     + "\(TimeText.text(timestamp(restored.wallTimeNanoseconds))), from a snapshot and "
                     + "\(restored.batches) batches")
+            if restored.hasLaterTimes {
+                printLine(
+                    "clocks went back: some of it was made, by the clocks of then, after \(at ?? "that time"), and "
+                        + "something else behind that before it")
+            }
             guard let next = restored.nextWallTimeNanoseconds else { return }
             printLine(
                 "what was committed after it, up to \(TimeText.text(timestamp(next))), is there in one piece: some of "

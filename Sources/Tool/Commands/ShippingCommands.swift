@@ -127,7 +127,7 @@ private func printApplied(_ step: FollowingStep) {
     case .applied(let from, let to, let bytes):
         printLine("applied changes after version \(from.rawValue) up to \(to.rawValue), \(bytes) bytes")
     case .goesOn(let name, let version): printLine("following \(name) from version \(version.rawValue)")
-    case .nothing: break
+    case .nothing, .left: break
     }
 }
 
@@ -199,6 +199,9 @@ struct FollowCommand: ParsableCommand {
                     let step = try current.step()
                     trouble.isOver()
                     printApplied(step)
+                    if step == .left {
+                        return printLine("the file follows \(current.leader.name) no longer: somebody has ended that")
+                    }
                     guard step == .nothing else { continue }
                     if once { return }
                     try current.log.wait(milliseconds: Self.pauseMilliseconds)

@@ -354,8 +354,102 @@ static void batches(void) {
     motte_release(realm);
 }
 
+/* What is read in place says of mixed links of which class they are, and nothing is written behind what there is. */
+static void reads(void) {
+    motte_realm *realm = check_realm("reads", "A { m: mixed, b: link<B> } B { n: int? } C { n: int }");
+    motte_class a = motte_class_named(realm, "A"), b = motte_class_named(realm, "B"), c = motte_class_named(realm, "C");
+    motte_prop props[2], n = motte_prop_named(realm, b, "n");
+    motte_value values[6];
+    motte_object *targets[2];
+    motte_coll *all;
+    uint8_t validity[64];
+    int64_t ints[400];
+    size_t count, i;
+    props[0] = motte_prop_named(realm, a, "m");
+    props[1] = motte_prop_named(realm, a, "b");
+    MUST(motte_realm_begin_write(realm, -1));
+    MUST(motte_object_create(realm, b, NULL, 0, &targets[0], NULL));
+    MUST(motte_object_create(realm, c, NULL, 0, &targets[1], NULL));
+    for (i = 0; i < 3; i++) {
+        values[0] = i < 2 ? motte_link_to(targets[i]) : motte_int(7);
+        values[1] = motte_link_to(targets[0]);
+        MUST(motte_row_create(realm, a, props, values, 2, 0, NULL, NULL));
+    }
+    MUST(motte_class_all(realm, a, &all));
+    for (i = 0; i < 4; i++) {
+        /* Within the write and behind it, by rows and by columns. */
+        size_t row = i & 1 ? 1 : 2, column = i & 1 ? 3 : 1;
+        if (i == 2) MUST(motte_realm_commit(realm, 0, NULL));
+        STATUS(MOTTE_OK, motte_read_values(all, props, 2, 0, 3, i & 1 ? MOTTE_LAYOUT_COLUMNS : MOTTE_LAYOUT_ROWS,
+                                           values, &count));
+        CHECK(count == 3 && values[0].type == MOTTE_TYPE_LINK && values[0].aux == b);
+        CHECK(values[row].type == MOTTE_TYPE_LINK && values[row].aux == c);
+        CHECK(values[2 * row].type == MOTTE_TYPE_INT && values[2 * row].as.integer == 7);
+        CHECK(values[column].type == MOTTE_TYPE_LINK && values[column].aux == b);
+    }
+    motte_release(all);
+    MUST(motte_class_all(realm, b, &all));
+    memset(validity, 0xAA, sizeof validity);
+    STATUS(MOTTE_OK, motte_read_ints(all, n, 0, 400, ints, validity, &count));
+    CHECK(count == 1 && validity[0] == 0 && validity[1] == 0xAA && validity[63] == 0xAA);
+    memset(validity, 0xAA, sizeof validity);
+    STATUS(MOTTE_END, motte_read_ints(all, n, 1, 400, ints, validity, &count));
+    CHECK(count == 0 && validity[0] == 0xAA);
+    motte_release(all);
+    motte_release(targets[0]);
+    motte_release(targets[1]);
+    MUST(motte_realm_close(realm));
+    motte_release(realm);
+}
+
+/* One call gives a free pair, or a value that another row of it gives up. */
+static void unique_at_once(void) {
+    motte_realm *realm = check_realm(
+        "at once", "Seat { id: int key, line: int, seat: int, unique(line, seat) } A { id: int key, u: int? unique }");
+    motte_class seat = motte_class_named(realm, "Seat"), cls = motte_class_named(realm, "A");
+    motte_prop props[3], pairs[2];
+    motte_value values[6];
+    motte_insert *insert;
+    motte_key key;
+    size_t i;
+    props[0] = motte_prop_named(realm, seat, "id");
+    pairs[0] = props[1] = motte_prop_named(realm, seat, "line");
+    pairs[1] = props[2] = motte_prop_named(realm, seat, "seat");
+    MUST(motte_realm_begin_write(realm, -1));
+    for (i = 1; i < 3; i++) {
+        values[0] = values[1] = motte_int((int64_t)i);
+        values[2] = motte_int(1);
+        MUST(motte_row_create(realm, seat, props, values, 3, 0, &key, NULL));
+    }
+    values[0] = values[1] = motte_int(2);
+    STATUS(MOTTE_OK, motte_row_set_many(realm, seat, 0, pairs, values, 2));
+    values[1] = motte_int(1);
+    STATUS(MOTTE_E_DUPLICATE_VALUE, motte_row_set_many(realm, seat, 0, pairs, values, 2));
+    props[0] = motte_prop_named(realm, cls, "id");
+    props[1] = motte_prop_named(realm, cls, "u");
+    for (i = 0; i < 2; i++) {
+        values[0] = motte_int(i ? 3 : 1);
+        values[1] = motte_int(i ? 35 : 34);
+        MUST(motte_row_create(realm, cls, props, values, 2, 0, NULL, NULL));
+    }
+    MUST(motte_insert_new(realm, cls, props, 2, MOTTE_CREATE_EXISTING, &insert));
+    values[0] = motte_int(1);
+    values[1] = motte_int(60);
+    values[2] = motte_int(2);
+    values[3] = motte_int(34);
+    STATUS(MOTTE_OK, motte_insert_rows(insert, values, 2, NULL));
+    values[3] = motte_int(35);
+    STATUS(MOTTE_E_DUPLICATE_VALUE, motte_insert_rows(insert, values, 2, NULL));
+    motte_release(insert);
+    MUST(motte_realm_commit(realm, 0, NULL));
+    MUST(motte_realm_close(realm));
+    motte_release(realm);
+}
+
 int main(void) {
     decimals();
+    reads();
+    unique_at_once();
     identifiers();
     timestamps();
     order();

@@ -81,3 +81,39 @@ def test_writes_go_on_when_a_loop_was_closed(
         each.get_coro().close()
     del task, other, each, kept
     gc.collect()
+
+
+@pytest.mark.parametrize("who", ["itself", "another database", "another loop"])
+def test_a_write_that_its_task_cannot_end_is_cancelled(tmp_path: pathlib.Path, who: str) -> None:
+    path = tmp_path / "closed.motte"
+    db, other = motte.open(path, schema=[P]), motte.open(path, schema=[P])
+    begun: list[motte.Write] = []
+
+    async def hold() -> None:
+        async with db.write() as write:
+            begun.append(write)
+            db.add(P(id=1))
+            with db.write():
+                db.add(P(id=2))
+                await asyncio.sleep(100)
+
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(hold())
+    loop.run_until_complete(asyncio.sleep(0.02))
+    loop.close()
+    assert begun and not task.done()
+    if who == "another loop":
+        async def write_again() -> None:
+            async with db.write(timeout=10):
+                db.add(P(id=3))
+        asyncio.run(write_again())
+    else:
+        with (db if who == "itself" else other).write(timeout=10) as write:
+            (db if who == "itself" else other).add(P(id=3))
+        assert not write.was_cancelled
+    db.refresh()
+    assert [each.id for each in db.objects(P)] == [3] and begun[0].was_cancelled
+    del task
+    gc.collect()
+    other.close()
+    db.close()

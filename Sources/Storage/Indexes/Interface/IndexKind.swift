@@ -211,6 +211,7 @@ package protocol IndexWriting: AnyObject {
 
     /// What was postponed, with all rows as they are now.
     func checkPostponed() throws(DatabaseError)
+    func forgetPostponed()
 
     /// Nothing of what is stored may be known by its place any more: its memory is given back.
     func forgetPlaces()

@@ -43,6 +43,7 @@ private final class UnknownIndex: IndexReading, IndexAnswering, IndexWriting, In
     var isEmpty: Bool { false }
     func check(adding rows: IndexedRows, isPostponed: Bool) throws(DatabaseError) { throw error }
     func checkPostponed() throws(DatabaseError) {}
+    func forgetPostponed() {}
     func forgetPlaces() {}
     func add(_ rows: IndexedRows) {}
     func remove(_ rows: IndexedRows) {}

@@ -75,12 +75,19 @@ extension WriteTransaction {
     }
 
     /// Within `body` rows may have values that others have, which is looked at behind it.
-    func postponingIndexChecks(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
-        let former = postponesIndexChecks
+    package func postponingIndexChecks<Outcome>(
+        _ body: () throws(DatabaseError) -> Outcome
+    ) throws(DatabaseError) -> Outcome {
+        // Whoever postpones already looks at the end of that.
+        guard !postponesIndexChecks else { return try body() }
         postponesIndexChecks = true
-        defer { postponesIndexChecks = former }
-        try body()
+        defer {
+            postponesIndexChecks = false
+            for pending in pendingIndexes.values { pending.writer.forgetPostponed() }
+        }
+        let outcome = try body()
         for pending in pendingIndexes.values { try pending.writer.checkPostponed() }
+        return outcome
     }
 
     // MARK: Values, of indexes that columns have by themselves, and of elements

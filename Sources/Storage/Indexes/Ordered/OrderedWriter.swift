@@ -128,6 +128,8 @@ final class OrderedWriter: IndexWriting {
         try postponed.check(self)
     }
 
+    func forgetPostponed() { checks = nil }
+
     // MARK: Reading
 
     func withChanges(

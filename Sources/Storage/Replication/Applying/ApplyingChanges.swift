@@ -310,7 +310,24 @@ struct ApplyingChanges {
                     className: table.name)
             }
         }
-        guard try names.add(table.key, keys, local: local, replacing: isNamed) else { throw ChangeBatch.damaged() }
+        guard isNamed, goesByKeys else {
+            guard try names.add(table.key, keys, local: local, replacing: isNamed) else { throw ChangeBatch.damaged() }
+            return
+        }
+        // What came again before has a name by which other batches call it: that leads here, too.
+        for key in keys {
+            let own = local + key - keys.lowerBound
+            var current: Int64? = key
+            while let former = current, former != own {
+                current = try names.local(table.key, former)?.rawValue
+                guard current ?? Int64.max > former else {
+                    throw .corrupted("a page of replication names impossible objects")
+                }
+                guard try names.add(table.key, former ..< former + 1, local: own, replacing: true) else {
+                    throw ChangeBatch.damaged()
+                }
+            }
+        }
     }
 
     func local(_ link: ObjectLink) throws(DatabaseError) -> ObjectLink {

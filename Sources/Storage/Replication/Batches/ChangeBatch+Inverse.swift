@@ -134,6 +134,21 @@ extension ChangeSummary {
     }
 }
 
+extension ChangeSummary {
+    /// What it deletes are the objects that come again in what leads back.
+    func deleting(only reversed: ChangeSummary) -> ChangeSummary {
+        var returning: [TableKey: KeyRuns] = [:]
+        for table in reversed.tables { returning[table.table] = table.inserted }
+        let exact = tables.map { table in
+            Table(
+                table: table.table, inserted: table.inserted, deleted: returning[table.table] ?? KeyRuns(),
+                columns: table.columns, modifiedKeys: table.modifiedKeys, lists: table.lists, maps: table.maps,
+                nested: table.nested)
+        }
+        return ChangeSummary(exact, from: from, to: to)
+    }
+}
+
 extension ListOperation {
     /// What it takes back.
     var reversed: ListOperation {

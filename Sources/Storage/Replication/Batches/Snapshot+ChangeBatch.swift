@@ -65,7 +65,9 @@ struct ChangeBatchReading {
         _ summary: ChangeSummary, since before: Snapshot? = nil
     ) throws(DatabaseError) -> ChangeBatch {
         if summary.schemaChanged { try addSchema() }
-        try add(summary)
+        let reversed = try before.map { before throws(DatabaseError) in try summary.reversed(before) }
+        // Of a batch that may be applied again later nothing else may be taken that has come since.
+        try add(reversed.map { summary.deleting(only: $0) } ?? summary)
         // The record of `from` itself may be gone.
         var checksum: UInt32
         if let first = summary.records.first {
@@ -74,9 +76,9 @@ struct ChangeBatchReading {
             checksum = try HistoryLog.checksum(of: summary.from, in: snapshot.pages)
         }
         checksum = try TakenVersion.checksum(checksum, of: summary.from, origin, in: snapshot.pages)
-        if let before, !writer.isEmpty {
+        if let before, let reversed, !writer.isEmpty {
             var back = try ChangeBatchReading(before, origin: origin)
-            try back.add(try summary.reversed(before))
+            try back.add(reversed)
             inverse = back.writer.finished()
         }
         breaksSchema = summary.breaksSchema

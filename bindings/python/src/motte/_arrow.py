@@ -31,7 +31,7 @@ class Options:
     """Which columns, and how, for C."""
 
     def __init__(self, columns: Optional[Sequence[str]] = None, *, batch_rows: Optional[int] = None, unit: str = "us",
-                 views: bool = False) -> None:
+                 views: bool = False, titles: Optional[Sequence[str]] = None) -> None:
         if unit not in UNITS:
             raise errors.InvalidArgumentError(f"a unit is one of {', '.join(UNITS)}, not {unit!r}")
         if batch_rows is not None and batch_rows < 1:
@@ -43,6 +43,9 @@ class Options:
         if columns is not None:
             self._text = ffi.from_buffer(utf8(",".join(columns)))
             self.struct.columns, self.struct.columns_size = ffi.cast("char *", self._text), len(self._text)
+        if titles is not None:
+            self._titles = ffi.from_buffer(utf8(",".join(titles)))
+            self.struct.titles, self.struct.titles_size = ffi.cast("char *", self._titles), len(self._titles)
 
 
 def _capsule(kind: int, content: Any) -> Any:
@@ -107,6 +110,16 @@ class Stream:
                 raise
             made = _made(_STREAM, lib.motte_arrow_read, elsewhere.handle, self.options.struct)
         return _capsule(_STREAM, made)
+
+
+def column_names(coll: Coll, options: Options) -> list[str]:
+    """What the columns of a stream are called."""
+    schema = ffi.new("struct ArrowSchema *")
+    errors.check(lib.motte_arrow_schema(coll.handle, options.struct, schema))
+    try:
+        return [ffi.string(schema.children[number].name).decode() for number in range(schema.n_children)]
+    finally:
+        schema.release(schema)
 
 
 def groups_stream(handle: Any, options: Options) -> Any:

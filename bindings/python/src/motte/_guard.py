@@ -28,7 +28,7 @@ class Guard(_objects.Guard):
     def check(self) -> None:
         """Raises where the open write is that of another task."""
         write = self.write
-        if write is not None and write._task is not current_task():
+        if write is not None and write._task is not current_task() and not write._ends_if_lost():
             raise errors.AlreadyInWriteError(
                 "another task has a write open on this database; do not await inside `with db.write():`, wait for your "
                 "turn with `async with db.write():`, and read what was there before it from `db.freeze()`")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
-from . import _arrow, _numpy, _pandas, _reading, query
+from . import _arrow, _numpy, _pandas, _reading, errors, query
 from ._coll import Coll
 from ._convert import LINK
 from ._protocols import AnyDatabase
@@ -27,6 +27,7 @@ class Frames:
     _database: AnyDatabase
     _type: int
     _arrow_stream: Optional[_arrow.Stream] = None
+    _arrow_titles: Optional[list[str]] = None
 
     def _model(self) -> Optional[type[Any]]:
         raise NotImplementedError
@@ -47,8 +48,16 @@ class Frames:
 
     def _all_columns(self) -> _arrow.Stream:
         made = self._arrow_stream
-        if made is None:
-            made = self._arrow_stream = _arrow.Stream(self._coll, _arrow.Options(), self._database)
+        try:
+            titles = self._titles(())
+        except errors.WrongThreadError:
+            # Whoever asked for the schema on the database's own thread asks for the rest.
+            if made is None:
+                raise
+            return made
+        if made is None or titles != self._arrow_titles:
+            made = self._arrow_stream = _arrow.Stream(self._coll, _arrow.Options(titles=titles), self._database)
+            self._arrow_titles = titles
         return made
 
     def to_arrow(self, *columns: Any, batch_rows: Optional[int] = None, unit: str = "us") -> pyarrow.Table:
@@ -56,7 +65,7 @@ class Frames:
 
         `unit` is that of timestamps, s, ms, us or ns."""
         pyarrow = _arrow.library("pyarrow", "to_arrow()")
-        return self._table(pyarrow, columns, batch_rows=batch_rows, unit=unit)
+        return pyarrow.table(self._stream(columns, batch_rows=batch_rows, unit=unit))
 
     def to_batches(self, *columns: Any, batch_rows: Optional[int] = None,
                    unit: str = "us") -> pyarrow.RecordBatchReader:
@@ -72,23 +81,19 @@ class Frames:
 
     def _stream(self, columns: tuple[Any, ...], **options: Any) -> _arrow.Stream:
         model = self._model()
-        names = [query.stored_name(each, model) for each in columns]
-        return _arrow.Stream(self._coll, _arrow.Options(names or None, **options), self._database)
+        names = [query.stored_name(each, model) for each in columns] or None
+        return _arrow.Stream(
+            self._coll, _arrow.Options(names, titles=self._titles(columns), **options), self._database)
 
-    def _titles(self, columns: tuple[Any, ...], stored: Sequence[str]) -> Optional[list[str]]:
-        """What columns are called in Python, where that differs from what the file calls them."""
+    def _titles(self, columns: tuple[Any, ...]) -> Optional[list[str]]:
+        """What columns are called in Python, where the file may call them otherwise."""
         model = self._model()
-        if model is None or not model._maps_names():
-            return None
         if columns:
             return [query.property_name(each) for each in columns]
+        if model is None or not model._maps_names():
+            return None
         names = {declared.stored_name: name for name, declared in model._declared().items()}
-        return [names.get(each, each) for each in stored]
-
-    def _table(self, pyarrow: Any, columns: tuple[Any, ...], **options: Any) -> Any:
-        table = pyarrow.table(self._stream(columns, **options))
-        titles = self._titles(columns, table.column_names)
-        return table if titles is None else table.rename_columns(titles)
+        return [names.get(each, each) for each in _arrow.column_names(self._coll, _arrow.Options())]
 
     # -------------------------------------------------------------------------------------------- frames
 
@@ -97,15 +102,12 @@ class Frames:
         links, are columns of pandas's nullable types, which keep every int."""
         library = _arrow.library("pandas", "to_pandas()")
         pyarrow = _arrow.library("pyarrow", "to_pandas()")
-        return _pandas.frame(library, pyarrow, self._table(pyarrow, columns, unit=unit))
+        return _pandas.frame(library, pyarrow, pyarrow.table(self._stream(columns, unit=unit)))
 
     def to_polars(self, *columns: Any, unit: str = "us") -> polars.DataFrame:
         """A polars frame of all stored properties, or of these."""
         library = _arrow.library("polars", "to_polars()")
         frame: polars.DataFrame = library.DataFrame(self._stream(columns, unit=unit, views=True))
-        titles = self._titles(columns, frame.columns)
-        if titles is not None:
-            frame.columns = titles
         return frame
 
     # -------------------------------------------------------------------------------------------- NumPy

@@ -14,7 +14,7 @@ from ._convert import DOUBLE, FLOAT, LINK, TIMESTAMP
 from ._ffi import lib, sized
 from ._protocols import AnyDatabase
 from .exchange import ImportCounts, writing
-from .fields import MAP, MISSING
+from .fields import LIST, MAP, MISSING, SET
 from .frames import Frames
 from .model import EmbeddedModel, Model
 from .results import Collection
@@ -35,7 +35,8 @@ def import_data(
     data = _frame(row, data)
     with writing(database), atomically(database):
         if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-            return _import_arrow(database, row, _renamed(row.model, data), flags, ignore_unknown)
+            columns = _exactly if isinstance(data, Frames) else _renamed
+            return _import_arrow(database, row, columns(row.model, data, ignore_unknown), flags, ignore_unknown)
         if isinstance(data, Mapping):
             return _import_columns(database, row, data, policy, ignore_unknown)
         return _import_rows(database, row, data, policy, ignore_unknown)
@@ -71,10 +72,18 @@ def _from_pandas(row: Row, data: Any) -> Any:
     try:
         table = pyarrow.Table.from_pandas(data, preserve_index=False)
         for name, declared in row.model._declared().items():
-            if declared.nullable or declared.type not in (FLOAT, DOUBLE) or name not in table.column_names:
+            if declared.type not in (FLOAT, DOUBLE) or name not in table.column_names:
                 continue
             position = table.column_names.index(name)
-            if table.column(position).null_count and data[name].dtype.kind == "f":
+            if declared.collection in (LIST, SET) and data[name].dtype.kind == "O":
+                # Within a list NaN is a value; in place of one it says that there is none.
+                lists = [each if hasattr(each, "__len__") else None for each in data[name]]
+                table = table.set_column(position, name, pyarrow.array(lists, from_pandas=False))
+            if declared.nullable or not declared.is_plain:
+                continue
+            # Those of NumPy have no other way to say that there is none; others of pandas do.
+            if table.column(position).null_count and type(data[name].dtype).__module__.startswith("numpy") and (
+                    data[name].dtype.kind == "f"):
                 values = pyarrow.array(data[name].to_numpy(), from_pandas=False)
                 table = table.set_column(position, name, values)
     except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError) as error:
@@ -82,17 +91,30 @@ def _from_pandas(row: Row, data: Any) -> Any:
     return table
 
 
-def _renamed(model: type[Model], data: Any) -> Any:
-    """Columns by the names that the file has; what comes a batch at a time still does."""
-    if not model._maps_names() or isinstance(data, Frames):
+def _renamed(model: type[Model], data: Any, ignore_unknown: bool) -> Any:
+    """Columns by the names that the file has; what comes a batch at a time still does. A column that is called as the
+    file calls a property, and no property of the class, is none."""
+    if not model._maps_names():
         return data
     pyarrow = _arrow.library("pyarrow", "import_data() of properties with other names in the file")
     reader = pyarrow.RecordBatchReader.from_stream(data) if hasattr(
         data, "__arrow_c_stream__") else pyarrow.table(data).to_reader()
+    places, names = _places(model, reader.schema.names, ignore_unknown)
+    schema = pyarrow.schema([reader.schema.field(place).with_name(name) for place, name in zip(places, names)])
+    return pyarrow.RecordBatchReader.from_batches(schema, (
+        pyarrow.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
+        for batch in reader))
+
+
+def _places(model: type[Model], names: Sequence[str], ignore_unknown: bool) -> tuple[list[int], list[str]]:
+    """Which of the columns are properties of the class, and what the file calls these."""
     stored = {name: declared.stored_name for name, declared in model._declared().items()}
-    schema = pyarrow.schema([field.with_name(stored.get(field.name, field.name)) for field in reader.schema])
-    return pyarrow.RecordBatchReader.from_batches(
-        schema, (pyarrow.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader))
+    unknown = next((name for name in names if name not in stored), None)
+    if unknown is not None and not ignore_unknown:
+        raise errors.UnknownPropertyError(
+            f"{model.__name__} has no property '{unknown}'", class_name=model.__name__, property_name=unknown)
+    places = [place for place, name in enumerate(names) if name in stored]
+    return places, [stored[names[place]] for place in places]
 
 
 def _import_arrow(
@@ -103,8 +125,6 @@ def _import_arrow(
     options.flags = lib.MOTTE_IMPORT_YEARS_1_TO_9999 | lib.MOTTE_IMPORT_IGNORE_UNKNOWN * ignore_unknown
     options.policy = flags
     counts = sized("motte_import_counts")
-    if isinstance(data, Collection):
-        data = _exactly(data)
     try:
         _arrow.insert(database._realm.handle, row.class_id, data, options, counts)
     except errors.Error as error:
@@ -123,21 +143,30 @@ def _name(error: errors.Error, model: type[Model]) -> None:
             return
 
 
-def _exactly(data: Collection[Any]) -> Any:
+def _exactly(model: type[Model], data: Frames, ignore_unknown: bool) -> Any:
     """Objects of another database, or of this one, with the nanoseconds of their times. Where one is so far from today
     that no number of nanoseconds stands for it, there must be none."""
-    stream = data.arrow(unit="ns")
+    titles, columns = data._titles(()), None
+    if model._maps_names():
+        own = _arrow.column_names(data._coll, _arrow.Options())
+        places, titles = _places(model, titles or own, ignore_unknown)
+        columns = [own[place] for place in places]
+
+    def made(unit: str) -> _arrow.Stream:
+        return _arrow.Stream(data._coll, _arrow.Options(columns, titles=titles, unit=unit), data._database)
+
+    stream = made("ns")
     try:
         for _ in _arrow.batches(data._coll, stream.options):
             pass
     except errors.NumberOverflowError:
-        for instance in () if data._model() is None else data:
+        for instance in iter(data) if data._model() is not None and isinstance(data, Iterable) else ():
             name = _finer(instance)
             if name is not None:
                 raise errors.NumberOverflowError(
                     f"'{name}' may have nanoseconds, and there is a time so far from today that it has no number of "
                     "nanoseconds; import the two apart", property_name=name) from None
-        return data
+        return made("us")
     return stream
 
 

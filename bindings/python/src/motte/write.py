@@ -86,6 +86,8 @@ class Write(_objects.Write):
                 return self
             except errors.WriteTimeoutError as error:
                 if error.system_error == errno.EDEADLK:
+                    if any(write._ends_if_lost() for write in _all_open()):
+                        continue
                     # Another database of this thread is in a write, which cannot end meanwhile.
                     if deadline is None:
                         raise errors.ReentrantError(error.message) from None
@@ -132,6 +134,8 @@ class Write(_objects.Write):
         """Whether it is a block inside another one, and began. The library's write is open without a block of ours in a
         migration, in `first_open` and in a queued write."""
         database = self._database
+        if database._write is not None:
+            database._check_task()
         outer: Any = database._write
         if outer is None and not database._realm.in_write():
             return False
@@ -164,7 +168,7 @@ class Write(_objects.Write):
         await turn.take(deadline)
         try:
             pause = 0.001
-            while database._write is not None or not self._has_begun():
+            while database._write is not None and not database._write._ends_if_lost() or not self._has_begun():
                 left = left_seconds(deadline)
                 if left is not None and left <= 0:
                     raise _timed_out()
@@ -181,6 +185,8 @@ class Write(_objects.Write):
         try:
             self._begin(0)
         except errors.WriteTimeoutError as error:
+            if error.system_error == errno.EDEADLK and any(write._ends_if_lost() for write in _all_open()):
+                return False
             if error.system_error == errno.EDEADLK and any(
                     write.is_open and write._task is current_task() for write in _all_open()):
                 raise errors.ReentrantError(error.message) from None
@@ -251,6 +257,16 @@ class Write(_objects.Write):
         self._end(cancelled)
         self._settle(cancelled)
         self._database._delivery.write_has_ended()
+
+    def _ends_if_lost(self) -> bool:
+        """Whether the task of the block cannot go on, as its event loop is closed: then all of it is cancelled."""
+        if self._task is None or not self._task.get_loop().is_closed():
+            return False
+        outermost: Write = self
+        while outermost._outer is not None:
+            outermost = outermost._outer
+        outermost._abandon_open()
+        return outermost._is_over
 
     def _pass_on(self) -> None:
         """The turn, to the next task."""

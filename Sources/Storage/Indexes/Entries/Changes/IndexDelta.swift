@@ -163,6 +163,7 @@ extension IndexDelta: IndexWriting {
     /// Primary keys are looked up before a row is added, with an error that names the object.
     package func check(adding rows: IndexedRows, isPostponed: Bool) throws(DatabaseError) {}
     package func checkPostponed() throws(DatabaseError) {}
+    package func forgetPostponed() {}
     package func forgetPlaces() {}
 
     /// Its entries have notes of their own in the undo log.
