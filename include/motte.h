@@ -127,7 +127,7 @@ struct ArrowArrayStream {
 #define MOTTE_VERSION 1000
 /* Grows when something declared here changes its meaning; MOTTE_ABI_LAYOUT is a checksum over all struct layouts. */
 #define MOTTE_ABI_VERSION 1
-#define MOTTE_ABI_LAYOUT 0x6BB305F3
+#define MOTTE_ABI_LAYOUT 0x564E3400
 
 /* ---------------------------------------------------------------------------------------------------- types */
 
@@ -2215,8 +2215,8 @@ typedef struct motte_arrow_options {
  *  called "value". The stream shows the version that is shown now, whatever is written meanwhile, and may be read and
  *  released on any thread, by one at a time, also after the realm was closed; so may its batches, which are copies.
  *  Within a write all batches are made at once, with its changes so far. out_stream belongs to the caller, who calls
- *  its release; what is in it before is overwritten. options may be NULL. INVALID_ARGUMENT where there are more or fewer
- *  titles than columns.
+ *  its release; what is in it before is overwritten. options may be NULL. INVALID_ARGUMENT where there are not as many
+ *  titles as columns.
  *  Thread: owner. Result: O. Errors: INVALID_ARGUMENT, UNKNOWN_PROPERTY, WRONG_TYPE, UNSUPPORTED, OVERFLOW,
  *  OBJECT_DELETED. */
 motte_status motte_arrow_read(const motte_coll *coll, const motte_arrow_options *options,

@@ -24,9 +24,10 @@ scratch=.build
 # what is worth inlining across modules says @inlinable. It only takes time. No exception passes through Swift's code:
 # how to unwind it is information for debuggers, kept apart with the rest of it, instead of a tenth of the library.
 common=(-Xswiftc -disable-cmo -Xswiftc -Xllvm -Xswiftc -force-attribute=nounwind -Xcc -fstack-protector-strong)
-optimised=(-c release --scratch-path "$scratch" "${common[@]}")
+# A section for each function: the linker leaves out those that nobody calls, and keeps one of those that are the same.
+optimised=(-c release --scratch-path "$scratch" "${common[@]}" -Xswiftc -Xfrontend -Xswiftc -function-sections)
 # Relocations that old C libraries cannot read in little space take a twentieth more.
-largest_bytes=$((13 * 1000 * 1000 + 650 * 1000))
+largest_bytes=$((12 * 1000 * 1000 + 300 * 1000))
 
 fail() { echo "build: $*" >&2; exit 1; }
 
@@ -46,8 +47,26 @@ link_static() {
         options=(-Xclang-linker "-B$folder")
     fi
     if reads_small_relocations; then options+=(-Xlinker -z -Xlinker pack-relative-relocs); fi
-    swiftc -L "$folder" "${options[@]}" -static-stdlib "@$list" -use-ld=lld -Xclang-linker -static-libgcc \
+    options+=(-resource-dir "$(static_runtime)" -L "$folder")
+    swiftc "${options[@]}" -static-stdlib "@$list" -use-ld=lld -Xclang-linker -static-libgcc \
         -Xlinker --gc-sections -Xlinker --build-id "$@"
+}
+
+# The toolchain's folder for static linking, its standard library without unwind tables: no exception passes through
+# that either, and they would be a twentieth of the library.
+static_runtime() {
+    local source folder=$PWD/$scratch/static/swift core=linux/libswiftCore.a file
+    source=$(swiftc -print-target-info | sed -n 's/.*"runtimeResourcePath": *"\(.*\)".*/\1/p')_static
+    if [ ! "$folder/$core" -nt "$source/$core" ]; then
+        rm -rf "$folder"
+        mkdir -p "$folder/linux"
+        for file in "$source"/* "$source"/linux/*; do
+            [ "$file" = "$source/linux" ] || [ "$file" = "$source/$core" ] || ln -s "$file" "$folder/${file#"$source/"}"
+        done
+        objcopy --remove-section .eh_frame --remove-section .rela.eh_frame "$source/$core" "$folder/$core.new"
+        mv "$folder/$core.new" "$folder/$core"
+    fi
+    echo "$folder"
 }
 
 # Whether the C library reads relocations in little space, as those from 2.36 on do.
@@ -77,11 +96,11 @@ build_library() {
     python3 bindings/c/header.py exports > "$scratch/motte.map"
     python3 bindings/c/header.py functions | sort > "$output/libmotte.exports"
     # -Bsymbolic and -z nodelete: the Swift runtime inside must not meet another one in the process, and its threads and
-    # thread-local destructors outlive any dlclose. --icf=safe: functions with the same code, whose address nobody asks
-    # for, are there once, which is 160 KB less.
+    # thread-local destructors outlive any dlclose. --icf=all: functions with the same code are there once; nothing in
+    # Swift goes by their addresses.
     local library=$output/libmotte.so.1.new
     link_static motte -emit-library -module-name motte -o "$scratch/libmotte.so" \
-        -Xlinker "--version-script=$scratch/motte.map" -Xlinker --icf=safe \
+        -Xlinker "--version-script=$scratch/motte.map" -Xlinker --icf=all \
         -Xlinker -soname -Xlinker libmotte.so.1 -Xlinker -z -Xlinker nodelete \
         -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now -Xlinker -Bsymbolic -Xlinker --no-undefined
     split "$scratch/libmotte.so" "$library"

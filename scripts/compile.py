@@ -38,6 +38,7 @@ struct Runner {
     }
 }
 """
+HEADER = re.compile(r'(header|umbrella)\s+"([^"]+)"')
 IMPORT = re.compile(r"^(?:@\w+ |package |public )*import (?:\w+ )?(\w+)", re.MULTILINE)
 Command = dict[str, Any]
 
@@ -90,6 +91,18 @@ def check_imports(module: str, sources: list[str], declared: set[str], ours: set
     return found
 
 
+def headers_of(arguments: list[str]) -> list[str]:
+    """Those of the C modules that a Swift module may import."""
+    found: set[str] = set()
+    for argument in arguments:
+        if argument.startswith("-fmodule-map-file="):
+            file = pathlib.Path(argument.partition("=")[2])
+            for kind, name in HEADER.findall(file.read_text()) if file.exists() else ():
+                path = file.parent / name
+                found.update(map(str, path.glob("*.h")) if kind == "umbrella" else [str(path)])
+    return sorted(found)
+
+
 class Plan:
     """The steps for llbuild."""
 
@@ -128,7 +141,7 @@ class Plan:
         declared = {pathlib.Path(each).stem for each in command["inputs"] if each.endswith(".swiftmodule")}
         if "/Sources/" in sources[0]:
             self.problems += check_imports(module, sources, declared, ours)
-        inputs = [*command["inputs"], arguments[0]]
+        inputs = [*command["inputs"], arguments[0], *headers_of(arguments)]
         common = without(arguments, "-emit-module", "-emit-objc-header", "-parseable-output",
                          pairs=("-emit-module-path", "-emit-objc-header-path", "-index-store-path"))
         self.steps[f"interface of {name}"] = {

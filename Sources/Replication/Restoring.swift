@@ -2,8 +2,8 @@
 /// nobody.
 ///
 /// Snapshots and batches are in the order in which they were made. That of their times is another one where a clock was
-/// put back, or two leaders' clocks differ: then the file has everything up to the last one whose time is not later than
-/// the one asked for, and it is said that some before it have later ones.
+/// put back, or two leaders' clocks differ: then the file has everything up to the last one whose time is not later
+/// than the one asked for, and it is said that some before it have later ones.
 import MotteLiveObjects
 import MotteStorage
 import MotteValues

@@ -86,12 +86,14 @@ import Testing
     }
 
     /// Clocks that change within an hour: by an hour at a minute past midnight, and by half an hour.
-    @Test(arguments: [
-        ("America/St_Johns", 1_289_097_030, 1_289_097_000), ("America/St_Johns", 1_289_097_900, 1_289_097_060),
-        ("America/St_Johns", 1_268_537_430, 1_268_537_400), ("America/St_Johns", 1_268_538_300, 1_268_537_460),
-        ("Australia/Lord_Howe", 1_775_313_900, 1_775_311_200), ("Australia/Lord_Howe", 1_775_315_400, 1_775_314_800),
-        ("Australia/Lord_Howe", 1_791_042_000, 1_791_041_400),
-    ] as [(String, Int64, Int64)])
+    @Test(
+        arguments: [
+            ("America/St_Johns", 1_289_097_030, 1_289_097_000), ("America/St_Johns", 1_289_097_900, 1_289_097_060),
+            ("America/St_Johns", 1_268_537_430, 1_268_537_400), ("America/St_Johns", 1_268_538_300, 1_268_537_460),
+            ("Australia/Lord_Howe", 1_775_313_900, 1_775_311_200),
+            ("Australia/Lord_Howe", 1_775_315_400, 1_775_314_800),
+            ("Australia/Lord_Howe", 1_791_042_000, 1_791_041_400),
+        ] as [(String, Int64, Int64)])
     func hoursInWhichClocksChange(name: String, second: Int64, start: Int64) throws {
         #expect(try TimeSpans(.hour, zone: name).span(second).start == start)
     }

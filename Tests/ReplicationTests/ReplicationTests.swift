@@ -102,7 +102,12 @@ import Musl
         #expect(code { _ = try Shipping(following.session, to: world.log, options) } == .historyForked)
         options.takesOver = true
         #expect(code { _ = try Shipping(following.session, to: world.log, options) } == .outOfSequence)
+        // Nothing is added to a file that follows nobody.
+        #expect(try following.step() == .left && following.step() == .left)
+        let leader = following.leader
+        try following.session.follow(FollowedLeader(origin: leader.origin, name: leader.name, source: world.log))
         while try following.step() != .nothing {}
+        try following.session.follow(nil)
         do {
             let second = try Shipping(following.session, to: world.log, options)
             guard case .snapshot = try second.step() else {

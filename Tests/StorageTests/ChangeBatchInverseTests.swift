@@ -164,7 +164,8 @@ import Testing
         try store.write { write in for _ in 0 ..< 3 { _ = try write.create(table, primaryKey: nil) } }
         let first = try batch { _ = try $0.delete(table, [0]) }
         let second = try batch { _ = try $0.deleteAll(table) }
-        for (batch, count) in [(try second.inverse(), 2), (try first.inverse(), 3), (try second.inverse().inverse(), 1)] {
+        let again = try second.inverse().inverse()
+        for (batch, count) in [(try second.inverse(), 2), (try first.inverse(), 3), (again, 1)] {
             try store.apply(batch)
             #expect(try store.snapshot.table(table).liveCount == count)
         }

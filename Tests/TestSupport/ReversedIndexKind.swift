@@ -214,6 +214,7 @@ final class ReversedWriter: IndexWriting {
     var isEmpty: Bool { net.isEmpty && !isCleared }
 
     func checkPostponed() throws(DatabaseError) {}
+    func forgetPostponed() {}
     /// The reader looks at pages while it answers only.
     func forgetPlaces() {}
 

@@ -89,7 +89,8 @@ package final class ArrowExport {
         var named = columns
         if let titles = options.titles {
             guard titles.count == columns.count else {
-                throw DatabaseError(.invalidArgument, "\(columns.count) columns and \(titles.count) titles do not pair up")
+                throw DatabaseError(
+                    .invalidArgument, "\(columns.count) columns and \(titles.count) titles do not pair up")
             }
             for (index, title) in titles.enumerated() { named[index].name = title }
         }

@@ -57,7 +57,8 @@ extension Database {
             let leader = try page.flatMap { page throws(DatabaseError) in try FollowedLeader.decode(page.bytes) }
             guard leader?.origin == origin else {
                 throw DatabaseError(
-                    .outOfSequence, "the file follows its leader no longer, and is left as it is: somebody has ended that")
+                    .outOfSequence,
+                    "the file follows its leader no longer, and is left as it is: somebody has ended that")
             }
         }
     }

@@ -1,4 +1,4 @@
-"""Columns on their way in and out have the names of the class, also where the file has others, or the same crosswise."""
+"""Columns on their way in and out have the names of the class, also where the file has others, or these crosswise."""
 from __future__ import annotations
 
 import importlib

@@ -87,8 +87,7 @@ CASES: dict[str, tuple[str, Callable[[int], Any]]] = {
     "list of structs": ("at", lambda second: table(
         "inners", [[], None, [{"at": 0}, {"at": second}]], pyarrow.list_(pyarrow.struct([("at", SECONDS)])))),
     "mixed": ("mixed", lambda second: table("mixed", [0, None, second], SECONDS)),
-    "the file's name": ("late", lambda second: table("late in the file", [0, None, second], SECONDS)),
-    "the name": ("late", lambda second: table("late", [0, None, second], SECONDS)),
+    "another name in the file": ("late", lambda second: table("late", [0, None, second], SECONDS)),
     "pandas": ("at", lambda second: pandas.DataFrame({"at": pandas.array(
         pyarrow.array([0, None, second], SECONDS).to_numpy(zero_copy_only=False))})),
     "pandas of Arrow": ("ats", lambda second: pandas.DataFrame({"ats": pandas.Series(

@@ -31,8 +31,15 @@ def beginning(time: datetime.datetime, unit: str, zone: zoneinfo.ZoneInfo) -> da
     local = time.astimezone(zone)
     utc = datetime.timezone.utc
     if unit in ("minute", "hour"):
-        past = local.minute * 60 if unit == "hour" else 0
-        return time - datetime.timedelta(seconds=past + local.second, microseconds=local.microsecond)
+        # Back, minute by minute, as long as clocks show the same and go forward.
+        begin = time.replace(second=0, microsecond=0)
+        while unit == "hour":
+            before, now = ((begin - datetime.timedelta(minutes=back)).astimezone(zone).replace(tzinfo=None)
+                           for back in (1, 0))
+            if before.replace(minute=0) != now.replace(minute=0) or before >= now:
+                break
+            begin -= datetime.timedelta(minutes=1)
+        return begin
     day = local.replace(tzinfo=None, hour=0, minute=0, second=0, microsecond=0, fold=0)
     if unit == "week":
         day -= datetime.timedelta(days=day.weekday())

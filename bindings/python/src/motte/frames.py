@@ -5,7 +5,6 @@ a value. The types are in docs/arrow.md.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _arrow, _numpy, _pandas, _reading, errors, query
