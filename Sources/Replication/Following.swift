@@ -105,17 +105,12 @@ package final class Following {
         guard case .file(let path) = options.location else {
             throw DatabaseError(.invalidArgument, "a follower is a file")
         }
-        let temporary = try Session.temporaryName(beside: path, "copying")
-        do throws(DatabaseError) {
-            try log.step(.make)
-            try make(temporary, options, log, leader)
-            try log.step(.name)
-            try Session.rename(temporary, to: path)
-        } catch {
-            // What failed is what is reported.
-            _ = try? Session.deleteFile(SessionOptions(path: temporary))
-            throw error
-        }
+        // By a name that the next one finds, if this is killed.
+        let renewal = try Renewal(options, from: log)
+        try log.step(.make)
+        let copy = try renewal.fetch(try renewal.newest(of: leader), of: leader)
+        try log.step(.name)
+        try Session.rename(copy, to: path)
     }
 
     /// The newest snapshot as a file that follows.

@@ -62,7 +62,7 @@ package final class Renewal {
 
     // MARK: What it begins again from
 
-    private func fetch(_ info: SnapshotInfo, of leader: LeaderRecord) throws(DatabaseError) -> String {
+    func fetch(_ info: SnapshotInfo, of leader: LeaderRecord) throws(DatabaseError) -> String {
         let next = path + ".next"
         if let fetched, fetched.info == info, fetched.origin == leader.origin, fileBytes(next) > 0 { return next }
         try removeFetched(next)

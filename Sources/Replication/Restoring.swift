@@ -65,7 +65,7 @@ package enum Restoring {
         var hasLaterTimes = false
         if let time {
             for index in all.indices.reversed() {
-                if try isFrom(time, all[index], log) {
+                if try isFrom(time, all[index], index + 1 < all.count ? all[index + 1] : nil, log) {
                     chosen = index
                     break
                 }
@@ -94,13 +94,12 @@ package enum Restoring {
                 + "was before is not there", path: log.place)
     }
 
-    /// Whether a snapshot is from before a time, or what was committed right after it is.
+    /// Whether a snapshot is from before a time, or something is that was committed after it and before the next one.
     private static func isFrom(
-        _ time: Int64, _ snapshot: LogSnapshot, _ log: ReplicationLog
+        _ time: Int64, _ snapshot: LogSnapshot, _ next: LogSnapshot?, _ log: ReplicationLog
     ) throws(DatabaseError) -> Bool {
         if snapshot.info.wallTimeNanoseconds <= time { return true }
-        let next = try batch(after: snapshot.info.version, snapshot, log)
-        return next.map { $0.wallTimeNanoseconds <= time } ?? false
+        return try last(before: time, snapshot, next, log) > snapshot.info.version
     }
 
     /// To look ahead: what is damaged there is in the way only of who needs it.

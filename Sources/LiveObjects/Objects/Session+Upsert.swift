@@ -40,17 +40,19 @@ extension Session {
             return UpsertOutcome(created: rowCount)
         }
         guard rowCount > 0, let rows else { return UpsertOutcome() }
-        return try atOnce { () throws(DatabaseError) in
-            try write.withOwned(rows, count: rowCount * columns.count) { own throws(DatabaseError) in
+        // Copied once: what is tried a second time would find what the first time gave up.
+        let batch = try write.withOwned(rows, count: rowCount * columns.count) { own throws(DatabaseError) in
+            try atOnce { () throws(DatabaseError) in
                 var batch = try UpsertBatch(write, table, columns, own ?? rows, rowCount)
                 try batch.findObjects()
                 try batch.checkUpdates()
                 try batch.insertNew()
                 try batch.update(onlyDifferences: policy == .modified)
-                if let keys { for row in 0 ..< rowCount { keys[row] = batch.keys[row] } }
-                return UpsertOutcome(created: batch.newRows.count, updated: rowCount - batch.newRows.count)
+                return batch
             }
         }
+        if let keys { for row in 0 ..< rowCount { keys[row] = batch.keys[row] } }
+        return UpsertOutcome(created: batch.newRows.count, updated: rowCount - batch.newRows.count)
     }
 
     func checkPairs(_ columns: [ColumnKey], _ values: UnsafeBufferPointer<ValueView>) throws(DatabaseError) {

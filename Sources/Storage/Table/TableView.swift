@@ -176,7 +176,11 @@ package final class TableView {
         case .values(let builder)?:
             try builder.checkLongText(place.slot)
             view = builder.view(place.slot)
-        case .patched(let patch)?: view = patch.view(place.slot)
+            // It moves when more is put into it.
+            writer?.lent.any = true
+        case .patched(let patch)?:
+            view = patch.view(place.slot)
+            writer?.lent.any = true
         case .lists, .sealed, nil:
             let chunk = try uncheckedChunk(slot, place.rowGroup)
             try chunk.checkLongText(place.slot)

@@ -446,7 +446,68 @@ static void unique_at_once(void) {
     motte_release(realm);
 }
 
+enum {
+    ROWS = 1200,
+    TEXT = 100
+};
+
+/* Names as the library lends them, of rows that this write has changed, go to the row before; with unique values that
+ * are exchanged too, what the call tries first is undone. */
+static void lent_and_exchanged(int exchanges) {
+    motte_realm *realm = check_realm("exchanged", "Item { id: int key, name: string, u: int unique }");
+    motte_class items = motte_class_named(realm, "Item");
+    motte_prop props[3] = {motte_prop_named(realm, items, "id"), motte_prop_named(realm, items, "name"),
+                           motte_prop_named(realm, items, "u")};
+    motte_value *values = calloc((size_t)ROWS * 3, sizeof *values);
+    motte_insert *insert;
+    motte_key keys[ROWS], next;
+    char text[TEXT + 1];
+    int i, wrong = 0;
+    MUST(motte_insert_new(realm, items, props, 3, MOTTE_CREATE_EXISTING, &insert));
+    MUST(motte_realm_begin_write(realm, -1));
+    for (i = 0; i < ROWS; i++) {
+        values[0] = values[2] = motte_int(i);
+        values[1] = motte_string("before");
+        MUST(motte_insert_rows(insert, values, 1, &keys[i]));
+    }
+    MUST(motte_realm_commit(realm, 0, NULL));
+    MUST(motte_realm_begin_write(realm, -1));
+    for (i = 0; i < ROWS; i++) {
+        memset(text, 'A' + i % 26, TEXT);
+        text[TEXT] = 0;
+        values[0] = motte_string(text);
+        MUST(motte_row_set_many(realm, items, keys[i], &props[1], values, 1));
+    }
+    for (i = 0; i < ROWS; i++) {
+        next = keys[(i + 1) % ROWS];
+        values[3 * i] = motte_int(i);
+        MUST(motte_row_get_many(realm, items, next, &props[1], 1, &values[3 * i + 1]));
+        values[3 * i + 2] = motte_int(exchanges ? (i + 1) % ROWS : i);
+    }
+    STATUS(MOTTE_OK, motte_insert_rows(insert, values, ROWS, NULL));
+    for (i = 0; i < ROWS; i++) {
+        MUST(motte_row_get_many(realm, items, keys[i], &props[1], 1, values));
+        memset(text, 'A' + (i + 1) % ROWS % 26, TEXT);
+        wrong += !motte_str_equal(values[0].as.string, text);
+    }
+    CHECK(wrong == 0);
+    /* What is refused in the end gives no keys. */
+    values[0] = motte_int(0);
+    values[1] = values[4] = motte_string("again");
+    values[2] = values[5] = motte_int(ROWS + 1);
+    values[3] = motte_int(ROWS + 7);
+    STATUS(MOTTE_E_DUPLICATE_VALUE, motte_insert_rows(insert, values, 2, keys));
+    CHECK(keys[0] == 0 && keys[1] == 0);
+    free(values);
+    motte_release(insert);
+    MUST(motte_realm_commit(realm, 0, NULL));
+    MUST(motte_realm_close(realm));
+    motte_release(realm);
+}
+
 int main(void) {
+    lent_and_exchanged(0);
+    lent_and_exchanged(1);
     decimals();
     reads();
     unique_at_once();

@@ -76,8 +76,7 @@ def _from_pandas(row: Row, data: Any) -> Any:
                 continue
             position = table.column_names.index(name)
             if declared.collection in (LIST, SET) and data[name].dtype.kind == "O":
-                # Within a list NaN is a value; in place of one it says that there is none.
-                lists = [each if hasattr(each, "__len__") else None for each in data[name]]
+                lists = [_list_of_floats(each, declared.nullable) for each in data[name]]
                 table = table.set_column(position, name, pyarrow.array(lists, from_pandas=False))
             if declared.nullable or not declared.is_plain:
                 continue
@@ -104,6 +103,15 @@ def _renamed(model: type[Model], data: Any, ignore_unknown: bool) -> Any:
     return pyarrow.RecordBatchReader.from_batches(schema, (
         pyarrow.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
         for batch in reader))
+
+
+def _list_of_floats(cell: Any, may_hold_none: bool) -> Any:
+    """Within a list NaN is a value, unless it is an array, which has no None. In place of a list it is none."""
+    if not hasattr(cell, "__len__"):
+        return None
+    if may_hold_none and hasattr(cell, "dtype"):
+        return [None if value != value else value for value in cell.tolist()]
+    return cell
 
 
 def _places(model: type[Model], names: Sequence[str], ignore_unknown: bool) -> tuple[list[int], list[str]]:
