@@ -148,12 +148,12 @@ package final class Following {
         guard let batch = found else {
             try session.checkPlace()
             try session.refresh()
-            guard try session.leader()?.origin == leader.origin else { return .left }
+            guard try session.leader()?.origin == leader.origin else { return try left() }
             return try lookForGap()
         }
         (waits, gapSince) = (0, nil)
         try log.step(.make)
-        guard try session.follow(by: batch) else { return .left }
+        guard try session.follow(by: batch) else { return try left() }
         try log.step(.name)
         guard let now = try session.replicaPosition(leader.origin), now.version >= batch.to else {
             throw DatabaseError(.internal, "a batch was applied and the position stayed")
@@ -173,6 +173,15 @@ package final class Following {
             reached = batch.to
         }
         return true
+    }
+
+    /// By somebody who has ended that, or by another process that has gone on with the next leader.
+    private func left() throws(DatabaseError) -> FollowingStep {
+        guard let other = try session.leader() else { return .left }
+        throw DatabaseError(
+            .invalidArgument,
+            "another process follows for this file, and goes on with \(other.name): end one of the two",
+            path: session.path)
     }
 
     /// Whether what is missing may still come.

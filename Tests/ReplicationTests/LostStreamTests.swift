@@ -147,6 +147,28 @@ import Testing
         _ = try session.close()
     }
 
+    /// A server that is begun again without its streams between two answers, and one that has others by then.
+    @Test(arguments: [false, true]) func whoLeadsIsAskedAgain(isMadeAgain: Bool) throws {
+        let session = try open("a.motte")
+        try write(session, 0 ..< 3)
+        while try shipping(session, log()).step() != .nothing {}
+        let server = SimulatedServer(network)
+        server.asked = { [unowned server] in
+            server.asked = {}
+            network.lose(.log)
+            network.lose(.chunks)
+            if isMadeAgain { #expect(throws: Never.self) { try shipping(session, log()).step() } }
+        }
+        let leader = try StreamLog(server, patienceMilliseconds: 100).leader()
+        #expect(leader?.origin == (isMadeAgain ? try session.changeOrigin() : nil))
+        // A stream that has no leader for long is none of ours.
+        if isMadeAgain {
+            network.streams[.log]?.removeAll { $0.subject == .leader }
+            #expect(failure { _ = try log().leader() }?.code == .corrupted)
+        }
+        _ = try session.close()
+    }
+
     @Test func aLostSnapshotIsMadeAgain() throws {
         let session = try open("a.motte")
         try write(session, 0 ..< 3)

@@ -89,6 +89,8 @@ final class SimulatedServer: LogServer {
     var step: () throws(DatabaseError) -> Void = {}
     /// While it waits.
     var waiting: () -> Void = {}
+    /// After it was asked what the log has.
+    var asked: () -> Void = {}
     /// Of so many messages that are added no answer comes.
     var lostAnswers = 0
     let place = "nats://simulated/people"
@@ -109,6 +111,7 @@ final class SimulatedServer: LogServer {
 
     func range(of stream: LogStream) throws(DatabaseError) -> LogRange? {
         try reach()
+        defer { if stream == .log { asked() } }
         guard let messages = network.streams[stream], let identity = network.identities[stream] else { return nil }
         let removed = network.removed[stream] ?? 0
         return LogRange(identity: identity, first: removed + 1, last: messages.last?.number ?? removed)

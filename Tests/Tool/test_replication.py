@@ -383,7 +383,7 @@ def test_clocks_that_are_put_back(tmp_path: pathlib.Path) -> None:
     now = datetime.datetime.now(datetime.timezone.utc).isoformat()
     assert restored(file, log) == [0, 1, 2, 3, 4, 7]
     said = run("restore", file, "--from", log, "--at", now)
-    assert said.returncode == 0 and "clocks went back" in said.stdout and len(people(file)) == 6
+    assert said.returncode == 0 and "clocks were put back" in said.stdout and len(people(file)) == 6
     # A new leader whose clock is behind the former one's.
     done("follow", copy, "--from", log, "--once")
     clock.ship(3_600, leader, log, 5, *snapshot)

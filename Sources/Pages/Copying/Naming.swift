@@ -53,11 +53,11 @@ extension PageStore {
     }
 
     /// Gives the file at `copy` the name of the one at `options`, which goes, or stays under the name `aside`; nobody
-    /// may have either open. One of the two has that name at every moment, so that whoever opens it finds a file.
-    /// `check` may refuse, and shows what goes while nobody can change it.
+    /// may have either open. One of the two has that name at every moment, so that whoever opens it finds a file, where
+    /// the file system has second names for files. `check` may refuse, and shows what goes while nobody can change it.
     package static func replace(
         _ options: PageStoreOptions, with copy: String, keepingAs aside: String?,
-        check: (any PageSnapshot) throws(DatabaseError) -> Void
+        check: ((any PageSnapshot) throws(DatabaseError) -> Void)?
     ) throws(DatabaseError) {
         guard case .file(let path) = options.location else {
             throw DatabaseError(.unsupported, "a database in memory has no file to replace")
@@ -71,13 +71,18 @@ extension PageStore {
         defer { PageRegistry.giveBack(identity) }
         let newAttachment = try PageRegistry.reserve(other, newIdentity)
         defer { PageRegistry.giveBack(newIdentity) }
-        try show(place, options, to: check)
+        if let check { try show(place, options, to: check) }
         if let aside, link(place.path, aside) != 0 {
             let number = errno
-            let isThere = TemporaryFile.facts(aside).map { FileIdentity($0) } == identity
-            guard number == EEXIST, isThere else {
-                guard number != EEXIST else { throw TemporaryFile.exists(aside) }
-                throw SystemError.error(number, "keep the former file as", aside)
+            if number == EEXIST {
+                let isThere = TemporaryFile.facts(aside).map { FileIdentity($0) } == identity
+                guard isThere else { throw TemporaryFile.exists(aside) }
+            } else {
+                // Of file systems without second names this asks for a moment in which the file has none.
+                let mayHaveNone = [EPERM, EOPNOTSUPP, ENOSYS, EMLINK].contains(number) && !TemporaryFile.isThere(aside)
+                guard mayHaveNone, renameFile(place.path, aside) == 0 else {
+                    throw SystemError.error(number, "keep the former file as", aside)
+                }
             }
         }
         guard renameFile(other.path, place.path) == 0 else { throw SystemError.error(errno, "replace", place.path) }

@@ -80,10 +80,21 @@ package final class StreamLog: ReplicationLog {
 
     /// L5. nil where the log is empty, or not there.
     package func foundLeader() throws(DatabaseError) -> FoundLeader? {
-        guard let range = try server.range(of: .log), range.first <= range.last else { return nil }
-        guard let message = try server.last(.leader), message.identity == range.identity else {
-            throw DatabaseError(.corrupted, "'\(self.place)' has messages and no leader", path: self.place)
+        var asked: LogRange?
+        while let range = try server.range(of: .log), range.first <= range.last {
+            if let message = try server.last(.leader), message.identity == range.identity {
+                return try foundLeader(message, range)
+            }
+            // The server may have been begun again between the two answers, and have another stream by now.
+            guard range.identity != asked?.identity else {
+                throw DatabaseError(.corrupted, "'\(place)' has messages and no leader", path: place)
+            }
+            asked = range
         }
+        return nil
+    }
+
+    private func foundLeader(_ message: LogMessage, _ range: LogRange) throws(DatabaseError) -> FoundLeader {
         let place = name(message.number)
         let text = try LogText(message.bytes, place)
         return FoundLeader(

@@ -90,13 +90,6 @@ package final class SchemaMigration {
         try body()
     }
 
-    /// Copies have what the objects have.
-    private func keepingWideInts(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
-        write.keepsWideInts = true
-        defer { write.keepsWideInts = false }
-        try body()
-    }
-
     private func install() throws(DatabaseError) {
         try withoutRules { () throws(DatabaseError) in try installPlan() }
     }
@@ -215,7 +208,7 @@ package final class SchemaMigration {
 
     private func finishRows(_ state: State) throws(DatabaseError) {
         for name in current.deletedLate { try write.dropTable(named: name) }
-        try keepingWideInts { () throws(DatabaseError) in try embed(current.becomingEmbedded) }
+        try write.keepingWideInts { () throws(DatabaseError) in try embed(current.becomingEmbedded) }
         try deleteOrphans(of: current.orphaned)
         for table in current.shortened { try write.rewriteOpenGroup(table) }
         try buildIndexes(state)

@@ -51,8 +51,8 @@ extension Database {
     package static func replace(
         _ options: DatabaseOptions, with path: String, keepingAs aside: String?, ifFollowing origin: ChangeOrigin?
     ) throws(DatabaseError) {
+        guard let origin else { return try PageStore.replace(options, with: path, keepingAs: aside, check: nil) }
         try PageStore.replace(options, with: path, keepingAs: aside) { pages throws(DatabaseError) in
-            guard let origin else { return }
             let page = try pages.get(ReplicaPages.following)
             let leader = try page.flatMap { page throws(DatabaseError) in try FollowedLeader.decode(page.bytes) }
             guard leader?.origin == origin else {

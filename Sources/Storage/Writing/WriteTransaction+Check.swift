@@ -18,6 +18,14 @@ package struct Assignment {
 }
 
 extension WriteTransaction {
+    /// Within `body` what another version or file holds is taken over, where ints stay that were stored before their
+    /// property became narrower.
+    package func keepingWideInts(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
+        keepsWideInts = true
+        defer { keepsWideInts = false }
+        try body()
+    }
+
     /// The value as the column holds it (ints widened for a double column, say). For collections, of an element.
     @inline(__always)
     func checked(

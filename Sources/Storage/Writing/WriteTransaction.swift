@@ -45,9 +45,8 @@ package final class WriteTransaction: RowSource {
     /// Set by an import that goes on where it stopped, which needs keys without gaps: nobody has seen those that go
     /// with this write if it is cancelled.
     package var hidesKeys = false
-    /// Set while what another version or file holds is taken over, where ints stay that were stored before their
-    /// property became narrower.
-    package var keepsWideInts = false
+    /// See `keepingWideInts`.
+    var keepsWideInts = false
     /// See `postponingIndexChecks`.
     var postponesIndexChecks = false
     /// Pages of replication that are written with the commit, by their keys.

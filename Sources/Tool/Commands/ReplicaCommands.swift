@@ -199,8 +199,8 @@ struct RestoreCommand: ParsableCommand {
                     + "\(restored.batches) batches")
             if restored.hasLaterTimes {
                 printLine(
-                    "clocks went back: some of it was made, by the clocks of then, after \(at ?? "that time"), and "
-                        + "something else behind that before it")
+                    "clocks were put back: some of these commits have times after \(at ?? "that time"), and later ones "
+                        + "have not")
             }
             guard let next = restored.nextWallTimeNanoseconds else { return }
             printLine(

@@ -140,10 +140,7 @@ package final class JSONImport {
     /// A dump has what the file had, ints among it that were stored before their property became narrower.
     private func keepingWideInts(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
         guard rows.isDump else { return try body() }
-        let write = try session.requireWrite()
-        write.keepsWideInts = true
-        defer { write.keepsWideInts = false }
-        try body()
+        try session.requireWrite().keepingWideInts(body)
     }
 
     private func commitIfDue(_ rows: Int) throws(DatabaseError) {
