@@ -131,6 +131,26 @@ import Testing
         }
     }
 
+    /// Of every width that a chunk keeps its values in, at the ends of what ints can be.
+    @Test(arguments: [0, 1, 200, 255, 256, 65_535, 65_536, 4_000_000_000, 4_294_967_295, 4_294_967_296] as [Int64])
+    func totalsOfEachWidth(span: Int64) throws {
+        try PropertyTest.run(rounds: 12) { random, comment in
+            let bases: [Int64] = [.min, .max - span, 0, -span / 2, Int64(random.below(1 << 40)) - 1 << 39]
+            let base = bases[random.below(bases.count)]
+            var ints = [base, base + span]
+            for _ in 0 ..< random.below(3_000) {
+                ints.append(random.chance(20) ? base + span : base + Int64(random.below(Int(span) + 1)))
+            }
+            try KernelTests.makeChunk(.int, ints.map { .int($0) }) { chunk in
+                var summary = AggregateKernels.IntSummary()
+                for _ in 0 ..< 2 { AggregateKernels.addInts(chunk, nil, to: &summary) }
+                #expect(summary.count == 2 * ints.count, "\(comment)")
+                #expect(summary.sum == 2 * ints.reduce(Int128(0)) { $0 + Int128($1) }, "\(comment)")
+                #expect(summary.lowest == base && summary.highest == base + span, "\(comment)")
+            }
+        }
+    }
+
     @Test(arguments: [ColumnKind.int, .double, .string, .timestamp, .bool])
     func pairsOfColumnsAgreeWithPairsOfValues(kind: ColumnKind) throws {
         try PropertyTest.run(rounds: 20) { random, comment in

@@ -40,8 +40,13 @@ package enum AggregateKernels {
     package static func addInts(
         _ chunk: ColumnChunk, _ selection: UnsafePointer<UInt64>?, to summary: inout IntSummary
     ) {
-        if selection == nil, !chunk.hasNulls, chunk.width == 1, chunk.count < 1 << 24 {
-            return addBytes(chunk, to: &summary)
+        if selection == nil, !chunk.hasNulls, chunk.count < 1 << 24 {
+            switch chunk.width {
+            case 1: return addOffsets(chunk, UInt8.self, to: &summary)
+            case 2: return addOffsets(chunk, UInt16.self, to: &summary)
+            case 4: return addOffsets(chunk, UInt32.self, to: &summary)
+            default: break
+            }
         }
         forEach(chunk, selection) { row in
             let value = chunk.int(row)
@@ -52,13 +57,18 @@ package enum AggregateKernels {
         }
     }
 
-    private static func addBytes(_ chunk: ColumnChunk, to summary: inout IntSummary) {
-        let values = UnsafeBufferPointer(start: chunk.values.assumingMemoryBound(to: UInt8.self), count: chunk.count)
-        guard !values.isEmpty else { return }
-        var sum: UInt32 = 0
-        var lowest = UInt8.max, highest = UInt8.min
-        for value in values {
-            sum &+= UInt32(value)
+    /// Values behind the chunk's reference, of which 2^24 in 32 bits have a sum in 64.
+    @inline(__always)
+    private static func addOffsets<Offset: FixedWidthInteger & UnsignedInteger>(
+        _ chunk: ColumnChunk, _: Offset.Type, to summary: inout IntSummary
+    ) {
+        guard chunk.count > 0 else { return }
+        let size = MemoryLayout<Offset>.size
+        var sum: UInt64 = 0
+        var lowest = Offset.max, highest = Offset.min
+        for row in 0 ..< chunk.count {
+            let value = chunk.values.loadUnaligned(fromByteOffset: row &* size, as: Offset.self)
+            sum &+= UInt64(truncatingIfNeeded: value)
             lowest = min(lowest, value)
             highest = max(highest, value)
         }
