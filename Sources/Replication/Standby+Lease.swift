@@ -1,11 +1,14 @@
 /// Taking and renewing the lease, and what becomes of one whose bucket does not answer any more.
 ///
 /// Servers can lose a bucket: nats-server 2.9.10 resets a replica that disagrees with the others about its last
-/// message, and two that have been reset wait for each other for ever. The lease only says when it is time to try (T1),
-/// so the bucket is made again once it has not answered for long while the log did.
+/// message, and two that have been reset wait for each other for ever; or each server knows another bucket of that name,
+/// none of which has a majority, and removing it changes nothing. The lease only says when it is time to try (T1), so
+/// another bucket, by another name, takes its place once it has not answered for long while the log did. Whoever leads
+/// says by which number its bucket goes.
 import MotteValues
 
 struct HeldLease {
+    var number: UInt64 = 1
     var revision: UInt64 = 0
     /// For how long it lasts by what the bucket says, which may be of another machine, or of before this one's options
     /// were changed.
@@ -74,6 +77,9 @@ extension Standby {
     }
 
     private func listening(_ body: () throws(DatabaseError) -> Bool) throws(DatabaseError) -> Bool {
+        if lease.number != log.server.leaseNumber {
+            lease = HeldLease(number: log.server.leaseNumber, renewedAt: lease.renewedAt)
+        }
         do throws(DatabaseError) {
             let answer = try body()
             lease.silentSince = nil
@@ -86,8 +92,9 @@ extension Standby {
             guard now - since >= leaseMilliseconds * Self.longestSilence else { throw error }
             // Where the log does not answer either, it is not the bucket.
             _ = try log.server.range(of: .log)
-            lease = HeldLease(renewedAt: lease.renewedAt)
-            try log.server.dropLease()
+            // Where nobody can remove it either it stays.
+            log.server.dropLease()
+            log.server.leaseNumber = lease.number + 1
             throw error
         }
     }

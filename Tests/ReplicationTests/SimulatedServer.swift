@@ -17,17 +17,24 @@ final class SimulatedNetwork {
     var note: [UInt8]?
     var removed: [LogStream: UInt64] = [:]
     var names: [LogStream: [String: UInt64]] = [:]
-    var held: (lease: LogLease, until: Int64)?
-    var revision: UInt64 = 0
-    /// For how long a lease lasts, by who took the first one.
-    var bucketMilliseconds: Int64?
-    /// The bucket of the lease answers nobody, until another one is made.
-    var isLeaseLost = false
+    struct Bucket {
+        var held: (lease: LogLease, until: Int64)?
+        var revision: UInt64 = 0
+        /// For how long a lease lasts, by who took the first one.
+        var milliseconds: Int64?
+        /// It answers nobody, and nobody can remove it.
+        var isLost = false
+    }
+    /// Of the lease, by their numbers.
+    var buckets: [UInt64: Bucket] = [:]
+    func loseLease() {
+        for number in buckets.keys { buckets[number]?.isLost = true }
+    }
     private var late: [Late] = []
     var random: SeededRandom
     /// In percent, of messages: without an answer, and of those that do not come at once.
     var lossy = 0
-    /// In percent, of readings that do not see the newest message yet.
+    /// In percent, of readings of chunks that do not see the newest one yet.
     var lagging = 0
     var largestMessage = 200
     private(set) var lostAnswers = 0
@@ -38,7 +45,9 @@ final class SimulatedNetwork {
         milliseconds += time
         // What comes late comes in an order that nobody knows.
         while let index = late.indices.first(where: { late[$0].at <= milliseconds }) { late.remove(at: index).body() }
-        if let held, held.until <= milliseconds { self.held = nil }
+        for (number, bucket) in buckets where bucket.held.map({ $0.until <= milliseconds }) ?? false {
+            buckets[number]?.held = nil
+        }
     }
 
     func make(_ stream: LogStream) {
@@ -132,18 +141,21 @@ final class SimulatedServer: LogServer {
         return outcome
     }
 
-    private func seen(_ stream: LogStream) throws(DatabaseError) -> ArraySlice<LogMessage> {
+    func chunk(_ number: UInt64) throws(DatabaseError) -> LogMessage? {
         try reach()
-        let messages = network.streams[stream] ?? []
-        return network.random.chance(network.lagging) ? messages.dropLast(1 + network.random.below(2)) : messages[...]
+        let messages = network.streams[.chunks] ?? []
+        let seen = network.random.chance(network.lagging) ? messages.dropLast(1 + network.random.below(2)) : messages[...]
+        return seen.first { $0.number == number }
     }
 
     func message(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage? {
-        try seen(stream).first { $0.number == number }
+        try reach()
+        return network.streams[stream]?.first { $0.number == number }
     }
 
     func next(_ subject: LogSubject, from number: UInt64) throws(DatabaseError) -> LogMessage? {
-        try seen(subject.stream).first { $0.number >= number && $0.subject == subject }
+        try reach()
+        return network.streams[subject.stream]?.first { $0.number >= number && $0.subject == subject }
     }
 
     func last(_ subject: LogSubject) throws(DatabaseError) -> LogMessage? {
@@ -173,11 +185,6 @@ final class SimulatedServer: LogServer {
         return isWhole
     }
 
-    func messageOfLeader(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage? {
-        try reach()
-        return network.streams[stream]?.first { $0.number == number }
-    }
-
     func tell() throws(DatabaseError) {}
     func wait(milliseconds: Int64) throws(DatabaseError) {
         waiting()
@@ -185,41 +192,35 @@ final class SimulatedServer: LogServer {
     }
     func pause(milliseconds: Int64) { network.pass(milliseconds) }
 
-    private func reachLease() throws(DatabaseError) {
+    var leaseNumber: UInt64 = 1
+
+    private func bucket() throws(DatabaseError) -> SimulatedNetwork.Bucket {
         try reach()
-        guard !network.isLeaseLost else {
+        let bucket = network.buckets[leaseNumber] ?? SimulatedNetwork.Bucket()
+        guard !bucket.isLost else {
             throw DatabaseError(.timeout, "the bucket of the lease is lost, says the test", path: place)
         }
+        return bucket
     }
 
-    func lease() throws(DatabaseError) -> LogLease? {
-        try reachLease()
-        return network.held?.lease
-    }
+    func lease() throws(DatabaseError) -> LogLease? { try bucket().held?.lease }
 
-    func leaseMilliseconds() throws(DatabaseError) -> Int64? {
-        try reachLease()
-        return network.bucketMilliseconds
-    }
+    func leaseMilliseconds() throws(DatabaseError) -> Int64? { try bucket().milliseconds }
 
     func takeLease(_ holder: String, seconds: Int, after revision: UInt64) throws(DatabaseError) -> UInt64? {
-        try reachLease()
-        guard network.held?.lease.revision ?? 0 == revision else { return nil }
-        let lasting = network.bucketMilliseconds ?? Int64(seconds) * 1_000
-        network.bucketMilliseconds = lasting
-        network.revision += 1
-        network.held = (LogLease(holder: holder, revision: network.revision), network.milliseconds + lasting)
-        return network.revision
+        var bucket = try bucket()
+        guard bucket.held?.lease.revision ?? 0 == revision else { return nil }
+        let lasting = bucket.milliseconds ?? Int64(seconds) * 1_000
+        bucket.milliseconds = lasting
+        bucket.revision += 1
+        bucket.held = (LogLease(holder: holder, revision: bucket.revision), network.milliseconds + lasting)
+        network.buckets[leaseNumber] = bucket
+        return bucket.revision
     }
 
     func leaveLease(after revision: UInt64) throws(DatabaseError) {
-        try reachLease()
-        if network.held?.lease.revision == revision { network.held = nil }
+        if try bucket().held?.lease.revision == revision { network.buckets[leaseNumber]?.held = nil }
     }
 
-    func dropLease() throws(DatabaseError) {
-        try reach()
-        (network.held, network.revision, network.isLeaseLost) = (nil, 0, false)
-        network.bucketMilliseconds = nil
-    }
+    func dropLease() {}
 }

@@ -248,7 +248,7 @@ final class Machine {
                 guard let stalled = machines.first(where: \.leads) else { break }
                 try stall(while: machines.filter { $0 !== stalled }, network, note)
                 try write(stalled)
-            case 21: if random.chance(20) { network.isLeaseLost = true }
+            case 21: if random.chance(20) { network.loseLease() }
             default: network.pass(Int64(random.below(2_500)))
             }
             faults.clear()

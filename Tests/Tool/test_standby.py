@@ -162,10 +162,18 @@ def test_a_lease_that_the_server_has_lost_is_made_again(
     asked = tmp_path / "asked"
     following = begin("follow", leader, "--from", server.place(), "--may-lead", "--lease", 1, "--acknowledge", asked)
     until(lambda: is_heard(asked))
+    # Whoever comes later learns of the other bucket from the leader, and leaves it to that one.
+    copy = tmp_path / "copy.motte"
+    other = begin("follow", copy, "--from", server.place(), "--may-lead", "--lease", 1, "--name", "other")
+    until(copy.exists)
     with motte.open(leader) as db:
         db.on_commit(Acknowledged(asked))
         until(lambda: added(db, 100))
-    assert following.poll() is None
+        time.sleep(5)
+        assert added(db, 101)
+    assert following.poll() is None and other.poll() is None
+    info = ask("127.0.0.1", server.port, "$JS.API.STREAM.INFO.KV_MOTTE-2_people")
+    assert info is not None and info["state"]["messages"] == 1
 
 
 def is_heard(path: pathlib.Path) -> bool:

@@ -5,7 +5,8 @@
 /// A stream that was lost and made again counts from 1, so each has an identity of its own, and a message is added
 /// to the stream of that identity or to none.
 ///
-/// Reading may be behind, as it may ask a replica. What decides is adding alone.
+/// What decides is asked of the stream's leader: a replica may be behind, or have what no majority has. Nothing is read
+/// from a replica but chunks, which have checksums.
 import MotteValues
 
 /// The two streams of a database.
@@ -95,13 +96,12 @@ package protocol LogServer: AnyObject {
     func add(
         _ bytes: [UInt8], _ subject: LogSubject, name: String, in identity: String, after last: UInt64
     ) throws(DatabaseError) -> AddOutcome
-    /// nil where there is none, or none yet.
+    /// nil where there is none.
     func message(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage?
-    /// The same as the stream's leader has it, which is never behind.
-    func messageOfLeader(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage?
+    /// As any replica has it: nil where that is behind.
+    func chunk(_ number: UInt64) throws(DatabaseError) -> LogMessage?
     /// The next one from a number on.
     func next(_ subject: LogSubject, from number: UInt64) throws(DatabaseError) -> LogMessage?
-    /// The last one as the stream's leader has it, which is never behind.
     func last(_ subject: LogSubject) throws(DatabaseError) -> LogMessage?
     /// False where it is to be tried another time; what is not there any more is no error.
     func remove(_ numbers: Range<UInt64>, in stream: LogStream) throws(DatabaseError) -> Bool
@@ -116,6 +116,8 @@ package protocol LogServer: AnyObject {
     /// Before something is tried again.
     func pause(milliseconds: Int64)
 
+    /// Which bucket the lease is in, of those that were made one after the other.
+    var leaseNumber: UInt64 { get set }
     func lease() throws(DatabaseError) -> LogLease?
     /// For how long one lasts that is taken there; nil where that is not said, or there was none yet.
     func leaseMilliseconds() throws(DatabaseError) -> Int64?
@@ -123,6 +125,6 @@ package protocol LogServer: AnyObject {
     /// says for how long it lasts, for all.
     func takeLease(_ holder: String, seconds: Int, after revision: UInt64) throws(DatabaseError) -> UInt64?
     func leaveLease(after revision: UInt64) throws(DatabaseError)
-    /// Forgets whoever holds it, with the bucket that it is in; the next one who takes it makes another.
-    func dropLease() throws(DatabaseError)
+    /// Removes the bucket that it is in, if it can.
+    func dropLease()
 }

@@ -36,6 +36,11 @@ extension StreamLog {
         }
     }
 
+    /// nil where it is not there any more. Whoever takes it checks what it is a part of.
+    func chunk(_ number: UInt64) throws(DatabaseError) -> LogMessage? {
+        if let message = try server.chunk(number) { message } else { try known(number, in: .chunks) }
+    }
+
     /// nil where there is none, or none any more.
     func known(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage? {
         if case .message(let message) = try look(number, in: stream) { message } else { nil }
@@ -44,10 +49,11 @@ extension StreamLog {
     /// L4.
     private func look(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> Found {
         if let message = try server.message(number, in: stream) { return .message(message) }
+        // It may have come since.
         guard let range = try server.range(of: stream) else { return .nothing(in: nil) }
         guard number <= range.last else { return .nothing(in: range.identity) }
         if number < range.first { return .gap(before: range.first, in: range.identity) }
-        if let message = try server.messageOfLeader(number, in: stream) { return .message(message) }
+        if let message = try server.message(number, in: stream) { return .message(message) }
         // What was being removed when somebody was killed may have gaps.
         return .gap(before: number + 1, in: range.identity)
     }

@@ -196,7 +196,7 @@ extension StreamLog {
         var crc: UInt32 = 0
         var size = 0
         for number in snapshot.firstChunk ..< snapshot.firstChunk &+ snapshot.chunkCount {
-            guard let message = try known(number, in: .chunks) else {
+            guard let message = try chunk(number) else {
                 throw DatabaseError(
                     .busy,
                     "the snapshot of version \(snapshot.info.version.rawValue) was removed from '\(place)' "

@@ -97,6 +97,10 @@ package final class StreamLog: ReplicationLog {
     private func foundLeader(_ message: LogMessage, _ range: LogRange) throws(DatabaseError) -> FoundLeader {
         let place = name(message.number)
         let text = try LogText(message.bytes, place)
+        // Others may have found that the bucket before answers nobody.
+        if text.values["lease"] != nil {
+            server.leaseNumber = max(server.leaseNumber, try text.number("lease", place))
+        }
         return FoundLeader(
             record: try LeaderRecord(text, place), number: message.number,
             since: try text.number("since", place), before: try LogPosition(former: text, place),
@@ -179,6 +183,7 @@ package final class StreamLog: ReplicationLog {
         var values = beginning.record.values
         values["since"] = "\(beginning.since)"
         values["once"] = once
+        if server.leaseNumber > 1 { values["lease"] = "\(server.leaseNumber)" }
         if let handover = beginning.handover { values.merge(handover.values) { $1 } }
         if let before = beginning.before { values.merge(before.valuesOfFormer) { $1 } }
         return try add(LogText(values).bytes, .leader, name: "leader-\(once)", in: identity, after: last)
