@@ -144,8 +144,8 @@ final class SimulatedServer: LogServer {
     func chunk(_ number: UInt64) throws(DatabaseError) -> LogMessage? {
         try reach()
         let messages = network.streams[.chunks] ?? []
-        let seen = network.random.chance(network.lagging) ? messages.dropLast(1 + network.random.below(2)) : messages[...]
-        return seen.first { $0.number == number }
+        let missing = network.random.chance(network.lagging) ? 1 + network.random.below(2) : 0
+        return messages.dropLast(missing).first { $0.number == number }
     }
 
     func message(_ number: UInt64, in stream: LogStream) throws(DatabaseError) -> LogMessage? {
