@@ -1,10 +1,10 @@
 /// Taking and renewing the lease, and what becomes of one whose bucket does not answer any more.
 ///
 /// Servers can lose a bucket: nats-server 2.9.10 resets a replica that disagrees with the others about its last
-/// message, and two that have been reset wait for each other for ever; or each server knows another bucket of that name,
-/// none of which has a majority, and removing it changes nothing. The lease only says when it is time to try (T1), so
-/// another bucket, by another name, takes its place once it has not answered for long while the log did. Whoever leads
-/// says by which number its bucket goes.
+/// message, and two that have been reset wait for each other for ever; or each server knows another bucket of that
+/// name, none of which has a majority, and removing it changes nothing. The lease only says when it is time to try
+/// (T1), so another bucket, by another name, takes its place once it has not answered for long while the log did.
+/// Whoever leads says by which number its bucket goes.
 import MotteValues
 
 struct HeldLease {

@@ -267,8 +267,8 @@ package final class NatsServer: LogServer {
         return (parts[2], kind)
     }
 
-    /// A message as the leader of a stream has it, and so a majority: a replica that led, was cut off and comes back may
-    /// give for a moment what nobody else ever had (nats-server 2.9.10).
+    /// A message as the leader of a stream has it, and so a majority: a replica that led, was cut off and comes back
+    /// may give for a moment what nobody else ever had (nats-server 2.9.10).
     private func askLeader(
         of stream: String, _ request: String
     ) throws(DatabaseError) -> (number: UInt64, subject: String, bytes: [UInt8])? {
