@@ -1,9 +1,12 @@
 """A list property does what a Python list does: random operations on both, and what is particular."""
 from __future__ import annotations
 
+import math
 import os
+import pathlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -141,6 +144,51 @@ def test_a_list_that_is_changed_while_it_is_sorted_loses_nothing(db: motte.Datab
         reals = db.add(Everything(id=1, reals=[2.0, float("nan"), 1.0])).reals
         reals.sort(key=lambda value: (value != value, value))
         assert reals[:2] == [1.0, 2.0] and reals[2] != reals[2]
+
+
+class Shade:
+    """Two of the same name are not equal."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+motte.converter(Shade, str, store=lambda shade: shade.name, load=Shade)
+
+
+class Palette(motte.Model):
+    id: int = motte.field(primary_key=True)
+    shades: list[Shade]
+    things: list[Any]
+
+
+@pytest.fixture
+def palette(tmp_path: pathlib.Path) -> Iterator[Palette]:
+    with motte.open(tmp_path / "palette.motte", schema=[Palette]) as db, db.write():
+        yield db.add(Palette(id=1, shades=[Shade("red"), Shade("blue"), Shade("red")],
+                             things=[True, 1, 1.0, math.nan, [1], [True], {"a": 1}, {"a": True}, None, Decimal(1)]))
+
+
+def test_elements_that_are_equal_only_as_they_are_stored(palette: Palette) -> None:
+    assert palette.shades.index(Shade("red"), 1) == 2 and palette.shades.count(Shade("red")) == 2
+    palette.shades.sort(key=lambda shade: shade.name)
+    assert [shade.name for shade in palette.shades] == ["blue", "red", "red"]
+
+
+@pytest.mark.parametrize(("value", "places"), [
+    (1, [1, 2, 9]), (True, [0]), (Decimal(1), [1, 2, 9]), (math.nan, [3]), ([1], [4]), ([True], [5]), ({"a": 1.0}, [6]),
+    ({"a": True}, [7]), (None, [8]), ("1", []), (2, [])])
+def test_elements_are_found_alike_from_each_place_on(palette: Palette, value: Any, places: list[int]) -> None:
+    things = palette.things
+    assert things.count(value) == len(places) and (value in things) == bool(places)
+    for start in range(-len(things), len(things) + 2):
+        for stop in (None, 5, len(things), 99, -1):
+            within = [place for place in places if place in range(len(things))[start:stop]]
+            if within:
+                assert (things.index(value, start) if stop is None else things.index(value, start, stop)) == within[0]
+            else:
+                with pytest.raises(ValueError, match="is not in it"):
+                    things.index(value, start, stop)
 
 
 def test_wrong_elements(db: motte.Database) -> None:

@@ -1,4 +1,5 @@
-"""Whether a value that is stored and one that is given are the same, for assigning only those that differ.
+"""Whether a value that is stored and one that is given are the same, for assigning only those that differ; and whether
+they are equal as the library compares.
 
 Python's `==` does not say that: 1, 1.0 and True are equal and stored as three different values, 0.0 and -0.0 too.
 """
@@ -6,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableSequence
 from decimal import Decimal
 from typing import Any
 
@@ -31,6 +32,19 @@ def is_same(before: Any, after: Any) -> bool:
     if isinstance(before, Decimal):
         return bool(before.as_tuple() == after.as_tuple())
     return bool(before == after)
+
+
+def is_equal(element: Any, value: Any) -> bool:
+    """1 is 1.0 and no True, and NaN is NaN, in lists and maps as well."""
+    if isinstance(element, bool) is not isinstance(value, bool):
+        return False
+    if isinstance(element, Mapping):
+        return isinstance(value, Mapping) and element.keys() == value.keys() and all(
+            is_equal(each, value[key]) for key, each in element.items())
+    if isinstance(element, (list, tuple, MutableSequence)):
+        return isinstance(value, (list, tuple, MutableSequence)) and len(element) == len(value) and all(
+            map(is_equal, element, value))
+    return bool(element is value or element == value or element != element and value != value)
 
 
 def _is_list(value: Any) -> bool:

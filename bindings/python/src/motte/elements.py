@@ -12,6 +12,7 @@ from ._coll import Coll
 from ._convert import LINK, MIXED, TYPE_NAMES
 from ._held import AnySeen, is_lost
 from ._protocols import AnyDatabase, AnyRow
+from ._sameness import is_equal
 from .converters import Converter
 from .pages import Page
 from .sequenced import Sequenced
@@ -117,17 +118,21 @@ class Elements(Sequenced[T], Generic[T]):
             return len(self)
         if self._converter is not None:
             try:
-                value = self._converter.loaded(self._converter.stored(value))
+                value = self._converter.stored(value)
             except (errors.WrongTypeError, errors.InvalidArgumentError, *errors.NOWHERE):
                 return 0
-        return sum(1 for each in self if each is value or each == value)
+        return sum(1 for each in self._as_stored(0, len(self)) if is_equal(each, value))
 
     def index(self, value: Any, start: int = 0, stop: Optional[int] = None) -> int:
         """The first position of a value or object; ValueError if it is not in it."""
         found = self._find(value)
-        if found is not None and start or stop is not None:
-            return self[:].index(value, start, len(self) if stop is None else stop)
-        if found is None:
+        first, end, _ = slice(start, stop).indices(len(self))
+        if found is not None and found < first:
+            if self._converter is not None:
+                value = self._converter.stored(value)
+            found = next((position for position, each in enumerate(self._as_stored(first, end - first), first)
+                          if is_equal(each, value)), None)
+        if found is None or found >= end:
             raise ValueError(f"{value!r:.60} is not in it")
         return found
 
@@ -161,6 +166,12 @@ class Elements(Sequenced[T], Generic[T]):
         if self._type == MIXED or self._converter is not None:
             return [self._element(position, value) for position, value in enumerate(read, first)]
         return read
+
+    def _as_stored(self, first: int, count: int) -> list[Any]:
+        """Without objects of converters, which need not be equal to others made of the same value."""
+        if self._converter is None or count <= 0:
+            return self._read(first, count)
+        return self._coll.values([_coll.SELF], first, count, self._database._object, self._decoders())
 
     def _unless_gone(self, position: int, seen: AnySeen) -> Any:
         """An element of a snapshot of which some are lost; None for these, as for those that were deleted."""

@@ -198,10 +198,11 @@ class List(InPlace[T], MutableSequence[T]):
         """Puts the elements in their order, or in that of their keys, as list.sort() does. sorted() instead gives
         results in the order of properties, and leaves the list as it is."""
         elements: Any = self[:]
+        before = self._as_stored(0, len(self))
         keys = elements if key is None else [*map(key, elements)]
         order = sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)
         # What was compared may have come to change it.
-        if not is_same(elements, self[:]):
+        if not is_same(before, self._as_stored(0, len(self))):
             raise ValueError("list modified during sort")
         self._arrange(order)
 
