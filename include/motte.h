@@ -998,14 +998,14 @@ motte_status motte_realm_cancel(motte_realm *realm);
 motte_status motte_realm_savepoint(motte_realm *realm, uint64_t *out_savepoint);
 
 /** Ends a savepoint, and those that were made after it, and keeps what was done since. INVALID_ARGUMENT if it has
- *  ended.
- *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, INVALID_ARGUMENT. */
+ *  ended; REENTRANT in a callback of a call that changes objects and began after it.
+ *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, INVALID_ARGUMENT, REENTRANT. */
 motte_status motte_realm_release_savepoint(motte_realm *realm, uint64_t savepoint);
 
 /** Undoes what was done since a savepoint, and ends it and those that were made after it. Objects created since
  *  return OBJECT_DELETED, as those of a cancelled write do; borrowed views end. INVALID_ARGUMENT if it has
- *  ended.
- *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, INVALID_ARGUMENT. */
+ *  ended; REENTRANT in a callback of a call that changes objects and began after it.
+ *  Thread: owner. Result: -. Errors: NOT_IN_WRITE, INVALID_ARGUMENT, REENTRANT. */
 motte_status motte_realm_roll_back(motte_realm *realm, uint64_t savepoint);
 
 /** 1 between begin_write and commit or cancel, else 0, also for a handle that is not an open realm of this thread.
@@ -1084,19 +1084,22 @@ motte_status motte_migration_info(const motte_migration *migration, motte_migrat
 motte_status motte_migration_enumerate(const motte_migration *migration, const char *class_name, size_t class_name_size,
                                        motte_pair_fn visit, void *userdata, motte_free_fn free_userdata);
 
-/** The objects of class `from` become those of `to`, which the file does not have yet. Only before objects change.
- *  Thread: owner. Result: -. */
+/** The objects of class `from` become those of `to`, which the file does not have yet. Only before objects change, and
+ *  outside of savepoints, which could not undo it.
+ *  Thread: owner. Result: -. Errors: INVALID_ARGUMENT. */
 motte_status motte_migration_rename_class(const motte_migration *migration, const char *from, size_t from_size,
                                           const char *to, size_t to_size);
 
 /** The values of property `from` become those of `to`, which the file does not have yet and which has the same type.
- *  Thread: owner. Result: -. */
+ *  Before objects change the column stays and gets the name, outside of savepoints; later values are copied.
+ *  Thread: owner. Result: -. Errors: INVALID_ARGUMENT. */
 motte_status motte_migration_rename_prop(const motte_migration *migration, const char *class_name,
                                          size_t class_name_size, const char *from, size_t from_size, const char *to,
                                          size_t to_size);
 
-/** Deletes all objects of a class, and the class itself if it is not declared. NOT_FOUND if there is none.
- *  Thread: owner. Result: -. */
+/** Deletes all objects of a class, and the class itself if it is not declared: then outside of savepoints. NOT_FOUND if
+ *  there is none.
+ *  Thread: owner. Result: -. Errors: INVALID_ARGUMENT. */
 motte_status motte_migration_delete_class(const motte_migration *migration, const char *name, size_t name_size);
 
 /* ---------------------------------------------------------------------------------------------------- maintenance
@@ -2231,10 +2234,10 @@ motte_status motte_arrow_schema(const motte_coll *coll, const motte_arrow_option
  *  nothing. Of the options only flags and policy are of use here; they may be NULL. IGNORE_UNKNOWN passes over columns
  *  without a property; with YEARS_1_TO_9999 a time of another year in UTC is OVERFLOW, wherever in a column it is.
  *  Takes the stream over and releases it, also when it fails; CALLBACK where the stream fails. Its functions must not
- *  end the write or close the realm.
+ *  end the write or close the realm: REENTRANT.
  *  Thread: owner. Result: -. Optional: out_counts. Errors: UNKNOWN_CLASS, UNKNOWN_PROPERTY, WRONG_TYPE,
  *  NULL_NOT_ALLOWED, DUPLICATE_PRIMARY_KEY, NO_PRIMARY_KEY, INVALID_UTF8, OVERFLOW, VALUE_TOO_LARGE, NOT_IN_WRITE,
- *  CALLBACK. */
+ *  CALLBACK, REENTRANT. */
 motte_status motte_arrow_insert(motte_realm *realm, motte_class cls, struct ArrowArrayStream *stream,
                                 const motte_import_options *options, motte_import_counts *out_counts);
 
@@ -2408,8 +2411,8 @@ motte_status motte_thaw(const void *handle, motte_realm *realm, void **out_handl
  * no sections. */
 
 /* Writes the key of the element at `index` to `out_key`; texts in it are copied when it returns. It is called for each
- * element whenever an element may have another key, in the first call that needs the sections, and must not change
- * anything. */
+ * element whenever an element may have another key, in the first call that needs the sections, and must not change or
+ * refresh anything: REENTRANT for that call. */
 typedef motte_status (*motte_section_key_fn)(void *userdata, const motte_coll *coll, size_t index,
                                              motte_value *out_key);
 

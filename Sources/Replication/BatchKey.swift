@@ -29,6 +29,23 @@ package final class BatchKey {
 
     package init() {}
 
+    /// A snapshot as a new file. B1.
+    func copySnapshot(_ snapshot: String, to path: String, _ place: String) throws(DatabaseError) {
+        let mustBeEncrypted = userKey != nil && !isPlain
+        do throws(DatabaseError) {
+            try Database.copySeed(snapshot, to: path, encryptionKey: userKey, mustBeEncrypted: mustBeEncrypted)
+        } catch {
+            guard mustBeEncrypted, error.code == .wrongKey, try !Database.isEncrypted(snapshot) else { throw error }
+            throw notEncrypted("a snapshot in '\(place)'", place)
+        }
+    }
+
+    private func notEncrypted(_ what: String, _ place: String) -> DatabaseError {
+        DatabaseError(
+            .invalidArgument,
+            "\(what) is not encrypted, though the file is: if its leader ships so, say --plain", path: place)
+    }
+
     /// Of the file, with which its snapshots are encrypted; nil: they are not.
     var fileKey: [UInt8]? { userKey }
 
@@ -117,11 +134,7 @@ package final class BatchKey {
     package func decoded(_ bytes: [UInt8], _ place: String) throws(DatabaseError) -> ChangeBatch {
         guard bytes.count >= 4, bytes.le(0, as: UInt32.self) == Self.mark else {
             // B1.
-            guard userKey == nil || isPlain else {
-                throw DatabaseError(
-                    .invalidArgument,
-                    "\(place) is not encrypted, though the file is: if its leader ships so, say --plain", path: place)
-            }
+            guard userKey == nil || isPlain else { throw notEncrypted(place, place) }
             return try ChangeBatch(bytes)
         }
         guard bytes.count >= Self.headerSize + Self.tagSize, bytes.le(4, as: UInt32.self) == Self.checksum(bytes) else {

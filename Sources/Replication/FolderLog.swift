@@ -98,10 +98,9 @@ package final class FolderLog: ReplicationLog {
     }
 
     package func copySnapshot(
-        _ info: SnapshotInfo, of origin: ChangeOrigin, to path: String, encryptionKey: [UInt8]?
+        _ info: SnapshotInfo, of origin: ChangeOrigin, to path: String
     ) throws(DatabaseError) {
-        try Database.copySeed(
-            try folder(origin).file(LogName.snapshot(info.version)), to: path, encryptionKey: encryptionKey)
+        try key.copySnapshot(try folder(origin).file(LogName.snapshot(info.version)), to: path, place)
     }
 
     package func wait(milliseconds: Int64) throws(DatabaseError) {
@@ -181,6 +180,8 @@ package final class FolderLog: ReplicationLog {
         let folder = try leading()
         try Session.rename(path, to: folder.file(LogName.snapshot(info.version)))
         try folder.flushFolder()
+        var info = info
+        info.former = try LogPosition(formerIn: root)?.origin
         if try !folder.create(LogName.info(info.version), info.bytes) {
             try folder.replace(LogName.info(info.version), info.bytes)
         }
@@ -196,15 +197,23 @@ package final class FolderLog: ReplicationLog {
     }
 
     /// Those of one leader by their versions, whatever its clock said, and of leaders one after the other: who leads
-    /// last, who led before that one next to last, all others by when they began.
+    /// last, and before each one who led before it. Those that nobody names come first, by when they began.
     private func inOrder(_ snapshots: [LogSnapshot]) throws(DatabaseError) -> [LogSnapshot] {
-        let last = try leader()?.origin, former = try LogPosition(formerIn: root)?.origin
-        func place(_ origin: ChangeOrigin) -> Int { origin == last ? 2 : origin == former ? 1 : 0 }
-        let terms = Dictionary(grouping: snapshots, by: \.origin).map { origin, found in
-            (place(origin), found.sorted { $0.info.version < $1.info.version })
+        var terms = Dictionary(grouping: snapshots, by: \.origin)
+            .mapValues { $0.sorted { $0.info.version < $1.info.version } }
+        var known: [[LogSnapshot]] = []
+        var origin = try leader()?.origin
+        var former = try LogPosition(formerIn: root)?.origin
+        while let next = origin {
+            let term = terms.removeValue(forKey: next)
+            if let term { known.append(term) }
+            origin = former ?? term?.lazy.compactMap(\.info.former).first
+            former = nil
         }
-        let times = terms.map { ($0.0, $0.1.first?.info.wallTimeNanoseconds ?? 0, $0.1) }
-        return times.sorted { ($0.0, $0.1) < ($1.0, $1.1) }.flatMap(\.2)
+        let others = terms.values.sorted {
+            $0.first?.info.wallTimeNanoseconds ?? 0 < $1.first?.info.wallTimeNanoseconds ?? 0
+        }
+        return (others + known.reversed()).flatMap { $0 }
     }
 
     package func step(_ step: LogStep) throws(DatabaseError) { try root.step(step) }

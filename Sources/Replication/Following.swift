@@ -117,7 +117,7 @@ package final class Following {
     static func make(
         _ path: String, _ options: SessionOptions, _ log: ReplicationLog, _ leader: LeaderRecord
     ) throws(DatabaseError) {
-        try log.copyNewestSnapshot(of: leader.origin, to: path, encryptionKey: options.encryptionKey)
+        try log.copyNewestSnapshot(of: leader.origin, to: path)
         var own = SessionOptions(path: path)
         (own.encryptionKey, own.noCreate) = (options.encryptionKey, true)
         let session = try Session.open(own)
@@ -216,7 +216,7 @@ package final class Following {
             return .nothing
         }
         let newest = try log.snapshots(of: leader.origin).last?.version ?? Version(0)
-        if log.mayLackBatches, try !leadsOn(from: newest) {
+        if try !leadsOn(from: newest) {
             if isWaiting() { return .nothing }
             // What the file has is more than it could begin again with.
             throw DatabaseError(

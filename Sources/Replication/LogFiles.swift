@@ -152,6 +152,8 @@ package struct SnapshotInfo: Equatable, Sendable {
     package let byteCount: Int
     /// Of the machine that made it, then; nil: not known.
     package let uptime: Uptime?
+    /// In a folder, who led before the one that made it.
+    package internal(set) var former: ChangeOrigin?
 
     package init(
         version: Version, wallTimeNanoseconds: Int64, checksum: UInt32, byteCount: Int, uptime: Uptime? = nil
@@ -175,6 +177,7 @@ package struct SnapshotInfo: Equatable, Sendable {
         wallTimeNanoseconds = try text.number("time", path)
         checksum = try text.number("checksum", path)
         byteCount = try text.number("bytes", path)
+        former = text.values["former"].flatMap { ChangeOrigin(text: $0) }
         guard let start = text.values["started"] else {
             uptime = nil
             return
@@ -188,6 +191,7 @@ package struct SnapshotInfo: Equatable, Sendable {
             "bytes": "\(byteCount)",
         ]
         if let uptime { (values["started"], values["uptime"]) = (uptime.start, "\(uptime.milliseconds)") }
+        if let former { values["former"] = former.text }
         return values
     }
     var bytes: [UInt8] { LogText(values).bytes }

@@ -40,10 +40,8 @@ package protocol ReplicationLog: AnyObject {
     /// Whether there is a batch that begins after a version, and ends at `last` or before; nil: anywhere. Where none
     /// begins at that version, something is missing before it.
     func hasChanges(of origin: ChangeOrigin, beyond version: Version, upTo last: Version?) throws(DatabaseError) -> Bool
-    /// Makes a new file of a snapshot, all or nothing.
-    func copySnapshot(
-        _ info: SnapshotInfo, of origin: ChangeOrigin, to path: String, encryptionKey: [UInt8]?
-    ) throws(DatabaseError)
+    /// Makes a new file of a snapshot, with the key that batches are encrypted with, all or nothing.
+    func copySnapshot(_ info: SnapshotInfo, of origin: ChangeOrigin, to path: String) throws(DatabaseError)
     /// Whether the last look for changes came to something else that goes on: another leader, or a snapshot.
     var maySeeGap: Bool { get }
     /// Whether a batch may be missing among others: files can be deleted, or come later than those behind them.
@@ -104,14 +102,12 @@ extension ReplicationLog {
     }
 
     /// The newest snapshot of an origin that can be had: one may be removed while it is read.
-    func copyNewestSnapshot(
-        of origin: ChangeOrigin, to path: String, encryptionKey: [UInt8]?
-    ) throws(DatabaseError) {
+    func copyNewestSnapshot(of origin: ChangeOrigin, to path: String) throws(DatabaseError) {
         var failure = DatabaseError(
             .fileNotFound, "there is no snapshot in '\(place)' yet to begin with", path: place)
         for info in try snapshots(of: origin).reversed() {
             do throws(DatabaseError) {
-                return try copySnapshot(info, of: origin, to: path, encryptionKey: encryptionKey)
+                return try copySnapshot(info, of: origin, to: path)
             } catch {
                 guard error.code == .busy else { throw error }
                 if failure.code != .busy { failure = error }

@@ -44,7 +44,7 @@ package enum Restoring {
         let temporary = try Session.temporaryName(beside: target, "copying")
         do throws(DatabaseError) {
             let chosen = start.snapshot
-            try log.copySnapshot(chosen.info, of: chosen.origin, to: temporary, encryptionKey: options.encryptionKey)
+            try log.copySnapshot(chosen.info, of: chosen.origin, to: temporary)
             let restored = try fill(temporary, options, log, start, time, isPartial)
             try Session.rename(temporary, to: target)
             return restored
@@ -146,13 +146,20 @@ package enum Restoring {
         var batches = 0
         var next: Int64?
         var isLater = false
-        while let batch = try log.changes(after: position, of: start.origin) {
+        while true {
             if let last, position >= last {
+                do throws(DatabaseError) {
+                    guard let batch = try log.changes(after: position, of: start.origin) else { break }
+                    // One commit is one version; what changed nothing had no batch of its own.
+                    next = batch.to.rawValue - batch.from.rawValue > 1 ? batch.wallTimeNanoseconds : nil
+                } catch {
+                    // Nothing of it is needed.
+                    guard error.code == .corrupted else { throw error }
+                }
                 isLater = true
-                // One commit is one version; what changed nothing had no batch of its own.
-                next = batch.to.rawValue - batch.from.rawValue > 1 ? batch.wallTimeNanoseconds : nil
                 break
             }
+            guard let batch = try log.changes(after: position, of: start.origin) else { break }
             _ = try session.apply(batch)
             batches += 1
             position = batch.to

@@ -93,6 +93,7 @@ package final class Shipping {
         record = LeaderRecord(name: options.name, origin: origin)
         // Before the lead is taken, so that who is refused changes nothing, and again when nobody else adds anything.
         try findShipped(takesIn: false)
+        try session.checkConsumer(consumer)
         try takeLead()
         if former != nil { try session.lead(keepingChangesFor: consumer) }
         try findShipped(takesIn: true)
@@ -272,8 +273,12 @@ package final class Shipping {
         if newestSnapshot == nil { _ = try shipSnapshot() }
         if let shipped, shipped < batch.from {
             // What was committed by others, who did not ask; also if it changed nothing that is shipped.
-            let missing = try session.freeze().changeBatch(since: shipped)
-            _ = missing.breaksSchema ? try shipSnapshot() : try ship(missing)
+            let missing: ChangeBatch?
+            do throws(DatabaseError) { missing = try session.freeze().changeBatch(since: shipped) } catch {
+                guard error.code == .historyUnavailable else { throw error }
+                missing = nil
+            }
+            if let missing, !missing.breaksSchema { _ = try ship(missing) } else { _ = try shipSnapshot() }
         }
         // No batch carries it; a snapshot does, as soon as it is committed.
         if batch.breaksSchema { return }
@@ -400,11 +405,12 @@ package final class Shipping {
                 let batch = try shown.changeBatch(since: shipped)
                 guard !batch.breaksSchema else { return try addSnapshot(shown, version) }
                 _ = try ship(batch)
+                if let end = self.shipped, end != version {
+                    return .changes(from: shipped, to: end, byteCount: 0)
+                }
             } catch {
+                // Somebody has let the log be trimmed: the chain begins again.
                 guard error.code == .historyUnavailable else { throw error }
-            }
-            if let end = self.shipped, end != version {
-                return .changes(from: shipped, to: end, byteCount: 0)
             }
         }
         return try addSnapshot(shown, version)

@@ -66,7 +66,7 @@ extension Standby {
         let held = try log.server.lease()
         // Whoever waits looks as often as the lease may run out.
         if lease.milliseconds == nil { lease.milliseconds = try log.server.leaseMilliseconds() }
-        guard held?.holder.hasSameBytes(as: holder) ?? true else { return false }
+        guard held.map({ $0.holder.isEmpty || $0.holder.hasSameBytes(as: holder) }) ?? true else { return false }
         guard let taken = try log.server.takeLease(holder, seconds: own.leaseSeconds, after: held?.revision ?? 0) else {
             return false
         }
@@ -86,12 +86,15 @@ extension Standby {
             return answer
         } catch {
             guard error.code == .timeout else { throw error }
+            // Where the log does not answer either, it is not the bucket; nor is it where all servers were away.
+            guard (try? log.server.range(of: .log)) != nil else {
+                lease.silentSince = nil
+                throw error
+            }
             let now = log.server.milliseconds
             let since = lease.silentSince ?? now
             lease.silentSince = since
             guard now - since >= leaseMilliseconds * Self.longestSilence else { throw error }
-            // Where the log does not answer either, it is not the bucket.
-            _ = try log.server.range(of: .log)
             // Where nobody can remove it either it stays.
             log.server.dropLease()
             log.server.leaseNumber = lease.number + 1

@@ -70,9 +70,15 @@ extension Standby {
         }
         guard !batch.isEmpty else { return nil }
         let (folder, base) = FilePath.split(path)
-        let name = "\(base).unshipped-\(end.version.rawValue)-\(batch.to.rawValue).batch"
-        // One of that name is this one, from before this process was killed.
-        _ = try LogFolder(folder, making: false).create(name, batch.bytes)
+        let place = try LogFolder(folder, making: false)
+        let start = "\(base).unshipped-\(end.version.rawValue)-\(batch.to.rawValue)"
+        var name = start + ".batch"
+        var number = 1
+        // One of that name is this one, from before this process was killed, or another: versions come again.
+        while try !place.create(name, batch.bytes), try place.read(name) != batch.bytes {
+            number += 1
+            name = "\(start)-\(number).batch"
+        }
         return path.utf8.contains(UInt8(ascii: "/")) ? "\(folder)/\(name)" : name
     }
 }

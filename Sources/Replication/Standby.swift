@@ -166,7 +166,9 @@ package final class Standby {
         let step: FollowingStep
         do throws(DatabaseError) { step = try following.step() } catch {
             if [.historyForked, .outOfSequence, .schemaMismatch].contains(error.code) {
+                // Where another one leads it is asked first whether this file can go on with that one.
                 needsRenewal = error.code != .historyForked
+                if !needsRenewal, let now = try log.leader(), now.origin == following.leader.origin { needsRenewal = true }
                 close()
                 return .ended(error.message)
             }
@@ -212,7 +214,10 @@ package final class Standby {
         }
         do throws(DatabaseError) {
             // Whoever has nothing to ship finds out here that another one leads.
-            if isRenewed { try log.checkLead(shipped: shipping.shipped) }
+            if isRenewed {
+                try log.sayLeaseNumber()
+                try log.checkLead(shipped: shipping.shipped)
+            }
             return .leading(try shipping.step())
         } catch {
             try failed(error)

@@ -271,6 +271,11 @@ package final class Snapshot: RowSource {
 
     /// Moves to `newer`. `touched` says what changed in between, nil if that is not known.
     func advance(to newer: PageSnapshot, catalog newCatalog: Catalog, touched: TouchedPages?) throws(DatabaseError) {
+        // All that can fail comes before anything moves: half of it at another version would be written over the rest.
+        var states: [TableState] = []
+        if newCatalog === catalog {
+            for directory in directories.all { states.append(try directory.readState(in: newer)) }
+        }
         if newer.version != keptBuilders?.version { keptBuilders = nil }
         hand(over: newer)
         if newCatalog !== catalog {
@@ -287,9 +292,9 @@ package final class Snapshot: RowSource {
         } else {
             forgetReaders()
         }
-        for directory in directories.all {
+        for (directory, state) in zip(directories.all, states) {
             let rowGroups = touched.map { $0.rowGroups[directory.layout.key] ?? [] }
-            try directory.advance(to: newer, touched: rowGroups)
+            directory.advance(to: newer, state, touched: rowGroups)
         }
     }
 }

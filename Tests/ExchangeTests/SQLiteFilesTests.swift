@@ -202,6 +202,31 @@ import Musl
         #expect(try session.exportJSON("c") == "{\"$key\":0,\"x\":5,\"y\":\"Y\",\"z\":6}\n")
     }
 
+    /// A link says neither which of several rows was meant nor how the value was written.
+    @Test func foreignKeysThatSayMoreThanALinkAreValues() throws {
+        let path = try made(
+            """
+            CREATE TABLE p (id INTEGER PRIMARY KEY, c TEXT, n TEXT COLLATE NOCASE UNIQUE, u TEXT UNIQUE);
+            INSERT INTO p VALUES (1, 'x', 'Ada', 'a'), (2, 'x', 'Bo', 'b'), (3, 'y', 'Cy', 'c');
+            CREATE TABLE several (r TEXT REFERENCES p (c)); INSERT INTO several VALUES ('x'), ('y');
+            CREATE TABLE folded (r TEXT REFERENCES p (n)); INSERT INTO folded VALUES ('ada'), ('Bo');
+            CREATE TABLE written (r TEXT REFERENCES p); INSERT INTO written VALUES ('1'), ('02');
+            CREATE TABLE same (r TEXT REFERENCES p (u)); INSERT INTO same VALUES ('b'), (NULL);
+            """)
+        let source = try SQLiteSource(path)
+        for note in [
+            "several: the foreign key r to p is no link: c has the same value in several rows of p",
+            "folded: the foreign key r to p is no link: 1 rows write the value in another way than the row that they "
+                + "refer to",
+            "written: the foreign key r to p is no link: 2 rows write the value in another way than the row that they "
+                + "refer to",
+        ] { #expect(source.notes.contains(note), "\(source.notes.joined(separator: "\n"))") }
+        let session = try imported(path)
+        func values(_ table: String) throws -> String { try session.exportJSON(table) }
+        #expect(try values("several").contains("\"x\"") && values("folded").contains("\"ada\""))
+        #expect(try values("written").contains("\"02\"") && values("same").contains("\"r\":2"))
+    }
+
     @Test func wordsOfAStatementAreItsOwn() {
         let sql =
             "CREATE TABLE \"CHECK\" (a TEXT DEFAULT 'COLLATE', [check] int /* CHECK */ -- CHECK\n, b collate nocase)"

@@ -159,4 +159,34 @@ import Testing
         #expect(try follow("a.motte", asked, key: key) == World.content(leader))
         _ = try leader.close()
     }
+
+    /// B1, of snapshots: whoever can write there could make one.
+    @Test func aSnapshotThatIsNotEncryptedIsRefused() throws {
+        let leader = try leader()
+        defer { World.removeAll(log) }
+        try ship(leader, to: try FolderLog(log, making: true))
+        let root = try LogFolder(log, making: false)
+        let origin = try #require(try LeaderRecord(in: root)).origin.text
+        let own = try LogFolder(root.file(origin), making: false)
+        let place = own.file(try #require(try own.names().first { $0.hasSuffix(".motte") }))
+        let plain = folder.file("plain.motte")
+        var reading = SessionOptions(path: place).readingOnly
+        reading.encryptionKey = key
+        let snapshot = try Session.open(reading)
+        try snapshot.copy(to: plain, encryption: .plain)
+        _ = try snapshot.close()
+        TemporaryDirectory.write(TemporaryDirectory.read(plain), place)
+        let refused = failure { _ = try follow("a.motte", try FolderLog(log), key: key) }
+        #expect(refused?.code == .invalidArgument && refused?.message.contains("--plain") == true)
+        let restored = failure {
+            var options = SessionOptions(path: folder.file("r.motte"))
+            options.encryptionKey = key
+            _ = try Restoring.run(options, from: try FolderLog(log), at: nil)
+        }
+        #expect(restored?.code == .invalidArgument)
+        let asked = try FolderLog(log)
+        asked.key.isPlain = true
+        #expect(try follow("a.motte", asked, key: key) == World.content(leader))
+        _ = try leader.close()
+    }
 }

@@ -74,6 +74,36 @@ import Testing
         try three.close()
     }
 
+    /// All servers are away for longer than a bucket may be silent: it is none that was lost.
+    @Test func serversThatWereAwayHaveLostNoBucket() throws {
+        let machines = try machines()
+        for _ in 0 ..< 3 {
+            for machine in machines { machine.server.isCut = true }
+            try go(machines, times: 300)
+            for machine in machines { machine.server.isCut = false }
+            try go(machines)
+        }
+        #expect(network.buckets.keys.sorted() == [1])
+        #expect(machines.allSatisfy { $0.server.leaseNumber == 1 } && machines.filter(\.leads).count == 1)
+        for machine in machines { try machine.close() }
+    }
+
+    /// A bucket that is lost is followed by another one, and whoever comes later learns of that from the leader.
+    @Test func theLeaderSaysWhichBucketItsLeaseIsIn() throws {
+        let machines = try machines()
+        network.loseLease()
+        try go(machines, times: 300)
+        let leader = try #require(try machines.first(where: \.leads))
+        #expect(leader.server.leaseNumber == 2 && machines.filter(\.leads).count == 1)
+        let late = try machine("four")
+        let terms = network.streams[.log]?.filter { $0.subject == .leader }.count
+        try go(machines + [late])
+        #expect(late.server.leaseNumber == 2 && leader.leads && !late.leads)
+        #expect(network.streams[.log]?.filter { $0.subject == .leader }.count == terms)
+        try write(leader, 0 ..< 3)
+        for machine in machines + [late] { try machine.close() }
+    }
+
     /// One that was away while the lead went on.
     @Test func whoWasAwayAppliesTheRestFirst() throws {
         let machines = try machines()

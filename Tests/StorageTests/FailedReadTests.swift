@@ -240,6 +240,62 @@ import Testing
         }
     }
 
+    /// A snapshot that could not be moved shows what it showed, and moves the next time: half of it at another version
+    /// would be written over the rest. So many versions are not read from their records.
+    @Test func aSnapshotMovesAsAWholeOrNotAtAll() throws {
+        let store = try Store(rowGroupSize: 3, longest: LongValues.standardLimit)
+        let snapshot = try store.database.snapshot()
+        let classes = (0 ..< 60).map { "C\($0) { id: int key, n: int indexed }" }
+        _ = try store.database.reconcile(try SchemaText.parse(classes.joined(separator: " ")), on: snapshot)
+        let tables = snapshot.catalog.tables.map(\.key)
+        var next: Int64 = 0
+        func write(_ count: Int) throws {
+            for _ in 0 ..< count {
+                let write = try store.beginWrite(on: try store.database.snapshot())
+                for table in [tables[0], tables[30], tables[59]] {
+                    _ = try Value.int(next).withView { id throws(DatabaseError) in
+                        try write.create(table, primaryKey: id)
+                    }
+                }
+                next += 1
+                try write.commit()
+            }
+        }
+        try write(3)
+        var failures = 0
+        for commits in [1, 70] {
+            var number = 1
+            while true {
+                let moving = try store.database.snapshot()
+                let before = try WholeRead.check(moving, "before")
+                try write(commits)
+                store.faults.failRead(number)
+                let moved = try? store.database.advance(moving)
+                let isReached = !store.faults.isReadToFail
+                store.faults.failRead(0)
+                guard isReached else {
+                    #expect(moved == true)
+                    break
+                }
+                #expect(moved == nil)
+                #expect(try WholeRead.check(moving, "read \(number)") == before)
+                #expect(try store.database.advance(moving))
+                let now = try WholeRead.check(try store.database.snapshot(), "now")
+                #expect(try WholeRead.check(moving, "read \(number)") == now)
+                let write = try store.beginWrite(on: moving)
+                try Value.int(next).withView { id throws(DatabaseError) in
+                    for table in tables { _ = try write.create(table, primaryKey: id) }
+                }
+                next += 1
+                try write.commit()
+                failures += 1
+                number += 1
+            }
+        }
+        #expect(failures > 10)
+        #expect(try store.database.snapshot().verify().isSound)
+    }
+
     /// Where the disk has no room for what a write keeps apart, each call is done or not.
     @Test func spillFilesThatCannotGrow() throws {
         try PropertyTest.run(rounds: 1) { random, comment in

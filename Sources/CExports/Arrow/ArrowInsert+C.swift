@@ -29,13 +29,22 @@ public func motte_arrow_insert(
             policy = try UpdatePolicy(createFlags: given.policy)
         }
         _ = try session.schema.type(cls)
-        _ = try session.requireWrite()
+        let write = try session.requireWrite()
         let reader = try ArrowStreamReader(stream)
         let outcome = try session.atomically { () throws(DatabaseError) -> (created: Int, updated: Int) in
             let importer = try ArrowImport(
                 session, into: TableKey(cls), reader.schema, policy: policy, ignoresUnknown: ignoresUnknown,
                 years: years)
-            while try reader.next({ (batch) throws(DatabaseError) in try importer.insert(batch) }) {}
+            func check() throws(DatabaseError) {
+                guard session.write === write, write.isOpen else {
+                    throw DatabaseError(.reentrant, "a function of the stream has ended the write: nothing is left of it")
+                }
+            }
+            while try reader.next({ (batch) throws(DatabaseError) in
+                try check()
+                try importer.insert(batch)
+            }) {}
+            try check()
             return (importer.created, importer.updated)
         }
         if let out_counts {

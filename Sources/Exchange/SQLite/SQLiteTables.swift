@@ -165,15 +165,27 @@ struct SQLiteTables {
             reference = "p.\(rowID)"
         }
         let child = "t." + SQLiteNames.quoted(name)
-        let found = "(SELECT \(reference) FROM \(SQLiteNames.quoted(parent.name)) AS p WHERE \(quoted) = \(child))"
-        let dangling = try file.int(
-            "SELECT count(*) FROM \(SQLiteNames.quoted(tables[index].declared.name)) AS t "
-                + "WHERE \(child) IS NOT NULL AND \(found) IS NULL")
-        if let dangling, dangling > 0 { return "\(dangling) rows refer to rows that are not there" }
+        // A link keeps neither which of several rows is meant nor how the value was written.
+        let again = try file.int(
+            "SELECT count(\(quoted)) - count(DISTINCT \(quoted)) FROM \(SQLiteNames.quoted(parent.name)) AS p")
+        if let again, again > 0 { return "\(column) has the same value in several rows of \(parent.name)" }
+        func found(_ condition: String) -> String {
+            "(SELECT \(reference) FROM \(SQLiteNames.quoted(parent.name)) AS p WHERE \(quoted) = \(child)\(condition))"
+        }
+        func lacking(_ condition: String) throws(DatabaseError) -> Int64 {
+            try file.int(
+                "SELECT count(*) FROM \(SQLiteNames.quoted(tables[index].declared.name)) AS t "
+                    + "WHERE \(child) IS NOT NULL AND \(found(condition)) IS NULL") ?? 0
+        }
+        let dangling = try lacking("")
+        if dangling > 0 { return "\(dangling) rows refer to rows that are not there" }
+        let written = " AND quote(\(quoted)) = quote(\(child))"
+        let others = try lacking(written)
+        if others > 0 { return "\(others) rows write the value in another way than the row that they refer to" }
         if case .linkByNumber = reading { tables[target].isNumbered = true }
         tables[index].properties[position] = Property(
             name: property.name, type: .link, isNullable: true, target: tables[target].className)
-        tables[index].values[position] = found
+        tables[index].values[position] = found(written)
         tables[index].readings[position] = reading
         return nil
     }

@@ -72,22 +72,44 @@ package final class Migration {
 
     /// The new property gets the old one's values; the column stays if nothing was changed before.
     package func renameProperty(of className: String, from: String, to: String) throws(DatabaseError) {
-        try migration().renameProperty(of: className, from: from, to: to)
-        new.schemaMoved()
+        let migration = try migration()
+        defer { new.schemaMoved() }
+        guard migration.isUntouched else {
+            return try new.atomically { () throws(DatabaseError) in
+                try migration.renameProperty(of: className, from: from, to: to)
+            }
+        }
+        try requireNoSavepoint()
+        try migration.renameProperty(of: className, from: from, to: to)
     }
 
     /// Before anything was changed: the class's objects stay under another name.
     package func renameType(_ from: String, to: String) throws(DatabaseError) {
-        try migration().renameType(from, to: to)
+        let migration = try migration()
+        try requireNoSavepoint()
+        defer { new.schemaMoved() }
+        try migration.renameType(from, to: to)
         formerNames.append((now: to, before: from))
-        new.schemaMoved()
+    }
+
+    /// Going back to one would undo what becomes of objects, and not what becomes of the schema.
+    private func requireNoSavepoint() throws(DatabaseError) {
+        guard new.hasSavepoints else { return }
+        throw DatabaseError(
+            .invalidArgument,
+            "a class or a property cannot be renamed or deleted within a savepoint, or a block of the write, which could "
+                + "not undo that: do it before, or after", path: new.path)
     }
 
     /// Deletes all objects of a class; one that is not declared goes altogether. False where there is no such class.
     package func deleteData(ofType name: String) throws(DatabaseError) -> Bool {
         let migration = try migration()
         defer { new.schemaMoved() }
-        return try migration.deleteData(ofType: name)
+        if migration.deletesClass(name) {
+            try requireNoSavepoint()
+            if migration.isUntouched { return try migration.deleteData(ofType: name) }
+        }
+        return try new.atomically { () throws(DatabaseError) in try migration.deleteData(ofType: name) }
     }
 }
 

@@ -40,7 +40,7 @@ package final class LiveSections {
         try computingKeys { () throws(DatabaseError) in
             let count = try base.isValid ? base.count() : 0
             var builder = SectionLayoutBuilder(capacity: count)
-            for index in 0 ..< count { builder.append(try key.value(base, at: index)) }
+            for index in 0 ..< count { builder.append(try keyValue(at: index)) }
             return builder.finish()
         }
     }
@@ -56,12 +56,22 @@ package final class LiveSections {
             var position = 0
             for candidate in candidates {
                 builder.copy(position ..< candidate, of: old, oldPosition: oldPosition)
-                builder.append(try key.value(base, at: candidate))
+                builder.append(try keyValue(at: candidate))
                 position = candidate + 1
             }
             builder.copy(position ..< count, of: old, oldPosition: oldPosition)
             return builder.finish()
         }
+    }
+
+    /// What a function of the program changes, or refreshes, is not what the positions are of.
+    private func keyValue(at index: Int) throws(DatabaseError) -> Value {
+        let epoch = session.viewEpoch
+        let value = try key.value(base, at: index)
+        guard session.viewEpoch == epoch else {
+            throw DatabaseError(.reentrant, "a section's key function has changed the database, or refreshed it")
+        }
+        return value
     }
 
     /// A function that looks at the sections it is computing would never end.

@@ -117,6 +117,8 @@ extension Session {
 
     /// The file follows nobody any more, and keeps its changes from here on for a consumer: in one commit, so that no
     /// change comes before, and none goes.
+    package func checkConsumer(_ name: String) throws(DatabaseError) { try committedSnapshot().checkConsumer(name) }
+
     package func lead(keepingChangesFor consumer: String) throws(DatabaseError) {
         try writingOfReplication("lead") { write throws(DatabaseError) in
             try write.follow(nil)

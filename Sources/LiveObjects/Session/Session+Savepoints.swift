@@ -7,13 +7,24 @@ extension Session {
 
     /// Keeps what has been done since, and ends the savepoint and those that began after it.
     package func release(_ savepoint: WriteTransaction.Savepoint) throws(DatabaseError) {
-        try requireWrite().release(savepoint)
+        let write = try requireWrite()
+        try checkInside(savepoint, write)
+        try write.release(savepoint)
+    }
+
+    /// A function of the program that a call calls can't end what that call goes back to where it fails.
+    private func checkInside(_ savepoint: WriteTransaction.Savepoint, _ write: WriteTransaction) throws(DatabaseError) {
+        guard let inner = atomic.savepoint, savepoint.serial < inner.serial, write.isOpen(inner) else { return }
+        throw DatabaseError(
+            .reentrant, "this savepoint was made before the call that is running here: end it after that call",
+            path: path)
     }
 
     /// Undoes what has been done since, and ends the savepoint and those that began after it. Objects that were made
     /// since are as those of a cancelled write.
     package func rollBack(to savepoint: WriteTransaction.Savepoint) throws(DatabaseError) {
         let write = try requireWrite()
+        try checkInside(savepoint, write)
         let undone = try write.rollBack(to: savepoint)
         forgetTables()
         births.cut(from: undone.firstKeys)
@@ -38,16 +49,16 @@ extension Session {
         // Of a write that can only be cancelled there is none: what is changed in it will not be committed.
         let first = isInWrite ? try? savepoint() : nil
         let outer = atomic
-        atomic = (first != nil, nil)
+        atomic = (first != nil, first)
         defer { atomic = outer }
         do throws(Failure) {
             let outcome = try body()
             // It is open, so nothing can fail.
-            if let savepoint = openSavepoint(first) { try? release(savepoint) }
+            if let savepoint = openSavepoint() { try? release(savepoint) }
             return outcome
         } catch {
             // Where that fails the write says so and can only be cancelled.
-            if let savepoint = openSavepoint(first) { try? rollBack(to: savepoint) }
+            if let savepoint = openSavepoint() { try? rollBack(to: savepoint) }
             throw error
         }
     }
@@ -67,8 +78,8 @@ extension Session {
         }
     }
 
-    private func openSavepoint(_ first: WriteTransaction.Savepoint?) -> WriteTransaction.Savepoint? {
-        guard let savepoint = atomic.savepoint ?? first, let write, write.isOpen(savepoint) else { return nil }
+    private func openSavepoint() -> WriteTransaction.Savepoint? {
+        guard let savepoint = atomic.savepoint, let write, write.isOpen(savepoint) else { return nil }
         return savepoint
     }
 }

@@ -185,12 +185,14 @@ extension PageStore {
     /// Copies the newest version of the file at `seed` to `path` if there is nothing there yet. The seed may lie where
     /// nothing can be written. With a key the copy is encrypted, and the seed has that key or none.
     package static func copySeed(
-        _ seed: String, to path: String, encryptionKey: [UInt8]? = nil
+        _ seed: String, to path: String, encryptionKey: [UInt8]? = nil, mustBeEncrypted: Bool = false
     ) throws(DatabaseError) {
         guard access(path, F_OK) != 0 else { return }
         var options = PageStoreOptions(path: seed)
         options.readOnly = true
-        if try isEncrypted(seed) { options.encryptionKey = encryptionKey }
+        // Not asked of the file where it must be: it may be another one a moment later.
+        let isSealed = mustBeEncrypted ? true : try isEncrypted(seed)
+        if isSealed { options.encryptionKey = encryptionKey }
         var opened: PageStore
         do throws(DatabaseError) {
             opened = try PageStore.open(options)

@@ -69,6 +69,7 @@ package enum AddOutcome: Equatable, Sendable {
 
 /// One holder at a time, for a time that it must renew.
 package struct LogLease: Equatable, Sendable {
+    /// Empty: whoever held it has left it.
     package let holder: String
     /// Changes with each renewal.
     package let revision: UInt64

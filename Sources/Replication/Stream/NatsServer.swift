@@ -352,7 +352,7 @@ package final class NatsServer: LogServer {
 
     package func lease() throws(DatabaseError) -> LogLease? {
         let found = try askLeader(of: "KV_\(bucket)", "{\"last_by_subj\":\"\(leaseSubject)\"}")
-        guard let found, !found.bytes.isEmpty else { return nil }
+        guard let found else { return nil }
         return LogLease(holder: String(decoding: found.bytes, as: UTF8.self), revision: found.number)
     }
 
@@ -379,7 +379,6 @@ package final class NatsServer: LogServer {
     }
 
     package func leaveLease(after revision: UInt64) throws(DatabaseError) {
-        // What is empty counts as left.
         _ = ask(leaseSubject, [], headers: ["Nats-Expected-Last-Subject-Sequence", "\(revision)"])
     }
 

@@ -27,6 +27,7 @@ package struct HandoverPlace: Equatable {
         version = Version(try text.number("handover-version", place))
         checksum = try text.number("handover-checksum", place)
         wallTimeNanoseconds = try text.number("handover-time", place)
+        guard !firstChunk.addingReportingOverflow(chunkCount).overflow else { throw LogText.damaged(place) }
     }
 
     var values: LogText.Values {

@@ -43,6 +43,7 @@ package struct StreamSnapshot {
         crc = try text.number("crc", place)
         term = try text.number("term", place)
         number = message.number
+        guard !firstChunk.addingReportingOverflow(chunkCount).overflow else { throw LogText.damaged(place) }
     }
 
     var bytes: [UInt8] {
@@ -158,7 +159,7 @@ extension StreamLog {
     }
 
     package func copySnapshot(
-        _ info: SnapshotInfo, of origin: ChangeOrigin, to path: String, encryptionKey: [UInt8]?
+        _ info: SnapshotInfo, of origin: ChangeOrigin, to path: String
     ) throws(DatabaseError) {
         guard let snapshot = try streamSnapshots(of: origin).last(where: { $0.info == info }) else {
             throw DatabaseError(
@@ -169,7 +170,7 @@ extension StreamLog {
         let temporary = try Session.temporaryName(beside: path, "fetching")
         defer { Self.remove(temporary) }
         try fetch(snapshot, to: temporary)
-        try Database.copySeed(temporary, to: path, encryptionKey: encryptionKey)
+        try key.copySnapshot(temporary, to: path, place)
     }
 
     private func fetch(_ snapshot: StreamSnapshot, to path: String) throws(DatabaseError) {

@@ -40,6 +40,8 @@ package final class StreamLog: ReplicationLog {
         /// Number of what was added last.
         var last: UInt64
         var bytesSinceSnapshot: Int
+        /// As its message says it.
+        var leaseNumber: UInt64
     }
     var leading: Leading?
     /// Where reading goes on.
@@ -149,7 +151,8 @@ package final class StreamLog: ReplicationLog {
             let before = isTakeover ? neededSeen : found?.before
             let beginning = Beginning(
                 record: record, since: since, before: before, handover: isTakeover ? handed : found?.handover)
-            guard let term = try begin(beginning, in: identity, after: last) else {
+            let leaseNumber = server.leaseNumber
+            guard let term = try begin(beginning, leaseNumber, in: identity, after: last) else {
                 guard !isTakeover else {
                     throw DatabaseError(
                         .outOfSequence,
@@ -159,7 +162,8 @@ package final class StreamLog: ReplicationLog {
                 continue
             }
             leading = Leading(
-                record: record, identity: identity, term: term, since: since, last: term, bytesSinceSnapshot: 0)
+                record: record, identity: identity, term: term, since: since, last: term, bytesSinceSnapshot: 0,
+                leaseNumber: leaseNumber)
             leading?.bytesSinceSnapshot = try end(of: record.origin)?.bytes ?? 0
             return try server.tell()
         }
@@ -175,7 +179,7 @@ package final class StreamLog: ReplicationLog {
 
     /// nil where something else is there by now.
     private func begin(
-        _ beginning: Beginning, in identity: String, after last: UInt64
+        _ beginning: Beginning, _ leaseNumber: UInt64, in identity: String, after last: UInt64
     ) throws(DatabaseError) -> UInt64? {
         var number: UInt64 = 0
         withUnsafeMutableBytes(of: &number) { _ = motte_shim_random($0.baseAddress, $0.count) }
@@ -183,10 +187,16 @@ package final class StreamLog: ReplicationLog {
         var values = beginning.record.values
         values["since"] = "\(beginning.since)"
         values["once"] = once
-        if server.leaseNumber > 1 { values["lease"] = "\(server.leaseNumber)" }
+        if leaseNumber > 1 { values["lease"] = "\(leaseNumber)" }
         if let handover = beginning.handover { values.merge(handover.values) { $1 } }
         if let before = beginning.before { values.merge(before.valuesOfFormer) { $1 } }
         return try add(LogText(values).bytes, .leader, name: "leader-\(once)", in: identity, after: last)
+    }
+
+    /// Whoever comes later is to look at the same bucket as the leader.
+    package func sayLeaseNumber() throws(DatabaseError) {
+        guard let leading, leading.leaseNumber != server.leaseNumber else { return }
+        try lead(leading.record, inPlaceOf: leading.record, handing: nil)
     }
 
     static func gone(_ place: String) -> DatabaseError {

@@ -106,15 +106,23 @@ package final class SchemaMigration {
     }
 
     private func replan(_ renames: SchemaRenames, _ deleting: [String]) throws(DatabaseError) {
-        current = try CatalogMigration.make(
+        let next = try CatalogMigration.make(
             declared, schemaVersion: schemaVersion, renames: renames, deleting: deleting, stored: write.base.catalog,
             previous: current.catalog)
-        self.renames = renames
-        self.deleting = deleting
-        try install()
+        let before = (current, self.renames, self.deleting)
+        (current, self.renames, self.deleting) = (next, renames, deleting)
+        do throws(DatabaseError) { try install() } catch {
+            // As it was: nothing had been changed.
+            (current, self.renames, self.deleting) = before
+            try write.completing { () throws(DatabaseError) in try install() }
+            throw error
+        }
     }
 
-    private var isUntouched: Bool { write.changeCount == installedAt }
+    package var isUntouched: Bool { write.changeCount == installedAt }
+
+    /// Whether the class goes, and not its objects alone.
+    package func deletesClass(_ name: String) -> Bool { write.schema[name] != nil && declared[name] == nil }
 
     // MARK: For the caller's step
 
@@ -125,7 +133,10 @@ package final class SchemaMigration {
         more.renameProperty(of: className, from: from, to: to)
         if isUntouched { return try replan(more, deleting) }
         try more.check(stored: old.schema, declared: declared)
-        try withoutRules { () throws(DatabaseError) in try copyValues(className, from, to) }
+        try withoutRules { () throws(DatabaseError) in
+            // As a column that is kept does.
+            try write.keepingWideInts { () throws(DatabaseError) in try copyValues(className, from, to) }
+        }
     }
 
     /// Only before anything was changed: the rows stay where they are.

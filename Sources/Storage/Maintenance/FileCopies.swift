@@ -68,11 +68,14 @@ extension Database {
         try PageStore.deleteFile(options)
     }
 
+    /// False for anything that cannot be looked at.
+    package static func isEncrypted(_ path: String) throws(DatabaseError) -> Bool { try PageStore.isEncrypted(path) }
+
     /// Makes the file at `path` from another one, if it is not there.
     package static func copySeed(
-        _ seed: String, to path: String, encryptionKey: [UInt8]? = nil
+        _ seed: String, to path: String, encryptionKey: [UInt8]? = nil, mustBeEncrypted: Bool = false
     ) throws(DatabaseError) {
-        try PageStore.copySeed(seed, to: path, encryptionKey: encryptionKey)
+        try PageStore.copySeed(seed, to: path, encryptionKey: encryptionKey, mustBeEncrypted: mustBeEncrypted)
     }
 }
 

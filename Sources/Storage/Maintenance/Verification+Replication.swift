@@ -22,7 +22,7 @@ extension VerificationWalk {
             }
             _ = try walk.source.keptChanges()
             _ = try walk.source.leader()
-            _ = try TakenVersion.of(walk.source.pages)
+            _ = try TakenVersions.of(walk.source.pages)
         }
         attempt("the names of replication") { (walk) throws(DatabaseError) in
             let cursor = try walk.source.pages.makeCursor()

@@ -213,6 +213,14 @@ extension HistoryLog {
     }
 }
 
+extension Snapshot {
+    /// Whether changes may be kept by that name.
+    package func checkConsumer(_ name: String) throws(DatabaseError) {
+        var kept = try HistoryLog.kept(in: pages)
+        try kept.keep(since: version, for: name, wallTimeNanoseconds: 0)
+    }
+}
+
 extension WriteTransaction {
     /// From this commit on the change log keeps all changes after `version`, whatever others need; with nil, only what
     /// they do.

@@ -4,7 +4,7 @@
 ///     0x0B | 0 u32 | origin | 1                  position: `ReplicaPosition`
 ///     0x0B | 0 u32 | origin | 2                  the origin's catalog record at that position
 ///     0x0B | table u32 | origin | block u64      names of the table's objects in the origin: `ObjectNameBlock`
-///     0x0B | 0xFFFFFFFD                          a version that was taken in: `TakenVersion`
+///     0x0B | 0xFFFFFFFD                          versions that were taken in: `TakenVersions`
 ///     0x0B | 0xFFFFFFFE                          whom the file follows: `FollowedLeader`
 ///     0x0B | 0xFFFFFFFF                          from where on the change log is kept, and for whom: `KeptChanges`
 ///

@@ -329,9 +329,13 @@ package final class TableDirectory {
 
     // MARK: Moving to another version
 
-    /// Takes over what is still right. `touched` are the row groups that changed in between, nil if that is not known.
-    func advance(to pages: PageSnapshot, touched: Set<Int>?) throws(DatabaseError) {
-        let new = try Self.readState(layout.key, pages, rowGroupSizeOfFile)
+    func readState(in pages: PageSnapshot) throws(DatabaseError) -> TableState {
+        try Self.readState(layout.key, pages, rowGroupSizeOfFile)
+    }
+
+    /// Takes over what is still right. `new` is the state there; `touched` are the row groups that changed in between,
+    /// nil if that is not known.
+    func advance(to pages: PageSnapshot, _ new: TableState, touched: Set<Int>?) {
         move(to: pages)
         if new.modifiedIn != state.modifiedIn { show(new, touched: touched.map { Array($0) }) }
     }

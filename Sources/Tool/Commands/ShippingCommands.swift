@@ -248,7 +248,7 @@ struct FollowCommand: ParsableCommand {
                 trouble.isOver()
                 printEvent(event)
                 switch event {
-                case .nothing, .following(.nothing), .leading(.nothing): try wait(current, socket)
+                case .nothing, .ended, .following(.nothing), .leading(.nothing): try wait(current, socket)
                 default: break
                 }
             } catch {

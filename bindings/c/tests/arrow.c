@@ -190,6 +190,10 @@ static int give_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 static int give_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {
     (void)stream;
     if (failure == 2 && batches_left == 0) return 5;
+    if (failure == 3 && batches_left == 0) {
+        MUST(motte_realm_cancel(realm));
+        MUST(motte_realm_begin_write(realm, -1));
+    }
     if (batches_left-- > 0) {
         *out = row_array;
         arrays_given++;
@@ -242,6 +246,7 @@ static void test_insertion(void) {
     motte_import_options options = {.struct_size = sizeof options, .policy = MOTTE_CREATE_EXISTING};
     motte_coll *coll = all_of(class_q);
     size_t count;
+    int batches;
 
     STATUS(MOTTE_E_NOT_IN_WRITE, motte_arrow_insert(realm, class_q, &stream, NULL, &counts));
     CHECK(stream.release == NULL && releases == 100);
@@ -279,6 +284,15 @@ static void test_insertion(void) {
         CHECK(all_released_once());
         failure = now;
     }
+    for (batches = 1; batches <= 2; batches++) {
+        /* Of the first batch nothing is left, and of the others nothing comes. */
+        stream = made_by_hand();
+        failure = 3;
+        batches_left = batches;
+        STATUS(MOTTE_E_REENTRANT, motte_arrow_insert(realm, class_q, &stream, NULL, &counts));
+        CHECK(all_released_once());
+    }
+    failure = 0;
     MUST(motte_coll_count(coll, &count));
     CHECK(count == 0);
     MUST(motte_realm_cancel(realm));

@@ -537,6 +537,22 @@ static motte_status end_and_begin(void *userdata, uint64_t done, uint64_t total)
     return 0;
 }
 
+typedef struct before_import {
+    motte_realm *realm;
+    uint64_t savepoint;
+    int calls;
+} before_import;
+
+static motte_status go_back(void *userdata, uint64_t done, uint64_t total) {
+    before_import *b = (before_import *)userdata;
+    (void)done;
+    (void)total;
+    b->calls++;
+    STATUS(MOTTE_E_REENTRANT, motte_realm_roll_back(b->realm, b->savepoint));
+    STATUS(MOTTE_E_REENTRANT, motte_realm_release_savepoint(b->realm, b->savepoint));
+    return 0;
+}
+
 /* Rows that went with their write were not imported. */
 static void importing(void) {
     motte_import_options in = {.struct_size = sizeof in, .text = "[{\"id\": 1}, {\"id\": 2}]", .text_size = MOTTE_NTS};
@@ -552,6 +568,21 @@ static void importing(void) {
     STATUS(MOTTE_E_DUPLICATE_PRIMARY_KEY, motte_import(w.realm, w.item, &in, NULL, NULL, NULL, &counts));
     MUST(motte_coll_count(w.all, &count));
     CHECK(count == 0);
+    {
+        /* Nor can a savepoint from before the call be ended in it. */
+        before_import b = {w.realm, 0, 0};
+        MUST(motte_realm_savepoint(w.realm, &b.savepoint));
+        STATUS(MOTTE_E_DUPLICATE_PRIMARY_KEY, motte_import(w.realm, w.item, &in, go_back, &b, NULL, &counts));
+        MUST(motte_coll_count(w.all, &count));
+        CHECK(count == 0 && b.calls > 0);
+        in.text = "[{\"id\": 1}, {\"id\": 2}]";
+        STATUS(MOTTE_OK, motte_import(w.realm, w.item, &in, go_back, &b, NULL, &counts));
+        MUST(motte_coll_count(w.all, &count));
+        CHECK(count == 2 && counts.created == 2);
+        STATUS(MOTTE_OK, motte_realm_roll_back(w.realm, b.savepoint));
+        MUST(motte_coll_count(w.all, &count));
+        CHECK(count == 0);
+    }
     motte_release(w.all);
     in.text = "[{\"id\": 1}, {\"id\": 2}]";
     STATUS(MOTTE_E_REENTRANT, motte_import(w.realm, w.item, &in, close_the_realm, w.realm, NULL, &counts));

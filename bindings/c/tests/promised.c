@@ -286,6 +286,14 @@ static motte_status refuse_key(void *userdata, const motte_coll *coll, size_t in
     return *(int *)userdata ? 9 : (*out_key = motte_int(1), 0);
 }
 
+/* A key function that changes what it is called for. */
+static motte_status delete_inside(void *userdata, const motte_coll *coll, size_t index, motte_value *out_key) {
+    (void)coll, (void)index;
+    MUST(motte_object_delete((motte_object *)userdata));
+    *out_key = motte_int(1);
+    return 0;
+}
+
 static void sections_of_what_is_gone(void) {
     world w = make_world("sections of what is gone");
     motte_sections *failing, *gone;
@@ -323,6 +331,11 @@ static void sections_of_what_is_gone(void) {
         MUST(motte_sections_by_callback(w.all, look_inside, &i, NULL, &i.sections));
         STATUS(MOTTE_OK, motte_sections_count(i.sections, &count));
         CHECK(count == 1 && i.asked == 1);
+        motte_release(i.sections);
+        MUST(motte_sections_by_callback(w.all, delete_inside, object, NULL, &i.sections));
+        STATUS(MOTTE_E_REENTRANT, motte_sections_count(i.sections, &count));
+        STATUS(MOTTE_OK, motte_sections_count(i.sections, &count));
+        CHECK(count == 0);
         MUST(motte_realm_commit(w.realm, 0, NULL));
         motte_release(i.sections);
         motte_release(object);
@@ -444,6 +457,15 @@ static motte_status migrate(void *userdata, const motte_migration *migration, co
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_migration_rename_class(migration, "B", 1, "A", 1));
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_migration_rename_prop(migration, "A", 1, "m", 1, "n", 1));
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_migration_rename_prop(migration, "A", 1, "m", 1, "o", 1));
+    {
+        /* What a savepoint could not undo. */
+        uint64_t savepoint;
+        MUST(motte_realm_savepoint(new_realm, &savepoint));
+        STATUS(MOTTE_E_INVALID_ARGUMENT, motte_migration_rename_prop(migration, "A", 1, "x", 1, "y", 1));
+        CHECK(strstr(check_error().message, "savepoint") != NULL);
+        STATUS(MOTTE_E_INVALID_ARGUMENT, motte_migration_rename_class(migration, "A", 1, "Z", 1));
+        MUST(motte_realm_roll_back(new_realm, savepoint));
+    }
     return 0;
 }
 

@@ -1,6 +1,7 @@
 """Declared defaults, required values and members hold in what fills a new file and in migrations, as in writes."""
 from __future__ import annotations
 
+import contextlib
 import enum
 import json
 import pathlib
@@ -272,3 +273,69 @@ def test_what_outlives_a_migration_keeps_no_version(tmp_path: pathlib.Path, fail
     with pytest.raises(errors.ClosedError):
         len(kept[5])
     kept.clear()
+
+
+class Before(motte.Model):
+    __motte_name__ = "Person"
+    id: int = motte.field(primary_key=True)
+    wide: int = 0
+    x: int = 0
+
+
+class Old(motte.Model):
+    id: int = motte.field(primary_key=True)
+
+
+class After(motte.Model):
+    __motte_name__ = "Person"
+    id: int = motte.field(primary_key=True)
+    narrow: motte.Int8 = 0
+    x: int = 0
+    extra: int = 5
+
+
+@pytest.mark.parametrize("change", ["rename", "delete", "rename class"])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_what_a_block_could_not_undo_is_refused_there(tmp_path: pathlib.Path, change: str, is_late: bool) -> None:
+    """Going back undoes what became of objects; the schema is none of them."""
+    path = tmp_path / "people.motte"
+    with motte.open(path, schema=[Before, Old], schema_version=1) as db, db.write():
+        for number in range(6):
+            db.add(Before(id=number, wide=1000 if number == 4 else number))
+            db.add(Old(id=number))
+
+    def step(migration: motte.Migration) -> None:
+        if is_late:
+            next(new for _, new in migration.enumerate("Person") if new is not None).x = 7
+        with contextlib.suppress(ZeroDivisionError), migration.new.write():
+            if change == "rename" and is_late:
+                migration.rename("Person", "wide", "narrow")
+                assert 0 / 0
+            with pytest.raises(errors.InvalidArgumentError, match="savepoint" if not is_late or change == "delete" else ""):
+                if change == "rename":
+                    migration.rename("Person", "wide", "narrow")
+                elif change == "delete":
+                    migration.delete_class("Old")
+                else:
+                    migration.rename_class("Person", "Human")
+
+    with motte.open(path, schema=[After], schema_version=2, migration=step) as db:
+        assert [(it.id, it.narrow, it.extra) for it in db.objects(After)] == [(number, 0, 5) for number in range(6)]
+        assert db.get(After, 0).x == (7 if is_late else 0) and db.verify().is_sound
+        assert len(db.objects(db.model("Old"))) == 6
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_rename_keeps_wide_ints_whenever_it_comes(tmp_path: pathlib.Path, is_late: bool) -> None:
+    path = tmp_path / "people.motte"
+    with motte.open(path, schema=[Before], schema_version=1) as db, db.write():
+        for number in range(6):
+            db.add(Before(id=number, wide=1000 if number == 4 else number))
+
+    def step(migration: motte.Migration) -> None:
+        if is_late:
+            next(new for _, new in migration.enumerate("Person") if new is not None).x = 7
+        migration.rename("Person", "wide", "narrow")
+
+    with motte.open(path, schema=[After], schema_version=2, migration=step) as db:
+        assert [it.narrow for it in db.objects(After)] == [0, 1, 2, 3, 1000, 5] and db.verify().is_sound

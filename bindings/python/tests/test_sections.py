@@ -1,7 +1,9 @@
 """Collections in sections, live, frozen and observed."""
 from __future__ import annotations
 
+import contextlib
 import gc
+import itertools
 import threading
 from collections.abc import Callable
 
@@ -60,6 +62,34 @@ def test_what_a_key_function_raises_comes_out(db: motte.Database) -> None:
             len(sections)
     with pytest.raises(ValueError, match="Bo"):
         sections.find(1)
+
+
+@pytest.mark.parametrize("change", ["refresh", "delete", "add"])
+@pytest.mark.parametrize("at", [0, 2])
+def test_a_key_function_changes_nothing(opened: Callable[..., motte.Database], change: str, at: int) -> None:
+    db, other = opened(), opened()
+    people(db)
+    other.refresh()
+    numbers = itertools.count()
+
+    def key(person: Person) -> str:
+        if next(numbers) == at:
+            if change == "refresh":
+                with other.write():
+                    other.delete(other.objects(Person))
+                db.refresh()
+            elif change == "delete":
+                db.delete(db.objects(Person))
+            else:
+                db.add(Person(name="New"))
+        return "same"
+
+    sections = db.objects(Person).sectioned(key)
+    with contextlib.nullcontext() if change == "refresh" else db.write():
+        with pytest.raises(errors.ReentrantError, match="key function"):
+            len(sections)
+        count = 5 if change == "add" else 0
+        assert db.count(Person) == count and [len(section) for section in sections] == ([count] if count else [])
 
 
 def failing(person: Person) -> int:

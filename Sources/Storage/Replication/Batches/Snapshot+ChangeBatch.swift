@@ -75,7 +75,7 @@ struct ChangeBatchReading {
         } else {
             checksum = try HistoryLog.checksum(of: summary.from, in: snapshot.pages)
         }
-        checksum = try TakenVersion.checksum(checksum, of: summary.from, origin, in: snapshot.pages)
+        checksum = try TakenVersions.checksum(checksum, of: summary.from, origin, in: snapshot.pages)
         if let before, let reversed, !writer.isEmpty {
             var back = try ChangeBatchReading(before, origin: origin)
             try back.add(reversed)
@@ -109,7 +109,7 @@ struct ChangeBatchReading {
         let newest = try Self.record(of: snapshot)
         var header = ChangeBatch.Header(
             origin: origin, from: from, to: snapshot.version, fromChecksum: fromChecksum,
-            toChecksum: try TakenVersion.checksum(
+            toChecksum: try TakenVersions.checksum(
                 newest?.checksum ?? 0, of: snapshot.version, origin, in: snapshot.pages),
             wallTime: newest?.wallTimeNanoseconds ?? 0,
             schemaChangedIn: snapshot.catalog.changedIn)

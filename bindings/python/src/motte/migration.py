@@ -86,7 +86,8 @@ class Migration:
                    new._object(tables[1], key) if there & 2 else None)
 
     def rename(self, model: ClassName, old_name: str, new_name: str) -> None:
-        """The values of a property go by another name. Rename before you change objects: then nothing is copied."""
+        """The values of a property go by another name. Rename before you change objects: then nothing is copied. Not in
+        a block `with migration.new.write():`, which could not undo it."""
         texts = [_name(model), utf8(old_name), utf8(new_name)]
         errors.check(lib.motte_migration_rename_prop(
             self._handle, *[part for text in texts for part in (text, len(text))]))

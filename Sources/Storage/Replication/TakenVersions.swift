@@ -1,43 +1,61 @@
-/// A commit whose outcome nobody knew: it reached the place that the file is shipped to, and not the file, which has
+/// Commits whose outcome nobody knew: each reached the place that the file is shipped to, and not the file, which has
 /// taken it in from there. It is the same version with the same objects, and another change record; so the file also
-/// keeps by which checksum others know that version.
+/// keeps by which checksum others know that version, and any place may stand at it for long.
 ///
-///     page: kind 0x54, sealed as all of replication; origin 16 bytes, u64 version, u32 checksum
+///     page: kind 0x54, sealed as all of replication; origin 16 bytes; of each, by version: u64 version, u32 checksum
 ///
 ///     V1  only the very next version is taken in, and only where its objects get the keys that they have there
 ///     V2  a copy of the file, which has another origin, has no such version
+///     V3  the last 256 are kept
 import MottePages
 import MotteValues
 
-struct TakenVersion: Equatable {
+struct TakenVersions: Equatable {
+    struct Taken: Equatable {
+        let version: Version
+        let checksum: UInt32
+    }
     let origin: ChangeOrigin
-    let version: Version
-    let checksum: UInt32
+    private(set) var all: [Taken] = []
 
     private static let kind: UInt8 = 0x54
+    private static let most = 256
+    private static let size = 12
+
+    init(of origin: ChangeOrigin) { self.origin = origin }
+
+    mutating func add(_ version: Version, _ checksum: UInt32) {
+        all.append(Taken(version: version, checksum: checksum))
+        all.removeFirst(max(0, all.count - Self.most))
+    }
 
     var page: [UInt8] {
         var body: [UInt8] = []
         body.append(u64: origin.high)
         body.append(u64: origin.low)
-        body.append(u64: version.rawValue)
-        body.append(u32: checksum)
+        for taken in all {
+            body.append(u64: taken.version.rawValue)
+            body.append(u32: taken.checksum)
+        }
         return ReplicaPages.sealed(Self.kind, body, key: ReplicaPages.taken)
     }
 
-    static func of(_ pages: PageSnapshot) throws(DatabaseError) -> TakenVersion? {
+    static func of(_ pages: PageSnapshot) throws(DatabaseError) -> TakenVersions? {
         guard let page = try pages.get(ReplicaPages.taken) else { return nil }
-        var reader = LogReader(try ReplicaPages.opened(kind, page.bytes, key: ReplicaPages.taken))
-        let origin = ChangeOrigin(high: try reader.u64(), low: try reader.u64())
-        return TakenVersion(origin: origin, version: Version(try reader.u64()), checksum: try reader.u32())
+        let body = try ReplicaPages.opened(kind, page.bytes, key: ReplicaPages.taken)
+        var reader = LogReader(body)
+        var taken = TakenVersions(of: ChangeOrigin(high: try reader.u64(), low: try reader.u64()))
+        guard reader.remaining % size == 0 else { throw .corrupted("versions taken in have an impossible length") }
+        while reader.remaining > 0 { taken.add(Version(try reader.u64()), try reader.u32()) }
+        return taken
     }
 
     /// By which checksum others know a version of a file.
     static func checksum(
         _ own: UInt32, of version: Version, _ origin: ChangeOrigin, in pages: PageSnapshot
     ) throws(DatabaseError) -> UInt32 {
-        guard own != 0, let taken = try of(pages), taken.version == version, taken.origin == origin else { return own }
-        return taken.checksum
+        guard own != 0, let known = try of(pages), known.origin == origin else { return own }
+        return known.all.last { $0.version == version }?.checksum ?? own
     }
 }
 
@@ -47,7 +65,7 @@ extension Database {
     package func changeChecksum(of version: Version, _ snapshot: Snapshot) throws(DatabaseError) -> UInt32? {
         guard version <= snapshot.version else { return nil }
         let own = try HistoryLog.checksum(of: version, in: snapshot.pages)
-        return try TakenVersion.checksum(own, of: version, try origin(), in: snapshot.pages)
+        return try TakenVersions.checksum(own, of: version, try origin(), in: snapshot.pages)
     }
 }
 
@@ -72,8 +90,10 @@ extension WriteTransaction {
         }
         // V1.
         if isRenamed { throw Self.cannotTakeIn("its objects would have other keys here") }
-        replicaPages[ReplicaPages.taken] =
-            TakenVersion(origin: origin, version: batch.to, checksum: batch.toChecksum).page
+        var taken = TakenVersions(of: origin)
+        if let known = try TakenVersions.of(base.pages), known.origin == origin { taken = known }
+        taken.add(batch.to, batch.toChecksum)
+        replicaPages[ReplicaPages.taken] = taken.page
         noteChange()
     }
 
