@@ -289,7 +289,7 @@ static void test_insertion(void) {
         stream = made_by_hand();
         failure = 3;
         batches_left = batches;
-        STATUS(MOTTE_E_REENTRANT, motte_arrow_insert(realm, class_q, &stream, NULL, &counts));
+        STATUS(MOTTE_E_REENTRANT, motte_arrow_insert(realm, class_q, &stream, &options, &counts));
         CHECK(all_released_once());
     }
     failure = 0;

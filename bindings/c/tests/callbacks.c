@@ -571,6 +571,7 @@ static void importing(void) {
     {
         /* Nor can a savepoint from before the call be ended in it. */
         before_import b = {w.realm, 0, 0};
+        in.batch_rows = 1;
         MUST(motte_realm_savepoint(w.realm, &b.savepoint));
         STATUS(MOTTE_E_DUPLICATE_PRIMARY_KEY, motte_import(w.realm, w.item, &in, go_back, &b, NULL, &counts));
         MUST(motte_coll_count(w.all, &count));
