@@ -168,7 +168,7 @@ package final class Standby {
             if [.historyForked, .outOfSequence, .schemaMismatch].contains(error.code) {
                 // Where another one leads it is asked first whether this file can go on with that one.
                 needsRenewal = error.code != .historyForked
-                if !needsRenewal, let now = try log.leader(), now.origin == following.leader.origin { needsRenewal = true }
+                if !needsRenewal { needsRenewal = try log.leader()?.origin == following.leader.origin }
                 close()
                 return .ended(error.message)
             }

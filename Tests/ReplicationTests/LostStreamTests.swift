@@ -7,63 +7,9 @@ import MotteValues
 import TestSupport
 import Testing
 
-@Suite(.serialized) struct LostStreamTests {
-    private let folder = TemporaryDirectory()
-    private let network = SimulatedNetwork(seed: 3)
-
-    private func log(patience: Int64 = 100) -> StreamLog {
-        let log = StreamLog(SimulatedServer(network), patienceMilliseconds: patience)
-        log.temporaryFolder = folder.path
-        return log
-    }
-
-    private func open(_ name: String) throws -> Session {
-        var options = SessionOptions(path: folder.file(name))
-        options.isDurable = false
-        options.rowGroupSize = 3
-        options.schema = try SchemaText.parse("Person { id: int key, name: string, tags: list<string> }")
-        return try Session.open(options)
-    }
-
-    private func write(_ session: Session, _ ids: Range<Int64>) throws {
-        let table = try session.tableKey("Person")
-        for id in ids {
-            try session.inWrite {
-                let object = try session.create(table, primaryKey: .int(id)).object
-                try object.set("name", to: .string("n\(id)"))
-                try (try object.collection("tags") as? LiveList)?.append(.string("t"))
-            }
-        }
-    }
-
-    private func shipping(
-        _ session: Session, _ log: ReplicationLog, _ change: (inout ShippingOptions) -> Void = { _ in }
-    ) throws -> Shipping {
-        var options = ShippingOptions(name: "the leader")
-        change(&options)
-        let shipping = try Shipping(session, to: log, options)
-        while try shipping.step() != .nothing {}
-        return shipping
-    }
-
-    private func dump(_ name: String) throws -> String {
-        let session = try open(name)
-        defer { _ = try? session.close() }
-        return try StoreDump.text(session)
-    }
-
-    private func failure(_ body: () throws -> Void) -> DatabaseError? {
-        do { try body() } catch { return error as? DatabaseError }
-        return nil
-    }
-
-    private func follower(_ name: String) throws -> Following {
-        var options = SessionOptions(path: folder.file(name))
-        options.isDurable = false
-        let following = try Following(options, from: log())
-        while try following.step() != .nothing {}
-        return following
-    }
+@Suite(.serialized) struct LostStreamTests: StreamTesting {
+    let folder = TemporaryDirectory()
+    let network = SimulatedNetwork(seed: 3)
 
     /// L6: what was meant for a stream that is gone never gets into another one, whatever numbers that has.
     @Test func nothingGetsIntoTheNextStream() throws {
@@ -316,21 +262,6 @@ import Testing
     // MARK: What nobody can tell
 
     /// The stream gets the next commit of the writer, who does not learn that.
-    private func acknowledgeOutOfSight(_ writer: Session, _ own: Shipping) throws {
-        try writer.onCommit { batch throws(DatabaseError) in
-            try own.acknowledge(batch)
-            throw DatabaseError(.outcomeUnknown, "says the test")
-        }
-    }
-
-    private func rename(_ session: Session, _ id: Int64) throws {
-        let table = try session.tableKey("Person")
-        try session.inWrite {
-            let found = try #require(try session.find(table, primaryKey: .int(id)))
-            try found.set("name", to: .string("renamed"))
-        }
-    }
-
     /// Of a program that tries again and again, and so has the write lock nearly always: there is a moment between two
     /// tries, or one when it is refused.
     @Test(arguments: [false, true]) func aCommitIsTakenInWhileItsProgramTriesAgain(_ isRefused: Bool) throws {
@@ -440,104 +371,6 @@ import Testing
         #expect(try dump("b.motte") == StoreDump.text(session))
         #expect(try session.committedSnapshot().verify().isSound)
         _ = try writer.close()
-        _ = try session.close()
-    }
-
-    /// Two commits that only the stream had: whoever stands at the first one goes on all the same.
-    @Test func placesGoOnFromEachCommitThatWasTakenIn() throws {
-        let session = try open("a.motte")
-        let writer = try open("a.motte")
-        try write(session, 0 ..< 3)
-        func takeIn(_ id: Int64) throws {
-            let own = try shipping(session, log()) { $0.isAsked = true }
-            try acknowledgeOutOfSight(writer, own)
-            #expect(failure { try write(writer, id ..< id + 1) }?.code == .outcomeUnknown)
-            try writer.onCommit(nil)
-            _ = try shipping(session, log()) { $0.isAsked = true }
-            try writer.refresh()
-        }
-        try takeIn(3)
-        let following = try follower("b.motte")
-        let second = SimulatedNetwork(seed: 5)
-        func other() -> StreamLog {
-            let log = StreamLog(SimulatedServer(second), patienceMilliseconds: 100)
-            log.temporaryFolder = folder.path
-            return log
-        }
-        _ = try shipping(session, other()) { $0.consumer = "other" }
-        for id in Int64(4) ..< 6 { try takeIn(id) }
-        while try following.step() != .nothing {}
-        #expect(try dump("b.motte") == StoreDump.text(session))
-        let again = try shipping(session, other()) { $0.consumer = "other" }
-        #expect(try again.shipped == session.version)
-        #expect(try session.committedSnapshot().verify().isSound)
-        _ = try following.session.close()
-        _ = try writer.close()
-        _ = try session.close()
-    }
-
-    /// A message in the middle is gone: no snapshot leads beyond it, until the leader makes one.
-    @Test func whatIsMissingInTheMiddleLeavesTheFile() throws {
-        let session = try open("a.motte")
-        try write(session, 0 ..< 3)
-        let own = try shipping(session, log())
-        let following = try follower("b.motte")
-        for id in Int64(3) ..< 6 {
-            try write(session, id ..< id + 1)
-            while try own.step() != .nothing {}
-        }
-        // The second of three, each in two parts.
-        let messages = try #require(network.streams[.log])
-        let missing = messages.count - 4 ..< messages.count - 2
-        #expect(messages.suffix(6).allSatisfy { $0.subject == .changes })
-        network.streams[.log]?.removeSubrange(missing)
-        #expect(try following.step() != .nothing)
-        let position = following.position
-        let error = failure { for _ in 0 ..< 500 { _ = try following.step() } }
-        #expect(error?.code == .corrupted && error?.message.contains("no snapshot there leads beyond") == true)
-        #expect(following.position == position)
-        _ = try own.shipSnapshot()
-        #expect(failure { for _ in 0 ..< 500 { _ = try following.step() } }?.code == .outOfSequence)
-        _ = try following.session.close()
-        _ = try session.close()
-    }
-
-    /// What is no longer kept for the place is in the next snapshot.
-    @Test func aChangeLogThatWasTrimmedIsNoEnd() throws {
-        let session = try open("a.motte")
-        try write(session, 0 ..< 3)
-        let first = log()
-        _ = try shipping(session, first)
-        try session.keepChanges(since: nil, for: first.consumer, timeoutMilliseconds: -1)
-        for id in Int64(3) ..< 200 { try write(session, id ..< id + 1) }
-        #expect(failure { _ = try session.freeze().changeBatch(since: Version(4)) }?.code == .historyUnavailable)
-        let now = try shipping(session, log())
-        #expect(try now.shipped == session.version)
-        try write(session, 200 ..< 201)
-        while try now.step() != .nothing {}
-        _ = try follower("b.motte").session.close()
-        #expect(try dump("b.motte") == StoreDump.text(session))
-        _ = try session.close()
-    }
-
-    /// Whoever can't take over changes nothing.
-    @Test func aTakeoverThatIsRefusedLeavesTheLeader() throws {
-        let session = try open("a.motte")
-        try write(session, 0 ..< 3)
-        let own = try shipping(session, log())
-        let following = try follower("b.motte")
-        for consumer in ["", String(repeating: "x", count: 2_000)] {
-            let refused = failure {
-                _ = try shipping(following.session, log()) {
-                    ($0.takesOver, $0.leavesLeader, $0.consumer) = (true, true, consumer)
-                }
-            }
-            #expect(refused?.code == .invalidArgument)
-        }
-        #expect(try log().leader()?.origin == session.changeOrigin())
-        try write(session, 3 ..< 4)
-        #expect(try own.step() != .nothing)
-        _ = try following.session.close()
         _ = try session.close()
     }
 

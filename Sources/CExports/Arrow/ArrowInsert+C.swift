@@ -37,7 +37,8 @@ public func motte_arrow_insert(
                 years: years)
             func check() throws(DatabaseError) {
                 guard session.write === write, write.isOpen else {
-                    throw DatabaseError(.reentrant, "a function of the stream has ended the write: nothing is left of it")
+                    throw DatabaseError(
+                        .reentrant, "a function of the stream has ended the write: nothing is left of it")
                 }
             }
             while try reader.next({ (batch) throws(DatabaseError) in

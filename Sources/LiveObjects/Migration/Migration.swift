@@ -97,8 +97,8 @@ package final class Migration {
         guard new.hasSavepoints else { return }
         throw DatabaseError(
             .invalidArgument,
-            "a class or a property cannot be renamed or deleted within a savepoint, or a block of the write, which could "
-                + "not undo that: do it before, or after", path: new.path)
+            "a class or a property cannot be renamed or deleted within a savepoint, or a block of the write, which "
+                + "could not undo that: do it before, or after", path: new.path)
     }
 
     /// Deletes all objects of a class; one that is not declared goes altogether. False where there is no such class.
