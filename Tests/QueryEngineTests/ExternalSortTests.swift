@@ -14,7 +14,9 @@ import Testing
 
     /// Objects with nulls, texts that are equal for long, and links; the file has many times the budget.
     private func world(_ random: inout SeededRandom, count: Int, sealed: Bool) throws -> QueryWorld {
-        var options = PageStoreOptions(path: folder.file("sort.motte"))
+        // Each round has a file of its own, and draws nothing for its name.
+        var name = random
+        var options = PageStoreOptions(path: folder.file("sort-\(name.next()).motte"))
         options.memoryBytes = Self.budget
         options.durability = .none
         if sealed { options.encryptionKey = [UInt8](repeating: 7, count: 64) }

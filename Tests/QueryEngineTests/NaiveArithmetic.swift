@@ -87,7 +87,7 @@ extension NaiveEvaluator {
             total += direction * Int128(seconds) * 1_000_000_000
         } else {
             let seconds = number(by) * Double(direction)
-            guard seconds.isFinite, abs(seconds) < 0x1p63 else { return .null }
+            guard seconds >= -0x1p63, seconds < 0x1p63 else { return .null }
             let whole = seconds.rounded(.down)
             total += Int128(whole) * 1_000_000_000 + Int128(((seconds - whole) * 1e9).rounded())
         }

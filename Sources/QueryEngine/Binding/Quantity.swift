@@ -196,10 +196,9 @@ package enum Quantity: Sendable {
         let whole = distance.rounded(.down)
         guard let wholeSeconds = Int64(exactly: whole) else { return nil }
         let nanoseconds = Int64(time.nanoseconds) + Int64(((distance - whole) * 1e9).rounded())
+        // No double is so near the largest one that the carry is too much.
         let carry = nanoseconds / 1_000_000_000
-        guard let sum = compute(time.seconds, .add, wholeSeconds), let moved = compute(sum, .add, carry) else {
-            return nil
-        }
+        guard let moved = compute(time.seconds, .add, wholeSeconds + carry) else { return nil }
         return Timestamp(seconds: moved, nanoseconds: UInt32(nanoseconds % 1_000_000_000))
     }
 }
