@@ -2150,16 +2150,17 @@ typedef struct motte_import_counts {
 /** Everything, as JSON Lines with the schema first: a dump; with DOCUMENT as one JSON document. As
  *  MOTTE_FORMAT_SQLITE, a new SQLite file at the path, which is there when it has been read back and replaces nothing:
  *  INVALID_ARGUMENT where there is a file. UNSUPPORTED: SQLite's library, libsqlite3-0, is not installed. Of the
- *  options only format, flags and path are of use here; progress counts objects.
+ *  options only format, flags and path are of use here; progress counts objects, and must not change or refresh the
+ *  realm, of which one version is written: REENTRANT, also for collections.
  *  Thread: owner. Result: O. Optional: out_text. Errors: INPUT_OUTPUT, FILE_NOT_FOUND, PERMISSION_DENIED, DISK_FULL,
- *  UNSUPPORTED, CALLBACK. */
+ *  UNSUPPORTED, CALLBACK, REENTRANT. */
 motte_status motte_export_realm(const motte_realm *realm, const motte_export_options *options,
                                 motte_progress_fn progress, void *userdata, motte_free_fn free_userdata,
                                 motte_buf *out_text);
 
 /** The objects or values of a collection, in its order.
  *  Thread: owner. Result: O. Optional: out_text. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OBJECT_DELETED, INPUT_OUTPUT,
- *  FILE_NOT_FOUND, CALLBACK. */
+ *  FILE_NOT_FOUND, CALLBACK, REENTRANT. */
 motte_status motte_export_coll(const motte_coll *coll, const motte_export_options *options, motte_progress_fn progress,
                                void *userdata, motte_free_fn free_userdata, motte_buf *out_text);
 

@@ -64,7 +64,8 @@ extension FolderLog {
         guard fileBytes(path) == snapshot.info.byteCount else { return nil }
         var options = SessionOptions(path: path).readingOnly
         options.isImmutable = true
-        options.encryptionKey = key.fileKey
+        // With `--plain` whoever led before may have had none.
+        if try Database.isEncrypted(path) { options.encryptionKey = key.fileKey }
         do throws(DatabaseError) {
             let session = try Session.open(options)
             // It was only read.

@@ -102,12 +102,13 @@ package enum Restoring {
         return try last(before: time, snapshot, next, log) > snapshot.info.version
     }
 
-    /// To look ahead: what is damaged there is in the way only of who needs it.
+    /// What is damaged is in the way only of who needs it: not of who looks ahead, and not where what there is before
+    /// it is wanted.
     private static func batch(
-        after version: Version, _ snapshot: LogSnapshot, _ log: ReplicationLog
+        after version: Version, _ snapshot: LogSnapshot, _ log: ReplicationLog, _ mayBeDamaged: Bool = true
     ) throws(DatabaseError) -> ChangeBatch? {
         do throws(DatabaseError) { return try log.changes(after: version, of: snapshot.origin) } catch {
-            guard error.code == .corrupted else { throw error }
+            guard error.code == .corrupted, mayBeDamaged else { throw error }
             return nil
         }
     }
@@ -134,7 +135,11 @@ package enum Restoring {
         let (start, following) = (chosen.snapshot, chosen.next)
         let last = try time.map { time throws(DatabaseError) in try Self.last(before: time, start, following, log) }
         var hasLaterTimes = chosen.hasLaterTimes
-        let end = try log.end(of: start.origin)
+        let end: LogEnd?
+        do throws(DatabaseError) { end = try log.end(of: start.origin) } catch {
+            guard error.code == .corrupted, isPartial else { throw error }
+            end = nil
+        }
         var own = options
         own.location = .file(path)
         own.noCreate = true
@@ -153,13 +158,13 @@ package enum Restoring {
                     // One commit is one version; what changed nothing had no batch of its own.
                     next = batch.to.rawValue - batch.from.rawValue > 1 ? batch.wallTimeNanoseconds : nil
                 } catch {
-                    // Nothing of it is needed.
-                    guard error.code == .corrupted else { throw error }
+                    // It may be from before the time.
+                    guard error.code == .corrupted, isPartial else { throw error }
                 }
                 isLater = true
                 break
             }
-            guard let batch = try log.changes(after: position, of: start.origin) else { break }
+            guard let batch = try batch(after: position, start, log, isPartial) else { break }
             _ = try session.apply(batch)
             batches += 1
             position = batch.to

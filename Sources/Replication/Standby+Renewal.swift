@@ -22,7 +22,7 @@ extension Standby {
         }
         try leaveLease(holder(origin))
         if followed == nil { try refuseWriters(session, leader) }
-        let batch = try hasLed ? keepUnshipped(session, end) : nil
+        let batch = try hasLed ? keepUnshipped(session, origin, end) : nil
         _ = try session.close()
         let aside = try renewal.replace(with: newest, of: leader, instead: hasLed ? nil : followed?.origin)
         needsRenewal = false
@@ -30,6 +30,25 @@ extension Standby {
     }
 
     // MARK: What it was
+
+    /// Up to where the log has what this file has: it may have gone another way before the log's end.
+    private func shared(
+        _ session: Session, _ origin: ChangeOrigin, _ end: LogEnd
+    ) throws(DatabaseError) -> Version {
+        func isSame(_ version: Version, _ checksum: UInt32) throws(DatabaseError) -> Bool {
+            guard let own = try session.changeChecksum(of: version) else { return false }
+            return own == checksum || own == 0 || checksum == 0
+        }
+        if try isSame(end.version, end.checksum) { return end.version }
+        var shared = Version(0)
+        for info in try log.snapshots(of: origin) where try isSame(info.version, info.checksum) {
+            shared = info.version
+        }
+        while let batch = try log.changes(after: shared, of: origin), batch.to > shared,
+            try isSame(batch.to, batch.toChecksum)
+        { shared = batch.to }
+        return shared
+    }
 
     /// Who holds the write lock may be waiting for this process to acknowledge, and is answered before the next try.
     private func refuseWriters(_ session: Session, _ leader: LeaderRecord) throws(DatabaseError) {
@@ -58,20 +77,23 @@ extension Standby {
     }
 
     /// What was committed after the log's end, beside the file; nil where there is nothing, or no way to tell.
-    private func keepUnshipped(_ session: Session, _ end: LogEnd?) throws(DatabaseError) -> String? {
+    private func keepUnshipped(
+        _ session: Session, _ origin: ChangeOrigin, _ end: LogEnd?
+    ) throws(DatabaseError) -> String? {
         // Of an encrypted file the former one alone is kept, which is.
         guard let end, options.encryptionKey == nil || own.shipping.isPlain else { return nil }
         let shown = try session.freeze()
-        guard try shown.version > end.version else { return nil }
+        let shared = try self.shared(session, origin, end)
+        guard try shown.version > shared else { return nil }
         let batch: ChangeBatch
-        do throws(DatabaseError) { batch = try shown.changeBatch(since: end.version) } catch {
+        do throws(DatabaseError) { batch = try shown.changeBatch(since: shared) } catch {
             guard error.code == .historyUnavailable else { throw error }
             return nil
         }
         guard !batch.isEmpty else { return nil }
         let (folder, base) = FilePath.split(path)
         let place = try LogFolder(folder, making: false)
-        let start = "\(base).unshipped-\(end.version.rawValue)-\(batch.to.rawValue)"
+        let start = "\(base).unshipped-\(shared.rawValue)-\(batch.to.rawValue)"
         var name = start + ".batch"
         var number = 1
         // One of that name is this one, from before this process was killed, or another: versions come again.

@@ -153,7 +153,10 @@ package final class Snapshot: RowSource {
 
     /// Another row source at the same version, for another thread or to stay behind when this one advances.
     package func copy() -> Snapshot {
-        Snapshot(pages: pages.sharing(), catalog: catalog, counters: counters, rowGroupSize: rowGroupSize)
+        let copy = Snapshot(pages: pages.sharing(), catalog: catalog, counters: counters, rowGroupSize: rowGroupSize)
+        // It may take this one's place.
+        (copy.reliance, copy.reading) = (reliance, reading)
+        return copy
     }
 
     /// For another thread that wants to look at the same version while somebody shows it.

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import datetime
 import hmac
+import json
 import os
 import pathlib
 import random
@@ -238,6 +239,24 @@ def test_nothing_is_restored_over_a_gap(tmp_path: pathlib.Path) -> None:
     assert len(people(some)) == 1
 
 
+@pytest.mark.parametrize("damaged", [1, 2, 3])
+def test_what_is_damaged_is_left_out_only_where_that_is_asked_for(tmp_path: pathlib.Path, damaged: int) -> None:
+    """Whatever time is asked for: what cannot be read may be from before it."""
+    leader, log = tmp_path / "leader.motte", tmp_path / "log"
+    batches = shipped_each(leader, log, 3)
+    moments = []
+    for moment in (1, 2, 3):
+        moments.append(datetime.datetime.fromtimestamp(batches[moment - 1].stat().st_mtime, datetime.timezone.utc))
+    batch = batches[damaged - 1]
+    batch.write_bytes(batch.read_bytes()[:-1] + bytes([batch.read_bytes()[-1] ^ 1]))
+    for number, arguments in enumerate(([], ["--at", moments[2].isoformat()])):
+        copy = tmp_path / f"copy{number}.motte"
+        refused = run("restore", copy, "--from", log, *arguments)
+        assert refused.returncode == 1 and batch.name in refused.stderr and not copy.exists()
+        done("restore", copy, "--from", log, *arguments, "--partial")
+        assert len(people(copy)) == damaged - 1
+
+
 def shipped_each(leader: pathlib.Path, log: pathlib.Path, count: int) -> list[pathlib.Path]:
     with motte.open(leader, schema=SCHEMA):
         pass
@@ -467,6 +486,27 @@ def test_an_encrypted_file_is_followed(tmp_path: pathlib.Path) -> None:
     assert other.returncode == 1 and "is not encrypted" in other.stderr
     asked = run("restore", tmp_path / "restored.motte", "--from", log, "--plain", *key)
     assert asked.returncode == 0, asked.stderr
+
+
+def test_an_encrypted_file_takes_over_from_one_that_was_not(tmp_path: pathlib.Path) -> None:
+    """Also what is trimmed then is as its leader shipped it."""
+    leader, copy, log, key = (tmp_path / name for name in ("leader.motte", "copy.motte", "log", "key"))
+    key.write_bytes(bytes(64))
+    with motte.open(leader, schema=SCHEMA):
+        pass
+    for number in range(3):
+        add(leader, number)
+        done("ship", leader, "--to", log, "--once", "--snapshot-bytes", 1)
+    refused = run("follow", copy, "--from", log, "--key-file", key, "--once")
+    assert refused.returncode == 1 and "is not encrypted" in refused.stderr and "--plain" in refused.stderr
+    done("follow", copy, "--from", log, "--key-file", key, "--plain", "--once")
+    done("follow", copy, "--key-file", key, "--stop")
+    time.sleep(2)
+    own = ["--to", log, "--key-file", key, "--plain", "--keep-for", 1, "--once", "--snapshot-bytes", 1]
+    done("ship", copy, *own, "--take-over")
+    for number in range(3, 6):
+        done("insert", copy, "Person", json.dumps({"id": number, "name": "n"}), "--key-file", key)
+        done("ship", copy, *own)
 
 
 def positions(path: pathlib.Path) -> dict[str, int]:

@@ -66,12 +66,7 @@ package final class LiveSections {
 
     /// What a function of the program changes, or refreshes, is not what the positions are of.
     private func keyValue(at index: Int) throws(DatabaseError) -> Value {
-        let epoch = session.viewEpoch
-        let value = try key.value(base, at: index)
-        guard session.viewEpoch == epoch else {
-            throw DatabaseError(.reentrant, "a section's key function has changed the database, or refreshed it")
-        }
-        return value
+        try session.unmoved("a section's key function") { () throws(DatabaseError) in try key.value(base, at: index) }
     }
 
     /// A function that looks at the sections it is computing would never end.

@@ -115,10 +115,11 @@ extension Session {
         }
     }
 
-    /// The file follows nobody any more, and keeps its changes from here on for a consumer: in one commit, so that no
-    /// change comes before, and none goes.
+    /// Whether changes may be kept by that name.
     package func checkConsumer(_ name: String) throws(DatabaseError) { try committedSnapshot().checkConsumer(name) }
 
+    /// The file follows nobody any more, and keeps its changes from here on for a consumer: in one commit, so that no
+    /// change comes before, and none goes.
     package func lead(keepingChangesFor consumer: String) throws(DatabaseError) {
         try writingOfReplication("lead") { write throws(DatabaseError) in
             try write.follow(nil)

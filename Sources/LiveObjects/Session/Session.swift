@@ -90,6 +90,8 @@ package final class Session: @unchecked Sendable {
     /// So that objects of what was undone differ from later objects with the same keys.
     @exclusivity(unchecked) var births = Births()
     /// Whether `atomically` runs in the open write, and what it goes back to where its body has begun another write.
+    /// While it has let go of its file.
+    private var leftSchema: SchemaPlace?
     @exclusivity(unchecked) var atomic: (isActive: Bool, savepoint: WriteTransaction.Savepoint?) = (false, nil)
     /// While observers are notified of the version that a write begins with.
     var isBeginningWrite = false
@@ -227,6 +229,7 @@ package final class Session: @unchecked Sendable {
         hook?.sessionWillLeaveFile(self)
         forgetTables()
         epochBase &+= 1
+        leftSchema = snapshot.map { SchemaPlace(of: $0) }
         snapshot = nil
         previous = nil
         openDatabase = nil
@@ -237,7 +240,8 @@ package final class Session: @unchecked Sendable {
         // Closed by a progress handler.
         guard owner != Self.nobody else { return }
         do throws(DatabaseError) {
-            let (database, snapshot) = try SessionOpening(options).reopen()
+            let (database, snapshot) = try SessionOpening(options).reopen(after: leftSchema)
+            leftSchema = nil
             openDatabase = database
             self.snapshot = snapshot
             try hook?.sessionDidReturn(self)
@@ -446,6 +450,29 @@ package final class Session: @unchecked Sendable {
     package var viewEpoch: UInt64 {
         if let write { return epochBase &+ write.changeCount }
         return epochBase
+    }
+
+    /// A function of the program in the middle of a call that reads: where it changes something, or refreshes, what has
+    /// been read and what comes after it would be of two states.
+    package func unmoved<Result>(
+        _ caller: String, _ body: () throws(DatabaseError) -> Result
+    ) throws(DatabaseError) -> Result {
+        let epoch = viewEpoch
+        let result = try body()
+        guard viewEpoch == epoch else {
+            throw DatabaseError(.reentrant, "\(caller) has changed the database, or refreshed it", path: path)
+        }
+        return result
+    }
+
+    /// The progress of a call that reads.
+    package func unmoved(
+        by progress: ((Int) throws(DatabaseError) -> Void)?
+    ) -> ((Int) throws(DatabaseError) -> Void)? {
+        guard let progress else { return nil }
+        return { (count) throws(DatabaseError) in
+            try self.unmoved("a progress function") { () throws(DatabaseError) in try progress(count) }
+        }
     }
 
     // MARK: Moving

@@ -3,13 +3,16 @@ import MotteColumns
 import MotteSchemaModel
 import MotteValues
 
-/// Classes that only a reader knows get numbers far above those of the file, which the file reaches last of all.
+/// Classes that only a reader knows get numbers far above those of the file, which the file reaches last of all, by
+/// their places among the declared ones: other classes may come to the file without changing them.
 struct ReadingCatalog {
     let declared: Schema
     let stored: Catalog
     let shown: Catalog
 
-    private static let distance: UInt32 = 10_000
+    private static let first: UInt32 = 0x4000_0000
+
+    static func isUnknown(_ table: TableKey) -> Bool { table.rawValue >= first }
 
     init(_ declared: Schema, _ stored: Catalog) throws(DatabaseError) {
         let difference = SchemaDifference(stored: stored.schema, declared: declared)
@@ -22,12 +25,13 @@ struct ReadingCatalog {
                 propertyName: missing.property.name)
         }
         var builder = CatalogBuilder(stored)
-        builder.nextTableKey += Self.distance
-        builder.nextIndexKey += Self.distance
+        builder.nextTableKey = Self.first
+        builder.nextIndexKey = max(builder.nextIndexKey, Self.first)
         for type in difference.addedTypes {
-            builder.addTable(TableKey(builder.nextTableKey), for: type)
-            builder.nextTableKey += 1
+            let place = declared.objectTypes.firstIndex { $0.name.hasSameBytes(as: type.name) } ?? 0
+            builder.addTable(TableKey(Self.first + UInt32(place)), for: type)
         }
+        builder.nextTableKey += UInt32(declared.objectTypes.count)
         for type in difference.addedTypes {
             for property in type.properties { try builder.add(property, to: type.name) }
         }

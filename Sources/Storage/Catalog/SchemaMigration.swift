@@ -179,34 +179,73 @@ package final class SchemaMigration {
             let target = type.property(named: to), let targetKey = target.columnKey,
             let source = old.schema[oldName]?.property(named: from), let sourceKey = source.columnKey
         else { return }
+        guard target.target.flatMap({ write.schema[$0] })?.isEmbedded != true else {
+            throw DatabaseError(
+                .invalidArgument,
+                "\(className).\(from) has embedded objects, which have one owner: rename it before the migration "
+                    + "changes objects", className: className, propertyName: from)
+        }
         let before = try old.table(table)
         let now = try write.table(table)
         for rowGroup in 0 ..< before.rowGroupCount {
             for raw in try before.rowGroup(rowGroup).liveKeys {
                 let key = ObjectKey(raw)
                 guard try now.locate(key) != nil else { continue }
-                if source.collection == .none {
-                    try write.set(table, targetKey, key, to: try before.value(sourceKey, key))
-                } else {
-                    try copyElements(before, sourceKey, table, targetKey, key)
+                switch source.collection {
+                case .none:
+                    let value = try carried(try before.value(sourceKey, key)) ?? .null
+                    try value.withView { value throws(DatabaseError) in
+                        try write.set(table, targetKey, key, to: value)
+                    }
+                case .list, .set: try copyElements(before, sourceKey, table, targetKey, key, source.collection)
+                case .map: try copyEntries(before, sourceKey, table, targetKey, key)
                 }
             }
         }
     }
 
     private func copyElements(
+        _ before: TableView, _ source: ColumnKey, _ table: TableKey, _ target: ColumnKey, _ key: ObjectKey,
+        _ collection: CollectionKind
+    ) throws(DatabaseError) {
+        collection == .list ? try write.listClear(table, target, key) : try write.setClear(table, target, key)
+        var count = 0
+        for index in 0 ..< (try before.listCount(source, key)) {
+            guard let value = try carried(try before.listElement(source, key, index)) else { continue }
+            try value.withView { view throws(DatabaseError) in
+                if collection == .list {
+                    try write.listInsert(table, target, key, at: count, [view])
+                } else {
+                    try write.setInsert(table, target, key, view)
+                }
+            }
+            count += 1
+        }
+    }
+
+    private func copyEntries(
         _ before: TableView, _ source: ColumnKey, _ table: TableKey, _ target: ColumnKey, _ key: ObjectKey
     ) throws(DatabaseError) {
-        var values: [Value] = []
+        try write.mapClear(table, target, key)
         for index in 0 ..< (try before.listCount(source, key)) {
-            values.append(try before.listElement(source, key, index).owned)
-        }
-        try write.listClear(table, target, key)
-        for (index, value) in values.enumerated() {
+            let value = try carried(try before.listElement(source, key, index)) ?? .null
+            let mapKey = [UInt8](try before.mapKey(source, key, index))
             try value.withView { view throws(DatabaseError) in
-                try write.listInsert(table, target, key, at: index, [view])
+                try mapKey.withBytes { mapKey throws(DatabaseError) in
+                    _ = try write.mapPut(table, target, key, mapKey, view)
+                }
             }
         }
+    }
+
+    /// nil for a link to what the step has deleted.
+    private func carried(_ value: ValueView) throws(DatabaseError) -> Value? {
+        let value = value.owned
+        guard case .link(let link) = value else { return value }
+        guard write.catalog.table(link.table) != nil, try write.table(link.table).locate(link.key) != nil else {
+            return nil
+        }
+        return value
     }
 
     // MARK: Ending

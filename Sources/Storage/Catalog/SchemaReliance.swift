@@ -51,7 +51,11 @@ package struct SchemaReliance: Sendable {
             let names = properties?[table.key]
             if properties != nil, names == nil { continue }
             guard let new = now.table(table.key), new.name.hasSameBytes(as: table.name) else {
-                return ("class \(table.name) is gone or has another name", table.name)
+                return (
+                    ReadingCatalog.isUnknown(table.key)
+                        ? "the file has class \(table.name) now"
+                        : "class \(table.name) is gone or has another name", table.name
+                )
             }
             for column in table.columns where names?.contains(NameKey(column.name)) ?? true {
                 guard let other = new.column(column.key), other.name.hasSameBytes(as: column.name) else {
@@ -71,6 +75,16 @@ package struct SchemaReliance: Sendable {
         }
         return nil
     }
+}
+
+/// What a session has built on, while it has no snapshot.
+package struct SchemaPlace: Sendable {
+    private let catalog: Catalog
+    package let reliance: SchemaReliance?
+
+    package init(of snapshot: Snapshot) { (catalog, reliance) = (snapshot.catalog, snapshot.reliance) }
+
+    package func check(_ now: Snapshot) throws(DatabaseError) { try reliance?.check(catalog, now.catalog) }
 }
 
 extension Catalog {

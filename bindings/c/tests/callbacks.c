@@ -537,6 +537,31 @@ static motte_status end_and_begin(void *userdata, uint64_t done, uint64_t total)
     return 0;
 }
 
+static motte_status create_inside(void *userdata, uint64_t done, uint64_t total) {
+    const world *w = (const world *)userdata;
+    (void)done;
+    (void)total;
+    static int next = 77;
+    add(w->realm, w->item, w->id, next++);
+    return 0;
+}
+
+/* What is written is of one state of the database, or nothing is. */
+static void exporting(void) {
+    motte_export_options out = {.struct_size = sizeof out};
+    motte_buf text = {0};
+    size_t count;
+    world w = open_world("exporting");
+    add(w.realm, w.item, w.id, 1);
+    STATUS(MOTTE_E_REENTRANT, motte_export_coll(w.all, &out, create_inside, &w, NULL, &text));
+    CHECK(text.data == NULL);
+    STATUS(MOTTE_E_REENTRANT, motte_export_realm(w.realm, &out, create_inside, &w, NULL, &text));
+    CHECK(text.data == NULL);
+    MUST(motte_coll_count(w.all, &count));
+    CHECK(count == 3);
+    close_world(&w);
+}
+
 typedef struct before_import {
     motte_realm *realm;
     uint64_t savepoint;
@@ -593,6 +618,7 @@ static void importing(void) {
 int main(void) {
     beginning();
     importing();
+    exporting();
     pulling();
     calling();
     writing_inside();

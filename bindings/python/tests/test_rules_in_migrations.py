@@ -337,3 +337,90 @@ def test_a_rename_keeps_wide_ints_whenever_it_comes(tmp_path: pathlib.Path, is_l
 
     with motte.open(path, schema=[After], schema_version=2, migration=step) as db:
         assert [it.narrow for it in db.objects(After)] == [0, 1, 2, 3, 1000, 5] and db.verify().is_sound
+
+
+class Target(motte.Model):
+    id: int = motte.field(primary_key=True)
+
+
+class Place(motte.EmbeddedModel):
+    x: int = 0
+
+
+def made(annotation: Any, name: str) -> type[motte.Model]:
+    """The class P with a property of that name beside another one."""
+    return type(motte.Model)("P", (motte.Model,), {
+        "__annotations__": {"id": int, "extra": int, name: annotation}, "id": motte.field(primary_key=True), "extra": 0,
+        "__module__": __name__})
+
+
+def plainly(value: Any) -> Any:
+    if isinstance(value, Target):
+        return ("T", value.id)
+    if hasattr(value, "items"):
+        return {key: plainly(each) for key, each in value.items()}
+    if isinstance(value, (motte.List, motte.Set)):
+        return sorted(map(plainly, value), key=str) if isinstance(value, motte.Set) else list(map(plainly, value))
+    return value
+
+
+@pytest.mark.parametrize(("annotation", "value"), [
+    (Optional[str], lambda number, _: None if number == 1 else "s"),
+    (list[int], lambda number, _: [*range(number * 200)]),
+    (list[Optional[int]], lambda number, _: [None, number, None]), (set[int], lambda number, _: {*range(number)}),
+    (dict[str, int], lambda number, _: {f"k{each}": each for each in range(number)}),
+    (dict[str, Optional[int]], lambda number, _: {"a": None, "b": number}),
+    (Optional[Target], lambda number, targets: targets[number]), (list[Target], lambda number, t: [t[number], t[0]]),
+    (set[Target], lambda number, targets: {targets[number], targets[0]}),
+    (dict[str, Optional[Target]], lambda number, targets: {"a": targets[number], "b": None}),
+    (Any, lambda number, targets: [targets[number], {"a": number}, 1.5][number % 3]),
+])
+@pytest.mark.parametrize("deletes", [False, True])
+def test_a_late_rename_carries_what_an_early_one_keeps(
+    tmp_path: pathlib.Path, annotation: Any, value: Any, deletes: bool
+) -> None:
+    found = []
+    for is_late in (False, True):
+        path = tmp_path / f"{is_late}.motte"
+        before, after = made(annotation, "a"), made(annotation, "b")
+        with motte.open(path, schema=[before, Target], schema_version=1) as db, db.write():
+            targets = [db.add(Target(id=number)) for number in range(4)]
+            for number in range(4):
+                db.add(before(id=number, a=value(number, targets)))
+
+        def step(migration: motte.Migration, is_late: bool = is_late) -> None:
+            if not is_late:
+                migration.rename("P", "a", "b")
+            for _, new in migration.enumerate("P"):
+                assert new is not None
+                new.extra = 7
+            if deletes:
+                migration.new.delete(migration.new.get("Target", 2))
+            if is_late:
+                migration.rename("P", "a", "b")
+
+        with motte.open(path, schema=[after, Target], schema_version=2, migration=step) as db:
+            found.append([plainly(each.b) for each in db.objects(after)])  # type: ignore[attr-defined]
+            assert db.verify().is_sound
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("annotation", [Optional[Place], list[Place], dict[str, Optional[Place]]])
+def test_embedded_objects_are_renamed_first(tmp_path: pathlib.Path, annotation: Any) -> None:
+    path = tmp_path / "places.motte"
+    before, after = made(annotation, "a"), made(annotation, "b")
+    with motte.open(path, schema=[before, Place], schema_version=1) as db, db.write():
+        place = Place(x=3)
+        db.add(before(id=1, a=place if annotation == Optional[Place] else [place] if annotation == list[Place]
+                      else {"k": place}))
+
+    def late(migration: motte.Migration) -> None:
+        for _, new in migration.enumerate("P"):
+            assert new is not None
+            new.extra = 7
+        migration.rename("P", "a", "b")
+
+    with pytest.raises(errors.InvalidArgumentError, match="rename it before the migration changes objects"):
+        motte.open(path, schema=[after, Place], schema_version=2, migration=late)
+    with motte.open(path, schema=[after, Place], schema_version=2, migration=lambda m: m.rename("P", "a", "b")) as db:
+        assert db.count(after) == 1 and db.verify().is_sound and str(3) in db.export_json(None, after)

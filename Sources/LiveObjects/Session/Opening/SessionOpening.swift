@@ -41,8 +41,8 @@ struct SessionOpening {
         return (database, snapshot)
     }
 
-    /// The same file again, whose schema is settled.
-    func reopen() throws(DatabaseError) -> (Database, Snapshot) {
+    /// The same file again. Another process may have opened it before and changed its schema.
+    func reopen(after former: SchemaPlace?) throws(DatabaseError) -> (Database, Snapshot) {
         var wanted = options
         wanted.noCreate = true
         let database = try Database.open(wanted.databaseOptions)
@@ -52,7 +52,8 @@ struct SessionOpening {
             try snapshot.showForReading(declared)
         }
         snapshot.reliance =
-            options.schema.map { SchemaReliance(declared: $0, in: snapshot.schema) } ?? SchemaReliance.all
+            former?.reliance ?? options.schema.map { SchemaReliance(declared: $0, in: snapshot.schema) } ?? .all
+        try former?.check(snapshot)
         return (database, snapshot)
     }
 
