@@ -119,7 +119,8 @@ def test_without_the_library(tmp_path: pathlib.Path) -> None:
 
 @promises(DOCUMENT, "A column of other values becomes what they are, and one with values of several types mixed, so "
           "that nothing is lost.", "The values of all columns are kept.", "A mistake is named by table and row.",
-          "A foreign key of one column becomes a link, in any order and in cycles, if each row that it names is there.",
+          "A foreign key of one column becomes a link, in any order and in cycles, if each value names one row, which "
+          "is there and writes the value in the same way",
           "What is not kept is said, with its table")
 def test_other_files(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "other.sqlite"

@@ -250,9 +250,11 @@ enum Exact {
             if isNegative == otherIsNegative {
                 return .finite(isNegative: isNegative, one + two, below, exponent: least)
             }
-            return Whole.compare(one, two) >= 0
-                ? .finite(isNegative: isNegative, one - two, below, exponent: least)
-                : .finite(isNegative: otherIsNegative, two - one, below, exponent: least)
+            switch Whole.compare(one, two) {
+            case 0: return .finite(isNegative: false, Whole(0), below, exponent: least)
+            case 1: return .finite(isNegative: isNegative, one - two, below, exponent: least)
+            default: return .finite(isNegative: otherIsNegative, two - one, below, exponent: least)
+            }
         }
     }
 
@@ -278,7 +280,8 @@ enum Exact {
         switch (left, right) {
         case (.nan, _), (_, .nan), (.infinite, .infinite): return .nan
         case (.infinite, _): return .infinite(isNegative: left.isNegative != right.isNegative)
-        case (_, .infinite): return .zero
+        case (_, .infinite):
+            return .finite(isNegative: left.isNegative != right.isNegative, Whole(0), Whole(1), exponent: 0)
         case (
             .finite(_, let top, let bottom, let exponent),
             .finite(_, let otherTop, let otherBottom, let otherExponent)
