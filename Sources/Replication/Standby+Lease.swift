@@ -76,6 +76,12 @@ extension Standby {
         return true
     }
 
+    /// Also that there is none yet.
+    private var logAnswers: Bool {
+        do throws(DatabaseError) { _ = try log.server.range(of: .log) } catch { return false }
+        return true
+    }
+
     private func listening(_ body: () throws(DatabaseError) -> Bool) throws(DatabaseError) -> Bool {
         if lease.number != log.server.leaseNumber {
             lease = HeldLease(number: log.server.leaseNumber, renewedAt: lease.renewedAt)
@@ -87,7 +93,7 @@ extension Standby {
         } catch {
             guard error.code == .timeout else { throw error }
             // Where the log does not answer either, it is not the bucket; nor is it where all servers were away.
-            guard (try? log.server.range(of: .log)) != nil else {
+            guard logAnswers else {
                 lease.silentSince = nil
                 throw error
             }

@@ -88,12 +88,25 @@ import Testing
         for machine in machines { try machine.close() }
     }
 
+    /// Also where nobody has led yet, so that there is no log either.
+    @Test func aBucketThatIsLostFromTheBeginning() throws {
+        network.buckets[1] = .init(isLost: true)
+        let one = try machine("one")
+        var options = one.options
+        options.schema = try TestStore(schema: World.schema).options.schema
+        _ = try Session.open(options).close()
+        try go([one], times: 300)
+        #expect(one.leads && one.server.leaseNumber == 2)
+        try one.close()
+    }
+
     /// A bucket that is lost is followed by another one, and whoever comes later learns of that from the leader.
     @Test func theLeaderSaysWhichBucketItsLeaseIsIn() throws {
         let machines = try machines()
         network.loseLease()
         try go(machines, times: 300)
-        let leader = try #require(try machines.first(where: \.leads))
+        let found = machines.first(where: \.leads)
+        let leader = try #require(found)
         #expect(leader.server.leaseNumber == 2 && machines.filter(\.leads).count == 1)
         let late = try machine("four")
         let terms = network.streams[.log]?.filter { $0.subject == .leader }.count
