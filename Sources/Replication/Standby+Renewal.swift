@@ -84,7 +84,8 @@ extension Standby {
         guard let end, options.encryptionKey == nil || own.shipping.isPlain else { return nil }
         let shown = try session.freeze()
         let shared = try self.shared(session, origin, end)
-        guard try shown.version > shared else { return nil }
+        // Since the beginning would be everything.
+        guard shared > Version(0), try shown.version > shared else { return nil }
         let batch: ChangeBatch
         do throws(DatabaseError) { batch = try shown.changeBatch(since: shared) } catch {
             guard error.code == .historyUnavailable else { throw error }

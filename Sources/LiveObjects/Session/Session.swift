@@ -89,9 +89,9 @@ package final class Session: @unchecked Sendable {
     var writeSerial: UInt32 = 0
     /// So that objects of what was undone differ from later objects with the same keys.
     @exclusivity(unchecked) var births = Births()
-    /// Whether `atomically` runs in the open write, and what it goes back to where its body has begun another write.
-    /// While it has let go of its file.
+    /// While it has let go of its file: what it has built on.
     private var leftSchema: SchemaPlace?
+    /// Whether `atomically` runs in the open write, and what it goes back to where its body fails.
     @exclusivity(unchecked) var atomic: (isActive: Bool, savepoint: WriteTransaction.Savepoint?) = (false, nil)
     /// While observers are notified of the version that a write begins with.
     var isBeginningWrite = false

@@ -101,7 +101,8 @@ package final class StreamLog: ReplicationLog {
         let text = try LogText(message.bytes, place)
         // Others may have found that the bucket before answers nobody.
         if text.values["lease"] != nil {
-            server.leaseNumber = max(server.leaseNumber, try text.number("lease", place))
+            let number: UInt32 = try text.number("lease", place)
+            server.leaseNumber = max(server.leaseNumber, UInt64(number))
         }
         return FoundLeader(
             record: try LeaderRecord(text, place), number: message.number,

@@ -15,6 +15,9 @@ struct ReadingCatalog {
     static func isUnknown(_ table: TableKey) -> Bool { table.rawValue >= first }
 
     init(_ declared: Schema, _ stored: Catalog) throws(DatabaseError) {
+        guard stored.nextTableKey < Self.first else {
+            throw .corrupted("its classes have numbers that no file reaches")
+        }
         let difference = SchemaDifference(stored: stored.schema, declared: declared)
         try difference.checkNeedsNoMigration()
         if let missing = difference.addedProperties.first {
