@@ -15,6 +15,8 @@ package final class LiveNested: LiveCollection {
     /// Committed version that `place` is for, and its state then.
     private var version: Version
     private var committed: NestedPlace
+    /// Where it was before versions of a group of writes, whose observers are shown one version after the other.
+    private var formerPlaces: [(until: Version, place: NestedPlace)] = []
     /// The write whose edits have been followed, up to `followed`.
     private var writeSerial: UInt32 = 0
     private var followed = 0
@@ -39,13 +41,27 @@ package final class LiveNested: LiveCollection {
     static func open(_ root: NestedRoot, _ path: NestedPath, since: Version) throws(DatabaseError) -> LiveNested? {
         let session = root.owner.session
         let shown = try session.committedSnapshot()
-        guard shown.version != since else { return try open(root, path) }
         var place = NestedPlace(path: path)
+        guard shown.version != since else {
+            place = inWrite(place, root)
+            return place.isGone ? nil : try open(root, place.path)
+        }
         guard since < shown.version, let summary = try session.database.changes(from: since, to: shown) else {
             return nil
         }
         place.follow(summary, root)
+        place = inWrite(place, root)
         return place.isGone ? nil : try open(root, place.path)
+    }
+
+    /// Where it is in the open write, if there is one.
+    private static func inWrite(_ place: NestedPlace, _ root: NestedRoot) -> NestedPlace {
+        guard let write = root.owner.session.write else { return place }
+        var place = place
+        for entry in write.nestedEditLog where entry.isFor(root.owner.table, root.column, root.owner.key) {
+            follow(entry, &place)
+        }
+        return place
     }
 
     private init(_ root: NestedRoot, _ path: NestedPath, isMap: Bool) throws(DatabaseError) {
@@ -72,8 +88,16 @@ package final class LiveNested: LiveCollection {
 
     /// Where it is now; nil once it is gone.
     package func path() throws(DatabaseError) -> NestedPath? {
-        try catchUp()
+        let place = try shownPlace()
         return place.isGone ? nil : place.path
+    }
+
+    /// In the version that is shown.
+    private func shownPlace() throws(DatabaseError) -> NestedPlace {
+        try catchUp()
+        guard !formerPlaces.isEmpty, session.write == nil else { return place }
+        let shown = try session.version
+        return formerPlaces.first { shown < $0.until }?.place ?? place
     }
 
     private func catchUp() throws(DatabaseError) {
@@ -92,7 +116,9 @@ package final class LiveNested: LiveCollection {
         followed = wal.count
     }
 
-    private func follow(_ entry: NestedEditLogEntry) {
+    private func follow(_ entry: NestedEditLogEntry) { Self.follow(entry, &place) }
+
+    private static func follow(_ entry: NestedEditLogEntry, _ place: inout NestedPlace) {
         switch entry.edit {
         case .nested(let operation): place.follow(operation)
         case .list(let operation): place.follow(operation)
@@ -106,6 +132,7 @@ package final class LiveNested: LiveCollection {
         // Observers are notified of the members of a group one after the other, when this is at the last of them
         // already.
         guard shown.version > version else { return }
+        formerPlaces = []
         if let summary = try session.database.changes(from: version, to: shown) {
             place.follow(summary, root)
         } else {
@@ -119,6 +146,13 @@ package final class LiveNested: LiveCollection {
     func writeWillEnd() throws(DatabaseError) { try catchUp() }
 
     func writeWasCommitted(as version: Version) {
+        if session.isInGroup, writeSerial != 0 {
+            var former = committed
+            if birth == writeSerial { former.isGone = true }
+            formerPlaces.append((version, former))
+        } else if !session.isInGroup {
+            formerPlaces = []
+        }
         writeSerial = 0
         self.version = version
     }
@@ -148,6 +182,7 @@ package final class LiveNested: LiveCollection {
     /// Versions after this one have not come to be after all.
     func groupWasLost(after version: Version) {
         writeSerial = 0
+        formerPlaces = []
         // Its place before is not known any more.
         if self.version > version { place.isGone = true }
         self.version = version
@@ -156,7 +191,7 @@ package final class LiveNested: LiveCollection {
     // MARK: Looking
 
     private func document() throws(DatabaseError) -> NestedDocument {
-        try catchUp()
+        let place = try shownPlace()
         guard !place.isGone, try owner.exists(), let value = try root.value(at: place.path),
             value.kind == (isMap ? .map : .list)
         else {
@@ -207,7 +242,7 @@ package final class LiveNested: LiveCollection {
         guard value.kind == .list || value.kind == .map else { return nil }
         let step: NestedStep =
             isMap ? .key(String(decoding: try mapKey(at: index), as: UTF8.self)) : .index(index)
-        return try LiveNested.open(root, place.path + [step])
+        return try LiveNested.open(root, try shownPlace().path + [step])
     }
 
     package func nested(_ key: String) throws(DatabaseError) -> LiveNested? {

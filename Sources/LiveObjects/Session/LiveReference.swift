@@ -37,6 +37,15 @@ package indirect enum CollectionPlan {
         }
     }
 
+    /// Whether it is within a mixed value, where its path goes by the version.
+    var isNested: Bool {
+        switch self {
+        case .nested: true
+        case .results(.collection(let base), _, _), .results(.section(let base, _, _), _, _): base.isNested
+        case .elements, .mapKeys, .backlinks, .results: false
+        }
+    }
+
     /// The collection as a session shows it; nil when what it belongs to is not there. `since` is the version that the
     /// plan was made for: what is nested in a mixed value may have moved.
     package func open(in session: Session, since version: Version) throws(DatabaseError) -> LiveCollection? {
@@ -163,6 +172,13 @@ package final class LiveReference: @unchecked Sendable {
         try collection.session.check()
         guard collection.isValid, let plan = try collection.plan() else {
             throw DatabaseError(.objectDeleted, "the object that this collection belongs to has been deleted")
+        }
+        // Where it will be is known when the write ends.
+        guard !plan.isNested || !collection.session.isInWrite else {
+            throw DatabaseError(
+                .alreadyInWrite,
+                "a list or map in a mixed value may still move in this write: refer to it after the write, or to its object",
+                path: collection.session.path)
         }
         try self.init(.collection(plan), collection.session)
     }

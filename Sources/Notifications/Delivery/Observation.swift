@@ -22,6 +22,8 @@ package final class Observation: @unchecked Sendable {
     private let callback: Locked<CallbackBox>
     private let stopped = Atomic<Bool>(false)
     private(set) var awaitsInitial: Bool
+    /// The version at which its first state could not be found out.
+    private var initialFailedAt: Version?
     private var waiting: ChangeSet?
     /// After the last change set there will be no other.
     private var isFinished = false
@@ -95,8 +97,18 @@ package final class Observation: @unchecked Sendable {
             awaitsInitial = false
             lastFailure = nil
         } catch {
+            // Known at once that it can't be found out: what is asked again says the same.
+            initialFailedAt = try? observer.session.version
             add(failure: error)
         }
+    }
+
+    /// Whether looking may find out its first state: where it could not, only at another version.
+    var wantsInitial: Bool {
+        guard awaitsInitial, !isStopped else { return false }
+        guard let initialFailedAt else { return true }
+        // Asked again, it says why it can't be told.
+        return (try? observer.session.version) != initialFailedAt
     }
 
     /// Computes what the session's last move means for the observer. If it is skipped, its owner knows of the changes

@@ -39,7 +39,7 @@ final class QueueBinding: FollowedSession, @unchecked Sendable {  // @unchecked:
 
     var hasWork: Bool {
         guard !isEnded, let session, let observers, !session.isClosed, !session.isInWrite else { return false }
-        if observers.hasWaitingCallbacks || observers.awaitsInitial || writes.pause == 0 { return true }
+        if observers.hasWaitingCallbacks || observers.wantsInitial || writes.pause == 0 { return true }
         // The queue asks again at the next signal, and dispatching says why.
         guard let shown = try? session.version, let latest = try? session.latestVersion else { return false }
         return latest > shown && (failures == 0 || pause == 0)

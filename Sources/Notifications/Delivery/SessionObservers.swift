@@ -233,7 +233,7 @@ package final class SessionObservers: SessionHook {
 
     var hasWaitingCallbacks: Bool { entries.contains { $0.token?.waitsForCallback == true } }
     /// Tokens that a dispatch would give something: their first state.
-    var awaitsInitial: Bool { entries.contains { $0.token?.awaitsInitial == true && $0.token?.isStopped == false } }
+    var wantsInitial: Bool { entries.contains { $0.token?.wantsInitial == true } }
 }
 
 /// Keeps the change log from this session's version on, for as long as it observes.

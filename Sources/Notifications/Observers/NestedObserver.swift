@@ -54,8 +54,14 @@ final class NestedObserver: CollectionObserver {
         guard let summary = try context.summary() else { return try restart() }
         let owner = nested.owner.key.rawValue
         let table = summary.table(nested.owner.table)
+        let operations = table?.nested(nested.column, owner)?.operations ?? []
+        // The log has edits of the list around it apart from those within it, and not which came first.
+        if !operations.isEmpty, table?.list(nested.column, owner)?.operations.isEmpty == false {
+            old.place = NestedPlace(path: path)
+            return try restart()
+        }
         var edits = NestedEdits(ListRuns(count: old.count), isNotifiedOfInner: filter == nil)
-        for operation in table?.nested(nested.column, owner)?.operations ?? [] {
+        for operation in operations {
             edits.apply(operation, old.place.path)
             old.place.follow(operation)
         }

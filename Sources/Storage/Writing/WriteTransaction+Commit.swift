@@ -18,7 +18,9 @@ extension WriteTransaction {
         if let newCatalog {
             let stamped = newCatalog.stamped(changedIn: version.rawValue)
             batch.put(PageKeys.catalog, stamped.encoded())
-            recorder.breaksSchema = !base.catalog.isCarriedOver(to: newCatalog)
+            // Nor does a batch carry primary keys that a migration has set.
+            recorder.breaksSchema =
+                !base.catalog.isCarriedOver(to: newCatalog) || migration?.changedPrimaryKeys.isEmpty == false
         }
         for writer in writers.all where writer.isWritten {
             if let migration, migration.droppedTables.contains(writer.layout.key) { continue }

@@ -103,7 +103,7 @@ extension ApplyingChanges {
         try forEachOwner(table, &reader) { key, reader throws(DatabaseError) in
             let values = try reader.values(try reader.count())
             try withLocal(values) { values throws(DatabaseError) in
-                if batch.isDifference { try removeOthers(table, column, key, values) }
+                try removeOthers(table, column, key, values)
                 try write.setAssign(table.key, column.key, key, values)
             }
         }

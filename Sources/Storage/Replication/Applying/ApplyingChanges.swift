@@ -142,6 +142,8 @@ struct ApplyingChanges {
 
     mutating func takeSchema(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
         guard !batch.isPatch else { throw ChangeBatch.damaged() }
+        // Also where what was migrated came within the same batch, and looks like an addition here.
+        guard !batch.breaksSchema else { throw otherSchema("a migration is among the changes") }
         let record = try reader.run(reader.remaining)
         let theirs: Catalog
         do throws(DatabaseError) { theirs = try Catalog.decode(record) } catch {
