@@ -517,6 +517,27 @@ def test_an_encrypted_file_takes_over_from_one_that_was_not(tmp_path: pathlib.Pa
         done("ship", copy, *own)
 
 
+def test_a_migration_that_sets_primary_keys_is_shipped_as_a_snapshot(tmp_path: pathlib.Path) -> None:
+    leader, copy, log = tmp_path / "leader.motte", tmp_path / "copy.motte", tmp_path / "log"
+    with motte.open(leader, schema=SCHEMA):
+        pass
+    for number in range(3):
+        add(leader, number)
+    done("ship", leader, "--to", log, "--once")
+    done("follow", copy, "--from", log, "--once")
+
+    def step(migration: motte.Migration) -> None:
+        for person in migration.new.objects("Person"):
+            person.id += 10
+
+    motte.open(leader, schema=SCHEMA, schema_version=1, migration=step).close()
+    add(leader, 99)
+    assert "shipped a snapshot" in done("ship", leader, "--to", log, "--once")
+    done("follow", copy, "--from", log, "--once")
+    assert people(copy) == people(leader)
+    done("restore", tmp_path / "restored.motte", "--from", log)
+
+
 def positions(path: pathlib.Path) -> dict[str, int]:
     """For whom the file keeps changes, and from where on, as an independent reader finds it."""
     page = reader.Reader(str(path)).entries[reader.KEPT_CHANGES]

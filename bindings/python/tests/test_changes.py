@@ -6,6 +6,7 @@ import pathlib
 import pickle
 import threading
 import uuid
+from decimal import Decimal
 from typing import Any, Optional
 
 import pytest
@@ -356,3 +357,76 @@ def test_the_inverse_of_a_write_that_changed_nothing() -> None:
             step(name)
         assert [db.apply(each.inverse()) for each in reversed(steps)] == [False, False, True, False, True]
         assert len(db.objects(Item)) == 0
+
+
+def test_a_migration_within_a_batch_is_refused_there(tmp_path: pathlib.Path) -> None:
+    """What it added and migrated looks like an addition to a file that has neither."""
+    leader, copy = tmp_path / "leader.motte", tmp_path / "copy.motte"
+    first = "P { id: int key, name: string }"
+    with motte.open(leader, schema=first) as db:
+        db.keep_changes(db.version)
+        with db.write():
+            db.add(db.model("P")(id=1, name="a"))
+        whole = db.changes_since(0)
+    with motte.open(copy, schema=first) as db:
+        db.apply(whole)
+    motte.open(leader, schema="P { id: int key, name: string, b: int, s: string }").close()
+    with motte.open(leader, schema="P { id: int key, name: string, b: int?, s: string? }", schema_version=1,
+                    migration=lambda _: None) as db:
+        later = db.changes_since(whole.to_version)
+    with motte.open(copy) as db:
+        with pytest.raises(errors.SchemaMismatchError, match="a migration is among the changes"):
+            db.apply(later)
+        assert [name for name in ("b", "s") if f" {name}:" in db.schema] == []
+
+
+def test_primary_keys_that_a_migration_set_are_carried_by_no_batch(tmp_path: pathlib.Path) -> None:
+    leader, copy = tmp_path / "leader.motte", tmp_path / "copy.motte"
+    schema = "P { id: int key, name: string }"
+    with motte.open(leader, schema=schema) as db:
+        db.keep_changes(db.version)
+        with db.write():
+            for number in (1, 2):
+                db.add(db.model("P")(id=number, name="a"))
+        whole = db.changes_since(0)
+
+    def step(migration: motte.Migration) -> None:
+        for each in migration.new.objects("P"):
+            each.id += 10
+
+    with motte.open(leader, schema=schema, schema_version=1, migration=step) as db:
+        later = db.changes_since(whole.to_version)
+        newest = db.changes_since(0)
+    with motte.open(copy, schema=schema) as db:
+        db.apply(whole)
+        with pytest.raises(errors.SchemaMismatchError):
+            db.apply(later)
+        assert [each.id for each in db.objects("P")] == [1, 2]
+    with motte.open(tmp_path / "new.motte", schema=schema) as db:
+        db.apply(newest)
+        assert [each.id for each in db.objects("P")] == [11, 12]
+
+
+@pytest.mark.parametrize(("kind", "before", "after"), [
+    ("double", 0.0, -0.0), ("mixed", 1, 1.0), ("decimal", Decimal("1.0"), Decimal("1.00"))])
+def test_sets_have_the_very_elements(tmp_path: pathlib.Path, kind: str, before: Any, after: Any) -> None:
+    """Those that are equal and not the same are replaced, and put back."""
+    schema = f"M {{ id: int key, s: set<{kind}> }}"
+
+    def shown(db: motte.Database) -> list[str]:
+        return [repr(value) for value in db.objects("M")[0].s]
+
+    with motte.open(tmp_path / "one", schema=schema) as one, motte.open(tmp_path / "two", schema=schema) as two:
+        one.keep_changes(one.version)
+        with one.write():
+            it = one.add(one.model("M")(id=1, s={before}))
+        two.apply(one.changes_since(0))
+        frozen = one.freeze()
+        with one.write():
+            it.s.discard(before)
+            it.s.add(after)
+        changes = one.changes_since(frozen)
+        two.apply(changes)
+        assert shown(one) == shown(two) == [repr(after)]
+        one.apply(changes.inverse())
+        assert shown(one) == [repr(before)]
