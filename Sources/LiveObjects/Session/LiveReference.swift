@@ -177,8 +177,8 @@ package final class LiveReference: @unchecked Sendable {
         guard !plan.isNested || !collection.session.isInWrite else {
             throw DatabaseError(
                 .alreadyInWrite,
-                "a list or map in a mixed value may still move in this write: refer to it after the write, or to its object",
-                path: collection.session.path)
+                "a list or map in a mixed value may still move in this write: refer to it after the write, or to its "
+                    + "object", path: collection.session.path)
         }
         try self.init(.collection(plan), collection.session)
     }

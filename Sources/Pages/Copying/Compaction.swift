@@ -57,6 +57,13 @@ extension PageStore {
         pages.beginUse()
         var isOpen = true
         defer { if isOpen { pages.endUse() } }
+        // What newer versions have left is in this file alone, where salvage finds it.
+        if let passedOver = pages.passedOver, passedOver.isDamage {
+            throw DatabaseError(
+                .corrupted,
+                "'\(place.path)' is not replaced by a compacted copy, which would end what may still be salvaged of it: "
+                    + "\(passedOver); salvage it first, or copy it", path: place.path)
+        }
         let statistics = try pages.statistics()
         guard try decide(statistics.fileBytes, statistics.usedBytes) else { return nil }
         guard let facts = TemporaryFile.facts(place.path) else { throw SystemError.error(ENOENT, "open", place.path) }

@@ -367,3 +367,43 @@ def test_opening_waits_for_a_writer_as_long_as_it_may(opened: Opener, path: Path
         thread.start()
         thread.join(30)
     assert len(refused) == 1
+
+
+LOSING = """
+import os, sys
+import motte
+db = motte.open(sys.argv[1], schema="P { id: int key, name: string }")
+P = db.model("P")
+with db.write():
+    for number in range(40_000):
+        db.add(P(id=number, name="the first ones, of which there are many"))
+for number in range(40_000, 40_021):
+    with db.write():
+        db.add(P(id=number, name="acknowledged"))
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("how", ["closed", "open", "launch"])
+def test_compaction_leaves_what_may_be_salvaged(tmp_path: pathlib.Path, how: str) -> None:
+    """A damaged record of the log, and whole ones behind it."""
+    path = tmp_path / "people.motte"
+    subprocess.run([sys.executable, "-c", LOSING, path], check=True)
+    content = bytearray(path.read_bytes())
+    page = struct.unpack("<I", content[12:16])[0]
+    records = [start for start in range(0, len(content), page) if content[start + 8:start + 12] == b"MTJR"]
+    assert len(records) > 10
+    content[records[2] + 100] ^= 1
+    path.write_bytes(content)
+    if how == "closed":
+        with pytest.raises(errors.CorruptedError, match="may still be salvaged"):
+            motte.compact(path)
+    elif how == "open":
+        with motte.open(path) as db:
+            with pytest.raises(errors.CorruptedError, match="may still be salvaged"):
+                db.compact()
+            assert db.count("P") < 40_021
+    else:
+        with motte.open(path, compact_on_launch=lambda *_: True) as db:
+            assert db.warning is not None and "commits may be lost" in db.warning
+    assert path.read_bytes() == bytes(content)

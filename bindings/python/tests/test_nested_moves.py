@@ -1,4 +1,4 @@
-"""Lists within mixed values move while they are observed, referred to and edited: all of them go on being themselves."""
+"""Lists within mixed values move while they are observed, referred to and edited, and go on being themselves."""
 from __future__ import annotations
 
 import pathlib
