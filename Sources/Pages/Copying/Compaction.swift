@@ -61,8 +61,8 @@ extension PageStore {
         if let passedOver = pages.passedOver, passedOver.isDamage {
             throw DatabaseError(
                 .corrupted,
-                "'\(place.path)' is not replaced by a compacted copy, which would end what may still be salvaged of it: "
-                    + "\(passedOver); salvage it first, or copy it", path: place.path)
+                "'\(place.path)' is not replaced by a compacted copy, which would end what may still be salvaged of "
+                    + "it: \(passedOver); salvage it first, or copy it", path: place.path)
         }
         let statistics = try pages.statistics()
         guard try decide(statistics.fileBytes, statistics.usedBytes) else { return nil }

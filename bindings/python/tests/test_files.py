@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 import os
+import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -385,7 +388,7 @@ os._exit(0)
 
 
 @pytest.mark.parametrize("how", ["closed", "open", "launch"])
-def test_compaction_leaves_what_may_be_salvaged(tmp_path: pathlib.Path, how: str) -> None:
+def test_compaction_leaves_what_may_be_salvaged(tmp_path: Path, how: str) -> None:
     """A damaged record of the log, and whole ones behind it."""
     path = tmp_path / "people.motte"
     subprocess.run([sys.executable, "-c", LOSING, path], check=True)
