@@ -379,7 +379,7 @@ db = motte.open(sys.argv[1], schema="P { id: int key, name: string }")
 P = db.model("P")
 with db.write():
     for number in range(40_000):
-        db.add(P(id=number, name="the first ones, of which there are many"))
+        db.add(P(id=number, name=f"the first ones, of which there are many: {number}"))
 for number in range(40_000, 40_021):
     with db.write():
         db.add(P(id=number, name="acknowledged"))
