@@ -93,13 +93,13 @@ def test_references_follow_what_moves(db: motte.Database, where: str, tmp_path: 
         outer.insert(0, ["new"])
         found: Any = db.resolve(before)
         assert [*found] == [*second] == ["c", "d"]
-    # Of edits in a list that has moved in the same write others cannot tell which came first.
-    with db.write():
-        found.append("more")
+        # Of edits in a list that has moved as an element of a property others cannot tell which came first.
+        if where == "one":
+            found.append("more")
     with motte.open(tmp_path / "holder.motte", schema=[Holder]) as other:
         for reference in (again, motte.Reference(second)):
             there: Any = other.resolve(reference)
-            assert [*there] == ["c", "d", "more"]
+            assert [*there] == [*second]
 
 
 class Counted(motte.Model):
