@@ -163,7 +163,7 @@ extension TreePages {
     }
 
     /// Where others are at work the newest root is the one they announced; it is whole, and would not hold still for a
-    /// walk. Where nobody is, the file has to say itself what it holds.
+    /// walk. Where nobody is, the file has to say itself what it holds. What is passed over is so for all.
     private static func newestVersion(
         _ disk: any Disk, _ image: PageImage, _ announced: CommitSignal?
     ) throws(DatabaseError) -> (TreeVersion, PassedOver?) {
@@ -173,13 +173,40 @@ extension TreePages {
                 let slots = try RootSlots.read(disk, image).filter { $0.version <= published }
                 guard let root = slots.max(by: { $1.isNewer(than: $0) }) else { continue }
                 var newest = TreeVersion(root)
-                if try newest.readOn(image, through: published) { return (newest, nil) }
+                guard try newest.readOn(image, through: published) else { continue }
+                return try passedOver(beside: newest, announced, disk, image)
             }
         }
         let (root, passedOver) = try RootSlots.choose(disk, image)
         var newest = TreeVersion(root)
         _ = try newest.readOn(image, through: .max)
         return (newest, try newest.checkEnd(passedOver, image))
+    }
+
+    /// What is behind the announced version, unless others are committing: that looks the same for a moment.
+    private static func passedOver(
+        beside newest: TreeVersion, _ announced: CommitSignal, _ disk: any Disk, _ image: PageImage
+    ) throws(DatabaseError) -> (TreeVersion, PassedOver?) {
+        var found: PassedOver?
+        for attempt in 0 ..< 3 {
+            if attempt > 0 { usleep(2_000) }
+            let before = found
+            var version = newest
+            let (slots, unreadable) = try RootSlots.look(disk, image)
+            let newer = slots.filter { $0.version > newest.version }
+            found =
+                newer.isEmpty && unreadable.isEmpty
+                ? nil
+                : PassedOver(
+                    opened: newest.version, newer: newer.first.map { ($0.version, "no process has announced it") },
+                    unreadable: unreadable, slots: newer.map(\.slot) + unreadable)
+            var ahead = newest
+            _ = try ahead.readOn(image, through: .max)
+            if ahead.version == newest.version { found = try version.checkEnd(found, image) }
+            guard found != nil, announced.published == newest.version else { return (newest, nil) }
+            if let before, before == found { return (version, found) }
+        }
+        return (newest, nil)
     }
 
     // MARK: New files.

@@ -16,6 +16,8 @@ package final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     /// The first bytes of the file, which never change.
     private let head: [UInt8]
     let passedOver: PassedOver?
+    /// Nobody else had the file open, and so it was read as a whole as far as it may have been cut.
+    let isExamined: Bool
     let walPages: PageCount?
     let sidecar: Sidecar?
     private let presence: FilePresence?
@@ -83,6 +85,7 @@ package final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
         foreign = (parts.newest.root.treePageCount, parts.newest.root.treePageCount)
         walPages = options.walPages.map { PageCount($0) }
         passedOver = parts.passedOver
+        isExamined = !parts.isOpenElsewhere
         brokenSlots = parts.passedOver?.slots ?? []
         slotVersions = parts.slotVersions
         seenEnd = parts.byteCount

@@ -387,10 +387,8 @@ os._exit(0)
 """
 
 
-@pytest.mark.parametrize("how", ["closed", "open", "launch"])
-def test_compaction_leaves_what_may_be_salvaged(tmp_path: Path, how: str) -> None:
-    """A damaged record of the log, and whole ones behind it."""
-    path = tmp_path / "people.motte"
+def losing(path: Path) -> bytes:
+    """A file of which a record of the log is damaged, with whole ones behind it."""
     subprocess.run([sys.executable, "-c", LOSING, path], check=True)
     content = bytearray(path.read_bytes())
     page = struct.unpack("<I", content[12:16])[0]
@@ -398,6 +396,13 @@ def test_compaction_leaves_what_may_be_salvaged(tmp_path: Path, how: str) -> Non
     assert len(records) > 10
     content[records[2] + 100] ^= 1
     path.write_bytes(content)
+    return bytes(content)
+
+
+@pytest.mark.parametrize("how", ["closed", "open", "launch"])
+def test_compaction_leaves_what_may_be_salvaged(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "people.motte"
+    content = losing(path)
     if how == "closed":
         with pytest.raises(errors.CorruptedError, match="may still be salvaged"):
             motte.compact(path)
@@ -409,4 +414,31 @@ def test_compaction_leaves_what_may_be_salvaged(tmp_path: Path, how: str) -> Non
     else:
         with motte.open(path, compact_on_launch=lambda *_: True) as db:
             assert db.warning is not None and "commits may be lost" in db.warning
-    assert path.read_bytes() == bytes(content)
+    assert path.read_bytes() == content
+
+
+BESIDE = """
+import sys
+import motte
+with motte.open(sys.argv[1]) as db:
+    print(db.warning)
+    print(db.verify().problems)
+motte.salvage(sys.argv[1], sys.argv[2])
+with motte.open(sys.argv[2]) as db:
+    print(len(db.objects("P").where("name == 'acknowledged'")))
+"""
+
+
+@pytest.mark.parametrize("reads_only", [False, True])
+def test_whoever_opens_a_damaged_file_beside_others_knows_of_it(tmp_path: Path, reads_only: bool) -> None:
+    """And leaves it as it is."""
+    path = tmp_path / "people.motte"
+    content = losing(path)
+    beside = [sys.executable, "-c", BESIDE, path, tmp_path / "salvaged.motte"]
+    with motte.open(path, read_only=reads_only) as db:
+        assert db.warning is not None and db.count("P") < 40_021
+        told = subprocess.run(beside, check=True, capture_output=True, text=True).stdout.splitlines()
+        assert told[0] == db.warning and "commits may be lost" in told[1] and int(told[2]) > 15
+    assert path.read_bytes() == content
+    with motte.open(path) as db:
+        assert db.warning is not None
