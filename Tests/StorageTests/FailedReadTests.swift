@@ -48,7 +48,6 @@ import Testing
         var again = 0
         /// Calls that did what they should although a read failed.
         var unharmed = 0
-        var failureCount: Int { failures.values.reduce(0, +) }
     }
 
     @Test(arguments: [3, 480], [LongValues.standardLimit, 4])
@@ -81,7 +80,7 @@ import Testing
         }
         print("note: row groups of \(rowGroupSize), values of more than \(longest) bytes apart: \(counts)")
         for call in Call.allCases { #expect(counts.failures[call, default: 0] > 2, "\(call): \(counts)") }
-        #expect(counts.failureCount > 100 && counts.commits > 20 && counts.refusals > 5, "\(counts)")
+        #expect(counts.commits > 10 && counts.refusals > 5, "\(counts)")
         #expect(counts.wentBack > 5 && counts.again > 10, "\(counts)")
     }
 

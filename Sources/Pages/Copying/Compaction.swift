@@ -58,7 +58,7 @@ extension PageStore {
         var isOpen = true
         defer { if isOpen { pages.endUse() } }
         // What newer versions have left is in this file alone, where salvage finds it.
-        if let passedOver = pages.passedOver, passedOver.isDamage {
+        if let passedOver = pages.passedOver {
             throw DatabaseError(
                 .corrupted,
                 "'\(place.path)' is not replaced by a compacted copy, which would end what may still be salvaged of "

@@ -399,10 +399,24 @@ def losing(path: Path) -> bytes:
     return bytes(content)
 
 
+def losing_slot(path: Path) -> bytes:
+    """A file whose newest root slot is damaged, which is also what a power cut during a commit may leave."""
+    subprocess.run([sys.executable, "-c", LOSING.replace("40_021", "40_000"), path], check=True)
+    content = bytearray(path.read_bytes())
+    page = struct.unpack("<I", content[12:16])[0]
+    slots = [(struct.unpack("<Q", content[at + 16 : at + 24])[0], at) for at in (page, 2 * page, 3 * page)]
+    content[max(slots)[1] + 200] ^= 1
+    path.write_bytes(content)
+    return bytes(content)
+
+
+@pytest.mark.parametrize("damaging", [losing, losing_slot])
 @pytest.mark.parametrize("how", ["closed", "open", "launch"])
-def test_compaction_leaves_what_may_be_salvaged(tmp_path: Path, how: str) -> None:
+def test_compaction_leaves_what_may_be_salvaged(
+    tmp_path: Path, how: str, damaging: Callable[[Path], bytes]
+) -> None:
     path = tmp_path / "people.motte"
-    content = losing(path)
+    content = damaging(path)
     if how == "closed":
         with pytest.raises(errors.CorruptedError, match="may still be salvaged"):
             motte.compact(path)
@@ -410,10 +424,10 @@ def test_compaction_leaves_what_may_be_salvaged(tmp_path: Path, how: str) -> Non
         with motte.open(path) as db:
             with pytest.raises(errors.CorruptedError, match="may still be salvaged"):
                 db.compact()
-            assert db.count("P") < 40_021
+            assert db.warning is not None
     else:
         with motte.open(path, compact_on_launch=lambda *_: True) as db:
-            assert db.warning is not None and "commits may be lost" in db.warning
+            assert db.warning is not None and "a power cut" in db.warning
     assert path.read_bytes() == content
 
 
@@ -423,9 +437,7 @@ import motte
 with motte.open(sys.argv[1]) as db:
     print(db.warning)
     print(db.verify().problems)
-motte.salvage(sys.argv[1], sys.argv[2])
-with motte.open(sys.argv[2]) as db:
-    print(len(db.objects("P").where("name == 'acknowledged'")))
+print(motte.salvaged(sys.argv[1])[0].count("acknowledged"))
 """
 
 
@@ -434,7 +446,7 @@ def test_whoever_opens_a_damaged_file_beside_others_knows_of_it(tmp_path: Path, 
     """And leaves it as it is."""
     path = tmp_path / "people.motte"
     content = losing(path)
-    beside = [sys.executable, "-c", BESIDE, path, tmp_path / "salvaged.motte"]
+    beside = [sys.executable, "-c", BESIDE, path]
     with motte.open(path, read_only=reads_only) as db:
         assert db.warning is not None and db.count("P") < 40_021
         told = subprocess.run(beside, check=True, capture_output=True, text=True).stdout.splitlines()
