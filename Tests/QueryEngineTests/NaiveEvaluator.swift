@@ -267,11 +267,12 @@ struct NaiveEvaluator {
                 }
                 return Int64(exactly: sum).map(Value.int) ?? .decimal(Exact(sum).decimal)
             }
-            return type.isFloating ? .double(doubleSum(values)) : .decimal(exactSum(values).decimal)
+            return type.isFloating ? .double(doubleSum(values)) : .decimal(decimalSum(values).decimal)
         case .avg:
             if values.isEmpty { return .null }
             if type.isFloating { return .double(doubleSum(values) / Double(values.count)) }
-            let average = exactSum(values) / Exact(Int128(values.count))
+            let sum = type == .int ? exactSum(values) : decimalSum(values)
+            let average = sum / Exact(Int128(values.count))
             return type == .int ? .double(average.double) : .decimal(average.decimal)
         }
     }
@@ -279,7 +280,11 @@ struct NaiveEvaluator {
     /// Floating numbers are added one after another.
     private static func doubleSum(_ values: [Value]) -> Double { values.reduce(0) { $0 + number($1) } }
 
-    /// Of ints, and of decimals and what stands beside them.
+    /// So are decimals and what stands beside them, each sum rounded to 34 digits.
+    private static func decimalSum(_ values: [Value]) -> Exact {
+        values.reduce(Exact.zero) { Exact(($0 + (asDecimal($1) ?? .zero)).decimal) }
+    }
+
     private static func exactSum(_ values: [Value]) -> Exact {
         values.reduce(Exact.zero) { $0 + (asDecimal($1) ?? .zero) }
     }
