@@ -1950,6 +1950,18 @@ motte_status motte_query_arg_count(const motte_query *query, size_t *out_count);
  *  Thread: owner. Result: O. */
 motte_status motte_query_describe(const motte_query *query, motte_buf *out_text);
 
+/** Where the arguments of query text stand, by its words alone, for bindings whose values have several forms: a JSON
+ *  array with an object for each place:
+ *
+ *      {"argument": 0, "role": "value", "plain": true, "computed": false, "now": false, "paths": [["owner", "age"]]}
+ *
+ *  "argument" is a number or a name. "role" is "value", "key" (of a map or list) or "count" (LIMIT, OFFSET). "plain":
+ *  it is compared with one property and nothing else. "computed": there is arithmetic in the comparison; "now": now()
+ *  is in it. "paths": the properties on both sides by the names in the text; an aggregate such as "@sum" is last, and
+ *  what has no property's values is an empty path. Columns of groups are the properties that they are made of.
+ *  Thread: any. Result: O. Errors: QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT. */
+motte_status motte_query_outline(const char *text, size_t text_size, motte_buf *out_json);
+
 /** How it would be evaluated, in one line: indexes and the order of the parts.
  *  Thread: owner. Result: O. */
 motte_status motte_query_explain(const motte_query *query, motte_buf *out_text);

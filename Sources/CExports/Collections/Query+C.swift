@@ -90,6 +90,18 @@ public func motte_query_describe(
     }
 }
 
+@_cdecl("motte_query_outline") @implementation
+public func motte_query_outline(
+    _ text: UnsafePointer<CChar>?, _ text_size: Int, _ out_json: UnsafeMutablePointer<motte_buf>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_json, zero: emptyBuffer)
+        let query = try ParsedQuery.parse(try requiredText(text, text_size, "the query text"))
+        out.pointee = try makeBuffer(QueryOutline(query).json)
+        return .ok
+    }
+}
+
 @_cdecl("motte_query_explain") @implementation
 public func motte_query_explain(
     _ query: OpaquePointer?, _ out_text: UnsafeMutablePointer<motte_buf>?

@@ -369,9 +369,17 @@ def test_arguments_are_what_the_property_beside_them_stores() -> None:
         assert found("ANY parts.took == $0", 60) == [1]
         query = db.query(Part, Part.took < timedelta())
         assert query.count() == 0 and query.bind(2 * minute).count() == 2
-        # Nobody knows which of both is meant, or what a variable stands for.
-        for unclear in ("ANY parts.took == $0 OR usual == $0", "SUBQUERY(parts, $part, $part.took == $0).@count > 0",
-                        "parts.@max.took == $0"):
+        assert found("SUBQUERY(parts, $part, $part.took == $0).@count > 0", minute) == [1]
+        assert found("ANY parts.took BETWEEN $0 AND $1", minute, 2 * minute) == [1, 2]
+        assert found("ANY parts.took > %@", minute) == found("ANY parts.took IN %@", some[1:] + [2 * minute]) == [2, 3]
+        groups = db.objects(Part).group_by("took").agg(most=motte.max("took"))
+        for condition in ("most > $0", "took > $0", "took IN {$1, $2} AND took != $0", "$0 < took AND most BETWEEN $1 AND $2"):
+            arguments = [minute, 2 * minute, 3 * minute][:3 if "$2" in condition else 1]
+            assert [group.took for group in groups.having(condition, *arguments)] == [2 * minute, 3 * minute], condition
+        text = "GROUP(id) MAX(took) AS most HAVING most > $0"
+        assert [group.id for group in db.objects(Part).query(text, minute)] == [2, 3]
+        # Nobody knows which of both is meant, or what becomes of a total.
+        for unclear in ("ANY parts.took == $0 OR usual == $0", "parts.@max.took == $0"):
             with pytest.raises(errors.WrongTypeError, match="converters of their own for timedelta"):
                 found(unclear, minute)
 

@@ -5,7 +5,7 @@ import operator
 import random
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta, timezone
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 
@@ -117,6 +117,67 @@ def test_query_text(db: motte.Database, text: str, matches: Any) -> None:
     assert [job.id for job in named] == expected
     prepared = db.query(Job, text, 1000 * DAY)
     assert [job.id for job in prepared.bind(DAY).run()] == expected
+
+
+@pytest.mark.parametrize("left, difference", [
+    ("ended - begun", lambda j: j.ended - j.begun), ("took", lambda j: j.took), ("took * 2", lambda j: j.took * 2),
+    ("took - planned", lambda j: j.took - j.planned)])
+def test_every_spelling_of_arguments(db: motte.Database, left: str, difference: Any) -> None:
+    low, high = HOUR, 30 * HOUR
+    jobs = db.objects(Job)
+    between = [job.id for job in jobs if low <= difference(job) <= high]
+    assert 0 < len(between) < 300
+    for text in ("{0} BETWEEN $0 AND $1", "{0} BETWEEN {{$0, $1}}", "{0} BETWEEN %@ AND %@", "{0} BETWEEN {{%@, %@}}",
+                 "$0 <= {0} AND {0} <= $1", "NOT ({0} < %@ OR {0} > %@)", "{0} >= %@ && {0} <= %@",
+                 "NOT {0} BETWEEN $1 AND $0 AND {0} BETWEEN $0 AND $1"):
+        text = text.format(left)
+        assert [job.id for job in jobs.where(text, low, high)] == between, text
+        assert [job.id for job in db.query(Job, text, high, low).bind(low, high).run()] == between, text
+    assert [job.id for job in jobs.where(f"{left} BETWEEN $low AND $high", low=low, high=high)] == between
+    assert [job.id for job in jobs.where(f"{left} BETWEEN $0", (low, high))] == between
+    some = sorted({difference(job) for job in jobs[:5]})
+    for text in (f"{left} IN $0", f"{left} IN %@"):
+        assert [job.id for job in jobs.where(text, some)] == [job.id for job in jobs if difference(job) in some]
+    groups = jobs.group_by("id").agg(least=motte.min("begun"), last=motte.max("ended"), took=motte.max("took"),
+                                     planned=motte.min("planned"))
+    condition = left.replace("ended", "last").replace("begun", "least")
+    assert [group.id for group in groups.having(f"{condition} BETWEEN $0 AND $1", low, high)] == between
+
+
+def test_a_number_of_elements_is_no_length_of_time(db: motte.Database) -> None:
+    for text in ("took > 0 LIMIT($0)", "GROUP(id) MAX(took) AS took LIMIT($0)"):
+        with pytest.raises(errors.WrongTypeError, match="give a number"):
+            db.objects(Job).query(text, DAY)
+
+
+class Rule(motte.Model):
+    limit: datetime
+    group: timedelta
+
+
+class Case(motte.Model):
+    id: int = motte.field(primary_key=True)
+    begun: datetime
+    rule: Optional[Rule]
+    rules: list[Rule] = motte.field(default_factory=list)
+
+
+def test_properties_that_are_called_as_clauses_are() -> None:
+    with motte.open(in_memory="clauses", schema=[Case, Rule]) as db:
+        with db.write():
+            for number in range(10):
+                rule = Rule(limit=START + number * HOUR, group=number * HOUR)
+                db.add(Case(id=number, begun=START, rule=rule, rules=[rule]))
+        for text in ("rule.limit - begun > $0", "rule.`limit` - begun > %@", "begun + $0 < rule.limit",
+                     "rule.group > $0", "rule.group * 1 > $0", "ANY rules.group > $0",
+                     "SUBQUERY(rules, $limit, $limit.group > $0).@count > 0",
+                     "SUBQUERY(rules, $r, $r.limit - $r.limit + $r.group * 1 > $0).@count > 0",
+                     "SUBQUERY(rules, $r, $r.limit + $0 < $r.limit).@count == 0 AND rule.group > $0"):
+            if text.startswith(("SUBQUERY(rules, $r, $r.limit -", "SUBQUERY(rules, $r, $r.limit +")):
+                with pytest.raises(errors.WrongTypeError):
+                    db.objects(Case).where(text, 5 * HOUR)
+                continue
+            assert [case.id for case in db.objects(Case).where(text, 5 * HOUR)] == [6, 7, 8, 9], text
 
 
 def test_a_place_counts_the_same_everywhere(db: motte.Database) -> None:

@@ -1,16 +1,12 @@
-"""What a duration counts beside a property, in predicates and in query text.
+"""What a duration counts beside a property.
 
 The file has durations and times of day as whole microseconds, while the query language counts the differences of points
 in time in seconds. So whatever is compared with, added to or taken from something has a unit, and a timedelta or a time
 of day takes that of its partner."""
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from typing import Any, Optional
-
-from . import errors
 
 #: A point in time; a number of seconds; one of microseconds; a value of Python, which is any of both; None: no length.
 Unit = Optional[str]
@@ -60,55 +56,3 @@ def counted(value: Any, unit: Unit) -> Any:
     if not isinstance(value, timedelta):
         return value
     return value // _MICROSECOND if unit == MICROSECONDS else value.total_seconds()
-
-
-# ------------------------------------------------------------------------------------------------ query text
-
-_QUOTED = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
-_CONDITION = re.compile(
-    r"(?<!`)\b(?:AND|OR|HAVING|GROUP|SORT|DISTINCT|LIMIT|OFFSET)\b(?!`)|&&|\|\|", re.IGNORECASE)
-_ARITHMETIC = re.compile(r"[\w`)$\]}]\s*[-+*/]")
-_NAME = r"(?:`(?:\\.|[^`\\])*`|@?[^\W\d]\w*)"
-#: No variable, no function.
-PATH = rf"(?<![\w.$`]){_NAME}(?:\.{_NAME})*(?!\w)(?!\s*\()"
-_PATH = re.compile(PATH)
-
-
-def argument_unit(text: str, place: object, model: Optional[Any]) -> Unit:
-    """What a timedelta or a time of day for $place counts in query text. A model is asked for `_path_unit(names)`."""
-    from ._querytext import names_of
-
-    units: set[Unit] = set()
-    for condition in conditions_with(text, place):
-        if not has_arithmetic(condition):
-            units.add(MICROSECONDS)
-            continue
-        found = {None if model is None else model._path_unit(tuple(names_of(path))) for path in paths_in(condition)}
-        if re.search(r"\bnow\s*\(", condition, re.IGNORECASE):
-            found.add(POINT)
-        units.add(found.pop() if len(found) == 1 else None)
-    if units <= {MICROSECONDS}:
-        return MICROSECONDS
-    if units == {POINT}:
-        return SECONDS
-    raise errors.WrongTypeError(
-        f"${place} is a length of time beside arithmetic that counts seconds, microseconds or neither; give a number: "
-        "value.total_seconds() where points in time are added or subtracted, value // timedelta(microseconds=1) beside "
-        "durations")
-
-
-def conditions_with(text: str, place: object) -> Iterator[str]:
-    """The conditions of a query that $place stands in, their texts blanked."""
-    argument = re.compile(rf"\${re.escape(str(place))}\b")
-    blanked = _QUOTED.sub(lambda quoted: "'" * len(quoted.group()), text)
-    return (condition for condition in _CONDITION.split(blanked) if argument.search(condition))
-
-
-def has_arithmetic(condition: str) -> bool:
-    return _ARITHMETIC.search(condition) is not None
-
-
-def paths_in(condition: str) -> list[str]:
-    from ._querytext import KEYWORDS
-
-    return [path for path in _PATH.findall(condition) if path.lower() not in KEYWORDS]

@@ -1,25 +1,40 @@
-"""What a value for $0 is compared as. Query text belongs to the library, so little is known here of what stands beside
-$0: a value is compared as its type is stored, and durations beside points in time count seconds. Where properties store
-the type in a way of their own, $0 has to be plainly compared with one of them; otherwise it is refused."""
+"""What a value for $0 is compared as. Query text belongs to the library, which says where $0 stands in it and beside which
+properties: a value is compared as its type is stored, and durations beside points in time count seconds. Where properties
+store the type in a way of their own, $0 has to be plainly compared with one of them; otherwise it is refused."""
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Optional, Union
+from functools import lru_cache
+from typing import Any, NamedTuple, Optional, Union
 
 from . import errors
-from ._durations import PATH, argument_unit, conditions_with, counted, has_arithmetic, is_length, paths_in
+from ._durations import MICROSECONDS, POINT, SECONDS, Unit, counted, is_length
+from ._ffi import ffi, lib
+from ._handles import take_text
 from ._protocols import AnyModel
-from ._querytext import names_of
 from .converters import STORABLE, for_query, is_own
 
-#: A path of what a subquery goes through, of which nothing is known here.
-_VARIABLE = re.compile(r"\$[^\W\d]\w*\s*\.")
-#: `path < $0`, `ANY path IN {$0, $1}`, within parentheses and behind NOT.
-_PLAIN = re.compile(
-    rf"(?:\s|\(|!|\bNOT\b)*(?:(?:ANY|ALL|NONE)\s+)?(?P<path>{PATH})\s*(?:[<>=!]=?|\b(?:IN|BETWEEN)\b)\s*"
-    r"(?:\$\w+|\{(?:\s*\$\w+\s*,?)+\})(?:\s|\))*", re.IGNORECASE)
+
+class Use(NamedTuple):
+    """A place in which an argument stands; see motte_query_outline() in motte.h."""
+
+    argument: Union[int, str]
+    role: str
+    plain: bool
+    computed: bool
+    now: bool
+    paths: Sequence[Sequence[str]]
+
+
+@lru_cache(maxsize=256)
+def uses_in(text: str) -> tuple[Use, ...]:
+    """None where the text is wrong, which the library says when it is asked to run it."""
+    encoded, buffer = text.encode("utf-8", "surrogatepass"), ffi.new("motte_buf *")
+    if lib.motte_query_outline(encoded, len(encoded), buffer) != lib.MOTTE_OK:
+        return ()
+    return tuple(Use(**each) for each in json.loads(take_text(buffer)))
 
 
 def placed(text: str, place: Union[int, str], model: Optional[type[AnyModel]], value: Any) -> Any:
@@ -29,7 +44,7 @@ def placed(text: str, place: Union[int, str], model: Optional[type[AnyModel]], v
     several = isinstance(value, (list, tuple, AbstractSet))
     if not (any(map(is_length, value)) if several else is_length(value)):
         return value
-    unit = argument_unit(text, place, model)
+    unit = _unit(text, place, model)
     return [counted(each, unit) for each in value] if several else counted(value, unit)
 
 
@@ -58,6 +73,33 @@ def give(arguments: list[Any], value: Any, store: Callable[[Any], Any]) -> None:
     arguments.append(value)
 
 
+def _uses(text: str, place: Union[int, str]) -> list[Use]:
+    return [use for use in uses_in(text) if use.argument == place]
+
+
+def _unit(text: str, place: Union[int, str], model: Optional[type[AnyModel]]) -> Unit:
+    """What a timedelta or a time of day for $place counts."""
+    units: set[Unit] = set()
+    for use in _uses(text, place):
+        if use.role != "value":
+            units.add(None)
+        elif not use.computed:
+            units.add(MICROSECONDS)
+        else:
+            found = {None if model is None else model._path_unit(tuple(path)) for path in use.paths}
+            if use.now:
+                found.add(POINT)
+            units.add(found.pop() if len(found) == 1 else None)
+    if units <= {MICROSECONDS}:
+        return MICROSECONDS
+    if units == {POINT}:
+        return SECONDS
+    raise errors.WrongTypeError(
+        f"${place} is a length of time beside arithmetic that counts seconds, microseconds or neither; give a number: "
+        "value.total_seconds() where points in time are added or subtracted, value // timedelta(microseconds=1) beside "
+        "durations")
+
+
 def _by_property(text: str, place: Union[int, str], model: type[AnyModel], value: Any) -> Any:
     """As the property stores it that it is compared with. Numbers, texts and the like are what is stored already."""
     kind = type(value)
@@ -69,20 +111,18 @@ def _by_property(text: str, place: Union[int, str], model: type[AnyModel], value
             return value
         return [_by_property(text, place, model, each) for each in elements]
     made = []
-    for condition in conditions_with(text, place):
-        plain = _PLAIN.fullmatch(condition)
-        paths = paths_in(condition) if plain is None else [plain["path"]]
-        known = [model._path_converter(tuple(names_of(path))) for path in paths]
-        if not known or not all(is_known for _, is_known in known):
+    for use in _uses(text, place):
+        known = [model._path_converter(tuple(path)) for path in use.paths]
+        if use.role == "value" and not (known and all(is_known for _, is_known in known)):
             raise _unclear(place, value)
         own = [found for found, _ in known if found is not None and is_own(found) and found.accepts(value)]
-        if plain is not None and own:
+        if use.plain and own:
             made.append(own[0].for_query(value))
-        elif own or _VARIABLE.search(condition):
+        elif own:
             raise _unclear(place, value)
         else:
             # Durations are counted by what stands beside them.
-            made.append(value if has_arithmetic(condition) else for_query(value))
+            made.append(value if use.computed else for_query(value))
     if any(type(each) is not type(made[0]) or each != made[0] for each in made):
         raise _unclear(place, value)
     return made[0] if made else value

@@ -270,7 +270,9 @@ class Groups(Sequenced[Group]):
         """Those for which a condition on columns holds: `having("count > $0", 10)`. Before sorted() and limit()."""
         if self._clauses or self._having:
             raise errors.InvalidArgumentError("having() is said once, before sorted() and limit()")
-        values = [placed(condition, place, None, value) for place, value in enumerate(arguments)]
+        whole = f"{self._given} HAVING {condition}"
+        model = self._collection._model()
+        values = [placed(whole, place, model, value) for place, value in enumerate(arguments)]
         return self._derived(values, condition, "")
 
     def sorted(self, *columns: str) -> Groups:

@@ -187,7 +187,7 @@ class Model(_objects.Object):
     @classmethod
     def _path_converter(cls, names: tuple[str, ...]) -> tuple[Optional[Converter[Any]], bool]:
         """That of the values of a path, and whether there are any: totals are what they are."""
-        owner = cls._path_target(names[:-1])
+        owner = cls._path_target(names[:-1]) if names else None
         declared = None if owner is None else owner._declared().get(names[-1])
         return (None, False) if declared is None else (declared.converter, True)
 
