@@ -172,6 +172,9 @@ package final class Sidecar: @unchecked Sendable {
         return try lockByte(SidecarLayout.writeLockByte, deadline, cancellation)
     }
 
+    /// By another process.
+    func isLockedForWriting() -> Bool { motte_shim_test_byte(descriptor, SidecarLayout.writeLockByte) != 0 }
+
     func unlockForWriting() {
         _ = motte_shim_lock_byte(descriptor, SidecarLayout.writeLockByte, Int32(MOTTE_SHIM_UNLOCK))
         announceRelease()

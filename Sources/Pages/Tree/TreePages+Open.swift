@@ -123,8 +123,8 @@ extension TreePages {
             let hold = PageHold(image)
             defer { withExtendedLifetime(hold) {} }
             let isOpenElsewhere = sidecar?.isFileOpenElsewhere() ?? false
-            let announced = isOpenElsewhere ? sidecar?.makeSignal() : nil
-            let (newest, passedOver, header) = try newestVersionAndHeader(disk, image, announced)
+            let others = isOpenElsewhere ? sidecar : nil
+            let (newest, passedOver, header) = try newestVersionAndHeader(disk, image, others)
             guard header.fileUUID == head.uuid, header.pageBytes == head.pageBytes,
                 header.version == newest.version
             else { throw .corrupted("its header record belongs to another file") }
@@ -149,10 +149,11 @@ extension TreePages {
 
     /// The header is read without a pin, so others may commit over it; then there is a newer one.
     private static func newestVersionAndHeader(
-        _ disk: any Disk, _ image: PageImage, _ announced: CommitSignal?
+        _ disk: any Disk, _ image: PageImage, _ others: Sidecar?
     ) throws(DatabaseError) -> (TreeVersion, PassedOver?, FileHeader) {
+        let announced = others?.makeSignal()
         while true {
-            let (newest, passedOver) = try newestVersion(disk, image, announced)
+            let (newest, passedOver) = try newestVersion(disk, image, others)
             do throws(DatabaseError) {
                 return (newest, passedOver, try FileHeader(reading: newest, image, disk.path))
             } catch {
@@ -165,16 +166,17 @@ extension TreePages {
     /// Where others are at work the newest root is the one they announced; it is whole, and would not hold still for a
     /// walk. Where nobody is, the file has to say itself what it holds. What is passed over is so for all.
     private static func newestVersion(
-        _ disk: any Disk, _ image: PageImage, _ announced: CommitSignal?
+        _ disk: any Disk, _ image: PageImage, _ others: Sidecar?
     ) throws(DatabaseError) -> (TreeVersion, PassedOver?) {
-        if let announced {
+        if let others {
+            let announced = others.makeSignal()
             for _ in 0 ..< 10_000 {
                 let published = announced.published
                 let slots = try RootSlots.read(disk, image).filter { $0.version <= published }
                 guard let root = slots.max(by: { $1.isNewer(than: $0) }) else { continue }
                 var newest = TreeVersion(root)
                 guard try newest.readOn(image, through: published) else { continue }
-                return try passedOver(beside: newest, announced, disk, image)
+                return (newest, try passedOver(beside: newest, others, disk, image))
             }
         }
         let (root, passedOver) = try RootSlots.choose(disk, image)
@@ -183,30 +185,30 @@ extension TreePages {
         return (newest, try newest.checkEnd(passedOver, image))
     }
 
-    /// What is behind the announced version, unless others are committing: that looks the same for a moment.
+    /// What is behind the announced version. A commit that others are making looks the same, until they announce it;
+    /// so nothing is said while somebody writes.
     private static func passedOver(
-        beside newest: TreeVersion, _ announced: CommitSignal, _ disk: any Disk, _ image: PageImage
-    ) throws(DatabaseError) -> (TreeVersion, PassedOver?) {
-        var found: PassedOver?
+        beside newest: TreeVersion, _ others: Sidecar, _ disk: any Disk, _ image: PageImage
+    ) throws(DatabaseError) -> PassedOver? {
+        let announced = others.makeSignal()
         for attempt in 0 ..< 3 {
             if attempt > 0 { usleep(2_000) }
-            let before = found
-            var version = newest
+            guard !others.isLockedForWriting() else { continue }
             let (slots, unreadable) = try RootSlots.look(disk, image)
             let newer = slots.filter { $0.version > newest.version }
-            found =
+            var found =
                 newer.isEmpty && unreadable.isEmpty
                 ? nil
                 : PassedOver(
                     opened: newest.version, newer: newer.first.map { ($0.version, "no process has announced it") },
                     unreadable: unreadable, slots: newer.map(\.slot) + unreadable)
-            var ahead = newest
+            var (version, ahead) = (newest, newest)
             _ = try ahead.readOn(image, through: .max)
             if ahead.version == newest.version { found = try version.checkEnd(found, image) }
-            guard found != nil, announced.published == newest.version else { return (newest, nil) }
-            if let before, before == found { return (version, found) }
+            guard announced.published == newest.version else { return nil }
+            if found == nil || !others.isLockedForWriting() { return found }
         }
-        return (newest, nil)
+        return nil
     }
 
     // MARK: New files.

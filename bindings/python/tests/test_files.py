@@ -454,3 +454,33 @@ def test_whoever_opens_a_damaged_file_beside_others_knows_of_it(tmp_path: Path, 
     assert path.read_bytes() == content
     with motte.open(path) as db:
         assert db.warning is not None
+
+
+COMMITTING = """
+import sys
+import motte
+with motte.open(sys.argv[1], schema="P { id: int key, name: string }") as db:
+    P = db.model("P")
+    with db.write():
+        db.add(P(id=0, name=""))
+    print(flush=True)
+    for number in range(400):
+        with db.write():
+            db.get(P, 0).name = str(number)
+    sys.stdin.read()
+"""
+
+
+def test_commits_of_others_are_no_damage(tmp_path: Path) -> None:
+    """A commit that is not announced yet looks like one that was passed over."""
+    path = tmp_path / "people.motte"
+    with subprocess.Popen([sys.executable, "-c", COMMITTING, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None and other.stdin is not None
+        other.stdout.readline()
+        for _ in range(60):
+            with motte.open(path, read_only=True) as db:
+                assert db.warning is None
+            lines, report = motte.salvaged(path)
+            assert lines.count("name") == 1 and report.problems == []
+        other.stdin.close()
+        assert other.wait(60) == 0

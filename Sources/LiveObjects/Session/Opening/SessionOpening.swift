@@ -67,9 +67,10 @@ struct SessionOpening {
             if let outcome { options.openingNote?(.compacted(outcome)) }
         } catch {
             // Not there yet, or in use by somebody: then it is not launched, only joined. Nor is it replaced where the
-            // folder does not allow that, or where its owner would become another one. Of a damaged one opening says
-            // what is wrong.
-            guard [.fileNotFound, .busy, .permissionDenied, .corrupted].contains(error.code) else { throw error }
+            // folder does not allow that, or has no room, or where its owner would become another one. Of a damaged
+            // one opening says what is wrong.
+            let harmless: [ErrorCode] = [.fileNotFound, .busy, .permissionDenied, .diskFull, .corrupted]
+            guard harmless.contains(error.code) else { throw error }
         }
     }
 
