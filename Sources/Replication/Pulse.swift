@@ -1,11 +1,15 @@
 /// Something that has to go on while the thread that does it otherwise is busy for long: a thread of its own does it
 /// again and again until that is over. What it uses nobody else uses meanwhile.
+import CMotteShim
 import MotteValues
-import Synchronization
 
-final class Pulse: Sendable {
-    private let isOver = Atomic<Bool>(false)
-    private static let pauseMilliseconds: Int64 = 20
+final class Pulse: @unchecked Sendable {  // @unchecked: the word is atomic
+    /// 1 when it is over.
+    private let word = UnsafeMutablePointer<UInt32>.allocate(capacity: 1)
+
+    private init() { word.initialize(to: 0) }
+
+    deinit { word.deallocate() }
 
     /// Does `body` every so many milliseconds while `work` is done.
     static func beside<Result>(
@@ -13,19 +17,25 @@ final class Pulse: Sendable {
         _ work: () throws(DatabaseError) -> Result
     ) throws(DatabaseError) -> Result {
         let pulse = Pulse()
-        let thread = WorkThread {
-            var next = monotonicMilliseconds() + period
-            while !pulse.isOver.load(ordering: .acquiring) {
-                sleepMilliseconds(pauseMilliseconds)
-                guard monotonicMilliseconds() >= next else { continue }
+        let thread = WorkThread { pulse.run(period, body) }
+        defer {
+            motte_shim_store32(pulse.word, 1)
+            motte_shim_futex_wake_all(pulse.word)
+            thread?.join()
+        }
+        return try work()
+    }
+
+    private func run(_ period: Int64, _ body: () -> Void) {
+        var next = monotonicMilliseconds() + period
+        while motte_shim_load32(word) == 0 {
+            let remaining = next - monotonicMilliseconds()
+            if remaining > 0 {
+                _ = motte_shim_futex_wait(word, 0, remaining)
+            } else {
                 body()
                 next = monotonicMilliseconds() + period
             }
         }
-        defer {
-            pulse.isOver.store(true, ordering: .releasing)
-            thread?.join()
-        }
-        return try work()
     }
 }

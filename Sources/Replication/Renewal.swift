@@ -9,15 +9,17 @@ package final class Renewal {
     private let path: String
     private let log: ReplicationLog
     private var leader: LeaderRecord?
+    /// What the file had of that leader, from where nothing leads on.
+    private var stuckAt: Version?
     /// What is beside the file as `FILE.next`, from which it is one rename.
     private var fetched: (info: SnapshotInfo, origin: ChangeOrigin)?
 
-    /// Of a file that has only what came from that leader.
+    /// Of a file that has only what came from that leader, up to `stuckAt`.
     package convenience init(
-        _ options: SessionOptions, from log: ReplicationLog, of leader: LeaderRecord
+        _ options: SessionOptions, from log: ReplicationLog, of leader: LeaderRecord, stuckAt version: Version
     ) throws(DatabaseError) {
         try self.init(options, from: log)
-        self.leader = leader
+        (self.leader, stuckAt) = (leader, version)
     }
 
     init(_ options: SessionOptions, from log: ReplicationLog) throws(DatabaseError) {
@@ -27,10 +29,18 @@ package final class Renewal {
         (self.options, self.path, self.log) = (options, path, log)
     }
 
-    /// This process has the file open no longer. `.outOfSequence` where the file follows that leader no longer.
-    package func run() throws(DatabaseError) {
-        guard let leader else { return }
-        try replace(with: try newest(of: leader), of: leader, instead: leader.origin)
+    /// This process has the file open no longer. `.outOfSequence` where the file follows that leader no longer. False
+    /// where another process has begun the file again meanwhile: it is beyond what was missing, and stays.
+    package func run() throws(DatabaseError) -> Bool {
+        guard let leader else { return false }
+        let newest = try newest(of: leader)
+        let position = try read(path).first { $0.origin == leader.origin }
+        if let stuckAt, let position, position.version != stuckAt {
+            forget()
+            return false
+        }
+        try replace(with: newest, of: leader, instead: leader.origin)
+        return true
     }
 
     func newest(of leader: LeaderRecord) throws(DatabaseError) -> SnapshotInfo {
@@ -48,7 +58,14 @@ package final class Renewal {
     ) throws(DatabaseError) -> String? {
         let copy = try fetch(info, of: leader)
         let aside = former == nil ? unusedName() : nil
-        try Session.replace(options, with: copy, keepingAs: aside, ifFollowing: former)
+        do throws(DatabaseError) {
+            try Session.replace(options, with: copy, keepingAs: aside, ifFollowing: former)
+        } catch {
+            guard error.code == .fileNotFound, fileBytes(copy) == 0 else { throw error }
+            fetched = nil
+            throw DatabaseError(
+                .busy, "another process begins '\(path)' again at the same time; try again", path: path)
+        }
         fetched = nil
         return aside
     }

@@ -63,11 +63,15 @@ package final class Shipping {
     private var kept: Version?
     private var settledAt = monotonicMilliseconds()
     private var beatAt: Int64?
+    /// Another thread says meanwhile that the leader is there.
+    private var isBusy = false
     private var newestSnapshot: SnapshotInfo?
     private var bytesSinceSnapshot = 0
     /// Keeping the log from later on is a commit of its own, so it is not done at each step.
     private static let versionsBetweenKeeping: UInt64 = 1_024
     private static let fewestSnapshotBytes = 1 << 20
+    /// What may take long on a slow line.
+    private static let largeBytes = 1 << 16
     private static let looksForACommit = 50
     /// Whoever was refused gives the write lock back, and may have it again soon.
     private static let triesBehindARefusal = 50
@@ -269,6 +273,12 @@ package final class Shipping {
                 "what is to be acknowledged is no commit that follows version "
                     + "\(try session.version.rawValue) of the file that is shipped", path: session.path)
         }
+        // Whoever waits for it waits for the thread, too.
+        if batch.bytes.count < Self.largeBytes { return try add(batch) }
+        try whileBusy { () throws(DatabaseError) in try add(batch) }
+    }
+
+    private func add(_ batch: ChangeBatch) throws(DatabaseError) {
         try compare()
         if newestSnapshot == nil { _ = try shipSnapshot() }
         if let shipped, shipped < batch.from {
@@ -303,7 +313,9 @@ package final class Shipping {
             kept = known
             return
         }
-        try keep(from: wanted, waits: !options.isAsked)
+        // Somebody may be writing for long: who keeps too much waits for a better moment.
+        let isKept = known.map { $0 <= wanted } ?? false
+        try whileBusy { () throws(DatabaseError) in try keep(from: wanted, waits: !isKept && !options.isAsked) }
     }
 
     private func keep(from version: Version, waits: Bool) throws(DatabaseError) {
@@ -311,7 +323,6 @@ package final class Shipping {
             try session.keepChanges(since: version, for: consumer, timeoutMilliseconds: waits ? -1 : 0)
             kept = version
         } catch {
-            // There will be a better moment.
             guard !waits, error.code == .timeout || error.code == .busy else { throw error }
         }
     }
@@ -346,6 +357,11 @@ package final class Shipping {
             guard isDue, try session.version == shipped else { return .nothing }
             return try shipSnapshot()
         }
+        return try whileBusy { () throws(DatabaseError) in try shipNew(after: shipped, due: due) }
+    }
+
+    private func shipNew(after shipped: Version, due: Int) throws(DatabaseError) -> ShippingStep {
+        let isDue = bytesSinceSnapshot > 0 && bytesSinceSnapshot >= due
         let shown = try session.freeze()
         let batch: ChangeBatch
         do throws(DatabaseError) { batch = try shown.changeBatch(since: shipped) } catch {
@@ -362,6 +378,11 @@ package final class Shipping {
     }
 
     private func ship(_ batch: ChangeBatch) throws(DatabaseError) -> ShippingStep {
+        if batch.bytes.count < Self.largeBytes { return try append(batch) }
+        return try whileBusy { () throws(DatabaseError) in try append(batch) }
+    }
+
+    private func append(_ batch: ChangeBatch) throws(DatabaseError) -> ShippingStep {
         if try !log.append(batch) {
             try takeUp(batch)
         } else {
@@ -474,8 +495,11 @@ package final class Shipping {
             seconds: options.once ? 0 : Heartbeat.period)
     }
 
+    /// For whatever may take long: a large commit, a snapshot, somebody else's write.
     private func whileBusy<Result>(_ work: () throws(DatabaseError) -> Result) throws(DatabaseError) -> Result {
-        guard options.beats else { return try work() }
+        guard options.beats, !isBusy else { return try work() }
+        isBusy = true
+        defer { isBusy = false }
         let version = try session.version
         // The log gets heartbeats from there; what else is asked of it meanwhile goes by the same connection.
         nonisolated(unsafe) let shipping = self

@@ -69,7 +69,10 @@ import Testing
         let isBehind = try !catchUp(following)
         _ = try following.session.close()
         guard isBehind else { return false }
-        try Renewal(options, from: log, of: following.leader).run()
+        #expect(
+            try Renewal(
+                options, from: log, of: following.leader, stuckAt: following.position.version
+            ).run())
         let again = try Following(options, from: log)
         #expect(try catchUp(again))
         _ = try again.session.close()

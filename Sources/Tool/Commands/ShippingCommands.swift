@@ -190,9 +190,8 @@ struct FollowCommand: ParsableCommand {
             while true {
                 do throws(DatabaseError) {
                     if let pending = renewal {
-                        try pending.run()
+                        if try pending.run() { printLine("the file begins again from a snapshot") }
                         renewal = nil
-                        printLine("the file begins again from a snapshot")
                     }
                     if following == nil { following = try begin(from, settings) }
                     guard let current = following else { continue }
@@ -209,7 +208,8 @@ struct FollowCommand: ParsableCommand {
                     if let current = following, [.outOfSequence, .schemaChanged].contains(error.code) {
                         // Where only the schema was changed by a batch another session goes on.
                         if error.code == .outOfSequence {
-                            renewal = try Renewal(settings, from: current.log, of: current.leader)
+                            renewal = try Renewal(
+                                settings, from: current.log, of: current.leader, stuckAt: current.position.version)
                         }
                         _ = try current.session.close()
                         following = nil
@@ -249,7 +249,8 @@ struct FollowCommand: ParsableCommand {
                 printEvent(event)
                 switch event {
                 case .nothing, .ended, .following(.nothing), .leading(.nothing): try wait(current, socket)
-                default: break
+                // Who always has something to ship is there as well.
+                default: try beat(current)
                 }
             } catch {
                 try trouble.wait(error)
@@ -257,11 +258,20 @@ struct FollowCommand: ParsableCommand {
         }
     }
 
+    private func beat(_ standby: Standby) throws(DatabaseError) {
+        guard let shipping = standby.shipping else { return }
+        do throws(DatabaseError) {
+            try shipping.beat()
+            try shipping.settle(milliseconds: settlingMilliseconds)
+        } catch {
+            try standby.failed(error)
+        }
+    }
+
     private func wait(_ standby: Standby, _ socket: AcknowledgeSocket?) throws(DatabaseError) {
+        try beat(standby)
         if let shipping = standby.shipping {
             do throws(DatabaseError) {
-                try shipping.beat()
-                try shipping.settle(milliseconds: settlingMilliseconds)
                 // And says so as often as who looks at the log expects.
                 let most = min(standby.leaseMilliseconds / 4, Heartbeat.period * 1_000)
                 try waitAsLeader(shipping, socket, milliseconds: most)
