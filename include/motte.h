@@ -978,8 +978,9 @@ motte_status motte_realm_begin_write(motte_realm *realm, int64_t timeout_ms);
 motte_status motte_realm_commit(motte_realm *realm, uint32_t flags, uint64_t *out_version);
 
 /** The same without notifying some tokens of this realm, whose program shows the changes already: they are never
- *  notified of them, and later change sets count positions as if they had been. INVALID_ARGUMENT for a token of another
- *  realm; the write is then still open. `flags` is 0.
+ *  notified of them, and later change sets count positions as if they had been. One of sections that has changes of
+ *  others waiting gets an initial state in their place. INVALID_ARGUMENT for a token of another realm; the write is then
+ *  still open. `flags` is 0.
  *  Thread: owner. Result: -. Optional: out_version. Errors: NOT_IN_WRITE, DISK_FULL, MAP_FULL, CALLBACK, REENTRANT. */
 motte_status motte_realm_commit_skipping(motte_realm *realm, motte_token *const *tokens, size_t token_count,
                                          uint32_t flags, uint64_t *out_version);

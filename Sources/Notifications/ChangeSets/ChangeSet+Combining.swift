@@ -77,8 +77,11 @@ extension ChangeSet {
         rest.hasNewSchema = hasNewSchema
         rest.failure = failure
         if isInitial || failure != nil { return rest }
-        // Sections before and after do not say what they were in between: these are reported together.
-        if sectioned != nil { return followed(by: next) }
+        // Sections before and after do not say what they were in between: whoever knows of the last of it starts over.
+        if sectioned != nil {
+            rest.isInitial = true
+            return rest
+        }
         let before = PositionMap(self)
         let after = PositionMap(next)
         // A key that was put in again is known to be there.

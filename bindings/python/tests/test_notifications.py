@@ -436,23 +436,6 @@ def test_key_paths_narrow_what_is_received(db: motte.Database) -> None:
         token.stop()
 
 
-def test_a_write_skips_observations(db: motte.Database) -> None:
-    shown: list[motte.Changes] = []
-    received: list[motte.Changes] = []
-    people = db.objects(Person)
-    mine, other = people.observe(shown.append), people.observe(received.append)
-    db.dispatch()
-    with db.write(skipping=[mine]):
-        db.add(Person(name="Ada"))
-    with db.write():
-        db.add(Person(name="Bob"))
-
-    assert [change.insertions for change in shown[1:]] == [[1]]
-    assert [change.insertions for change in received[1:]] == [[0], [1]]
-    mine.stop()
-    other.stop()
-
-
 def test_what_observers_raise_is_reported_by_the_interpreter(tmp_path: pathlib.Path) -> None:
     """Its own hook takes nothing but its own struct; and hooks that fail are nobody's affair."""
     program = """

@@ -122,8 +122,12 @@ class _Queued:
             self._result = function(database)
             _refuse_coroutine(self._result)
             write._end(cancelled=False)
-            # Last: the library commits it next, which on_commit() may refuse.
-            errors.raised.queued = self
+            if write._skipping:
+                # The library's own commit would notify them.
+                database._realm.commit(write._skipping)
+            else:
+                # Last: the library commits it next, which on_commit() may refuse.
+                errors.raised.queued = self
         except BaseException as error:
             self._failure = error
             write._end(cancelled=True)
