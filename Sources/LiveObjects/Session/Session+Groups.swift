@@ -25,6 +25,8 @@ final class SessionGroup {
         let shown: Snapshot?
         let outcome: WriteOutcome?
         let births: ClosedRange<UInt32>
+        /// Observers that are not notified of it.
+        let skipped: [AnyObject]
     }
 
     let pages: WriteGroup
@@ -37,9 +39,30 @@ final class SessionGroup {
         self.base = base
     }
 
-    func note(_ version: Version, shown: Snapshot?, _ outcome: WriteOutcome?, births: ClosedRange<UInt32>) {
-        members.append(Member(version: version, shown: shown?.copy(), outcome: outcome, births: births))
+    func note(
+        _ version: Version, shown: Snapshot?, _ outcome: WriteOutcome?, births: ClosedRange<UInt32>,
+        skipped: [AnyObject]
+    ) {
+        members.append(
+            Member(version: version, shown: shown?.copy(), outcome: outcome, births: births, skipped: skipped))
     }
+}
+
+/// The versions of a group that observers are still to be notified of, one after the other.
+struct GroupNews {
+    private var left: [(shown: Snapshot, skipped: [AnyObject])]
+    /// What is shown before the next of them.
+    var last: Snapshot?
+
+    /// `newest` is what the session shows in the end.
+    init(_ members: [SessionGroup.Member], newest: Snapshot, after last: Snapshot?) {
+        left = members.dropLast().compactMap { member in member.shown.map { ($0, member.skipped) } }
+        left.append((newest, members.last?.skipped ?? []))
+        left.reverse()
+        self.last = last
+    }
+
+    mutating func next() -> (shown: Snapshot, skipped: [AnyObject])? { left.popLast() }
 }
 
 extension Session {
@@ -128,27 +151,34 @@ extension Session {
             }
         }
         for place in nestedPlaces { place.nested?.groupWasLost(after: flushed) }
-        hook?.groupWasLost()
     }
 
-    /// Shows each version in turn while its observers are notified. Stops when a callback has advanced the session:
-    /// they were notified of the rest with that.
     private func tell(of group: SessionGroup) {
-        guard let hook, let final = snapshot else {
+        guard let hook, let newest = snapshot else {
             previous = nil
             return
         }
         let before = previous
-        var last = before?.version == group.base.version ? before : nil
-        for member in group.members.dropLast() {
-            guard let shown = member.shown else { continue }
-            show(shown, after: last)
-            last = shown.copy()
-            deliver(hook, at: .commit)
-            guard snapshot === shown, write == nil, shown.version == member.version else { return }
+        guard !group.members.isEmpty else {
+            show(newest, after: before)
+            return deliver(hook, at: .refresh)
         }
-        show(final, after: group.members.isEmpty ? before : last)
-        deliver(hook, at: group.members.isEmpty ? .refresh : .commit)
+        let last = before?.version == group.base.version ? before : nil
+        untold = GroupNews(group.members, newest: newest, after: last)
+        tellRest()
+    }
+
+    /// Shows each version that is left in turn while its observers are notified. A callback that writes has the others
+    /// notified of before it moves the session: they are commits of their own.
+    func tellRest() {
+        while let next = untold?.next() {
+            guard let hook else { break }
+            show(next.shown, after: untold?.last)
+            untold?.last = next.shown.copy()
+            hook.skip(next.skipped)
+            deliver(hook, at: .commit)
+        }
+        untold = nil
     }
 
     private func show(_ other: Snapshot, after last: Snapshot?) {

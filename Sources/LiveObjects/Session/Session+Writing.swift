@@ -55,6 +55,7 @@ extension Session {
 
     /// `body` moves the snapshot, perhaps also when it fails.
     func movingToNewest(_ body: (Snapshot) throws(DatabaseError) -> Void) throws(DatabaseError) {
+        tellRest()
         let snapshot = try committedSnapshot()
         let before = snapshot.version
         forgetTables()
@@ -86,7 +87,9 @@ extension Session {
         }
         for place in nestedPlaces { place.nested?.writeWasCommitted(as: version) }
         if let group {
-            group.note(version, shown: hook == nil ? nil : transaction.base, writeOutcome, births: births.ofWrite)
+            group.note(
+                version, shown: hook == nil ? nil : transaction.base, writeOutcome, births: births.ofWrite,
+                skipped: hook?.takeSkipped() ?? [])
             endWrite()
             return version
         }

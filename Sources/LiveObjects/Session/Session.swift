@@ -93,6 +93,8 @@ package final class Session: @unchecked Sendable {
     private var leftSchema: SchemaPlace?
     /// Whether `atomically` runs in the open write, and what it goes back to where its body fails.
     @exclusivity(unchecked) var atomic: (isActive: Bool, savepoint: WriteTransaction.Savepoint?) = (false, nil)
+    /// Of a group that has ended, while its observers are notified.
+    var untold: GroupNews?
     /// While observers are notified of the version that a write begins with.
     var isBeginningWrite = false
     /// Its write belongs to a migration, which alone ends it.
@@ -272,6 +274,7 @@ package final class Session: @unchecked Sendable {
         try checkIsNotMigrating("close the session")
         hook?.sessionWillClose(self)
         hook = nil
+        untold = nil
         queryProgress = nil
         commitCheck = nil
         if ownsQueryControl { queryControl.end() }

@@ -30,8 +30,6 @@ package final class SessionObservers: SessionHook {
     private var preparing = false
     /// Tokens that are not notified of the commit under way.
     private var skipped: [Observation] = []
-    /// The same of commits that a group will notify of, by version.
-    private var skippedLater: [UInt64: [Observation]] = [:]
     /// Version up to which tokens have been notified.
     private var preparedVersion: Version
     /// nil while the session has let go of its file.
@@ -73,7 +71,12 @@ package final class SessionObservers: SessionHook {
 
     package var isDelivering: Bool { delivering || preparing }
 
-    package func groupWasLost() { skippedLater = [:] }
+    package func skip(_ observers: [AnyObject]) { skipped = observers.compactMap { $0 as? Observation } }
+
+    package func takeSkipped() -> [AnyObject] {
+        defer { skipped = [] }
+        return skipped
+    }
 
     package func sessionWillClose(_ session: Session) {
         for entry in entries { entry.token?.stop() }
@@ -146,9 +149,8 @@ package final class SessionObservers: SessionHook {
         preparedVersion = version
         defer { session.forgetPrevious() }
         // A callback that writes does not skip them again.
-        var skipped = skipped
+        let skipped = skipped
         self.skipped = []
-        if point == .commit, let later = skippedLater.removeValue(forKey: version.rawValue) { skipped = later }
         for entry in entries {
             guard let token = entry.token, !token.isStopped else { continue }
             if !token.awaitsInitial {
@@ -222,9 +224,7 @@ package final class SessionObservers: SessionHook {
         }
         skipped = tokens
         defer { skipped = [] }
-        let version = try session.commit()
-        if session.isInGroup, !tokens.isEmpty { skippedLater[version.rawValue] = tokens }
-        return version
+        return try session.commit()
     }
 
     private func waitingTokens() -> [Observation] {

@@ -21,8 +21,9 @@ package protocol SessionHook: AnyObject {
     /// Before a wait for a change returns: what a version means to observers may be about to be known.
     func waitUntilPrepared(_ version: Version)
 
-    /// What a group committed is not there after all: its flush failed.
-    func groupWasLost()
+    /// Whoever is not notified of the next commit; and takes that back, to be said again when it is notified of.
+    func skip(_ observers: [AnyObject])
+    func takeSkipped() -> [AnyObject]
 
     func sessionWillClose(_ session: Session)
 
