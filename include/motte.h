@@ -979,8 +979,8 @@ motte_status motte_realm_commit(motte_realm *realm, uint32_t flags, uint64_t *ou
 
 /** The same without notifying some tokens of this realm, whose program shows the changes already: they are never
  *  notified of them, and later change sets count positions as if they had been. One of sections that has changes of
- *  others waiting gets an initial state in their place. INVALID_ARGUMENT for a token of another realm; the write is then
- *  still open. `flags` is 0.
+ *  others waiting gets an initial state in their place. INVALID_ARGUMENT for a token of another realm; the write is
+ *  then still open. `flags` is 0.
  *  Thread: owner. Result: -. Optional: out_version. Errors: NOT_IN_WRITE, DISK_FULL, MAP_FULL, CALLBACK, REENTRANT. */
 motte_status motte_realm_commit_skipping(motte_realm *realm, motte_token *const *tokens, size_t token_count,
                                          uint32_t flags, uint64_t *out_version);
@@ -1960,7 +1960,7 @@ motte_status motte_query_describe(const motte_query *query, motte_buf *out_text)
  *  it is compared with one property and nothing else. "computed": there is arithmetic in the comparison; "now": now()
  *  is in it. "paths": the properties on both sides by the names in the text; an aggregate such as "@sum" is last, and
  *  what has no property's values is an empty path. Columns of groups are the properties that they are made of.
- *  Thread: any. Result: O. Errors: QUERY_SYNTAX, QUERY_INVALID, QUERY_ARGUMENT. */
+ *  Thread: any. Result: O. Errors: QUERY_SYNTAX, QUERY_INVALID. */
 motte_status motte_query_outline(const char *text, size_t text_size, motte_buf *out_json);
 
 /** How it would be evaluated, in one line: indexes and the order of the parts.

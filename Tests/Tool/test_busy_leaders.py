@@ -8,7 +8,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from nats_server import Server, needed
 from running import begin, expect_running, run, until
@@ -25,7 +25,7 @@ BYTES_PER_SECOND = 3_000_000
 
 
 @contextlib.contextmanager
-def slow_line(server: Server) -> Iterator[int]:
+def slow_line(server: Server) -> Generator[int, None, None]:
     """A port that leads to the server's."""
     listening = socket.create_server(("127.0.0.1", 0))
 
@@ -74,7 +74,7 @@ def test_a_busy_leader_stays_the_leader(server: Server, tmp_path: pathlib.Path) 
         until(lambda: run("follow", tmp_path / "look.motte", "--from", server.place(), "--once").returncode == 0)
         begin("follow", other, "--from", server.place(), *options, "--name", "laptop")
         until(lambda: other.exists() and run("status", other).returncode == 0)
-        # Always something to ship, for longer than a heartbeat's period, and until the change log is kept from later on.
+        # Always something to ship, for longer than a heartbeat's period, and until the change log may be shortened.
         ids, end = iter(range(1, 1 << 30)), time.monotonic() + 8
         last = 0
         while time.monotonic() < end or last < 1_100:

@@ -56,7 +56,8 @@ final class NestedObserver: CollectionObserver {
         let table = summary.table(nested.owner.table)
         let operations = table?.nested(nested.column, owner)?.operations ?? []
         // The log has edits of the list around it apart from those within it, and not which came first.
-        if !operations.isEmpty, table?.list(nested.column, owner)?.operations.isEmpty == false {
+        let around = table?.list(nested.column, owner)?.operations ?? []
+        if !operations.isEmpty, around.contains(where: { $0.kind != .set }) {
             old.place = NestedPlace(path: path)
             return try restart()
         }

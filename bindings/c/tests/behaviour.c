@@ -687,12 +687,13 @@ static void queries(void) {
     {
         static const char places[] = "ended - begun BETWEEN $0 AND $high AND size > $0 LIMIT($0)";
         STATUS(MOTTE_OK, motte_query_outline(places, strlen(places), &text));
-        CHECK(text.size > 0 && strstr(text.data, "\"argument\": \"high\", \"role\": \"value\", \"plain\": false") != NULL
-              && strstr(text.data, "\"paths\": [[\"ended\"], [\"begun\"]]") != NULL
-              && strstr(text.data, "\"argument\": 0, \"role\": \"count\"") != NULL);
+        CHECK(text.size > 0 &&
+              strstr(text.data, "\"argument\": \"high\", \"role\": \"value\", \"plain\": false") != NULL &&
+              strstr(text.data, "\"paths\": [[\"ended\"], [\"begun\"]]") != NULL &&
+              strstr(text.data, "\"argument\": 0, \"role\": \"count\"") != NULL);
         motte_buf_dispose(&text);
         STATUS(MOTTE_E_QUERY_SYNTAX, motte_query_outline("size >", 6, &text));
-        STATUS(MOTTE_E_QUERY_ARGUMENT, motte_query_outline("size > $100000", 14, &text));
+        STATUS(MOTTE_E_QUERY_SYNTAX, motte_query_outline("size > $100000", 14, &text));
         STATUS(MOTTE_E_QUERY_INVALID, motte_query_outline("GROUP(a) HAVING b > 1", 21, &text));
         CHECK(text.data == NULL && text.size == 0);
     }

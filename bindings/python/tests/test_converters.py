@@ -371,9 +371,11 @@ def test_arguments_are_what_the_property_beside_them_stores() -> None:
         assert query.count() == 0 and query.bind(2 * minute).count() == 2
         assert found("SUBQUERY(parts, $part, $part.took == $0).@count > 0", minute) == [1]
         assert found("ANY parts.took BETWEEN $0 AND $1", minute, 2 * minute) == [1, 2]
-        assert found("ANY parts.took > %@", minute) == found("ANY parts.took IN %@", some[1:] + [2 * minute]) == [2, 3]
+        assert found("ANY parts.took > %@", minute) == [2, 3]
+        assert found("ANY parts.took IN %@", some) == [1, 3]
         groups = db.objects(Part).group_by("took").agg(most=motte.max("took"))
-        for condition in ("most > $0", "took > $0", "took IN {$1, $2} AND took != $0", "$0 < took AND most BETWEEN $1 AND $2"):
+        for condition in ("most > $0", "took > $0", "took IN {$1, $2} AND took != $0",
+                          "$0 < took AND most BETWEEN $1 AND $2"):
             arguments = [minute, 2 * minute, 3 * minute][:3 if "$2" in condition else 1]
             assert [group.took for group in groups.having(condition, *arguments)] == [2 * minute, 3 * minute], condition
         text = "GROUP(id) MAX(took) AS most HAVING most > $0"

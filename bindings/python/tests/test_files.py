@@ -474,7 +474,8 @@ with motte.open(sys.argv[1], schema="P { id: int key, name: string }") as db:
 def test_commits_of_others_are_no_damage(tmp_path: Path) -> None:
     """A commit that is not announced yet looks like one that was passed over."""
     path = tmp_path / "people.motte"
-    with subprocess.Popen([sys.executable, "-c", COMMITTING, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+    command = [sys.executable, "-c", COMMITTING, path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None and other.stdin is not None
         other.stdout.readline()
         for _ in range(60):

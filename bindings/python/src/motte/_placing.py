@@ -1,6 +1,7 @@
-"""What a value for $0 is compared as. Query text belongs to the library, which says where $0 stands in it and beside which
-properties: a value is compared as its type is stored, and durations beside points in time count seconds. Where properties
-store the type in a way of their own, $0 has to be plainly compared with one of them; otherwise it is refused."""
+"""What a value for $0 is compared as. Query text belongs to the library, which says where $0 stands in it and beside
+which properties: a value is compared as its type is stored, and durations beside points in time count seconds. Where
+properties store the type in a way of their own, $0 has to be plainly compared with one of them; otherwise it is
+refused."""
 from __future__ import annotations
 
 import json
