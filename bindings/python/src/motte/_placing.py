@@ -4,7 +4,6 @@ properties store the type in a way of their own, $0 has to be plainly compared w
 refused."""
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
@@ -32,6 +31,8 @@ class Use(NamedTuple):
 @lru_cache(maxsize=256)
 def uses_in(text: str) -> tuple[Use, ...]:
     """None where the text is wrong, which the library says when it is asked to run it."""
+    import json
+
     encoded, buffer = text.encode("utf-8", "surrogatepass"), ffi.new("motte_buf *")
     if lib.motte_query_outline(encoded, len(encoded), buffer) != lib.MOTTE_OK:
         return ()
