@@ -613,7 +613,8 @@ motte_status motte_config_set_queue(motte_config *config, motte_queue *queue);
  *                                480 if this is more
  *    "schema_version"    int     higher than the file's: the file is migrated; lower: SCHEMA_MISMATCH
  *    "delete_if_migration_needed"  bool  delete all objects where a migration would be needed
- *    "max_live_versions" int     beginning a write is BUSY while more versions than this are shown
+ *    "max_live_versions" int     beginning a write is BUSY while more versions than this are shown. The realm may show
+ *                                the newest version afterwards, as after motte_realm_refresh()
  *    "open_timeout"      int     milliseconds that opening waits for others: for a process that opens, compacts or
  *                                deletes the file, and for a writer if the schema has to be changed; -1: for ever.
  *                                Unless set, 30000
@@ -965,7 +966,8 @@ motte_status motte_realm_info(const motte_realm *realm, motte_realm_details *out
  *  replaced while it was open; close it everywhere, then open what is there. Callbacks that run meanwhile may change
  *  objects; commit, cancel and close are REENTRANT in them. CALLBACK: one of them failed, and something was changed in
  *  the write; one that fails without that keeps no write from beginning. After any error no write is open, and changes
- *  that callbacks made in it are undone.
+ *  that callbacks made in it are undone. A refusal leaves the realm where it was; after BUSY it may have advanced, and
+ *  its observers are notified.
  *  Thread: owner. Result: -. Errors: TIMEOUT, ALREADY_IN_WRITE, READ_ONLY, FROZEN, REENTRANT, SCHEMA_CHANGED,
  *  LOCK_FAILED, FILE_MOVED, CALLBACK, BUSY. */
 motte_status motte_realm_begin_write(motte_realm *realm, int64_t timeout_ms);

@@ -71,14 +71,23 @@ package final class Database: Sendable {
 
     /// Moves a snapshot to the newest version; false when it is there already.
     package func advance(_ snapshot: Snapshot) throws(DatabaseError) -> Bool {
-        guard try latestVersion() > snapshot.version else { return false }
+        guard let newest = try newest(after: snapshot) else { return false }
+        try advance(snapshot, to: newest)
+        return true
+    }
+
+    /// The newest version; nil when the snapshot shows it already.
+    private func newest(after snapshot: Snapshot) throws(DatabaseError) -> PageSnapshot? {
+        guard try latestVersion() > snapshot.version else { return nil }
         let newest = try pages.snapshot()
-        guard newest.version > snapshot.version else { return false }
+        return newest.version > snapshot.version ? newest : nil
+    }
+
+    private func advance(_ snapshot: Snapshot, to newest: PageSnapshot) throws(DatabaseError) {
         let catalog = try snapshot.shown(try catalog(in: newest))
         try snapshot.reliance?.check(snapshot.catalog, catalog)
         let touched = catalog === snapshot.catalog ? try touched(from: snapshot.version, to: newest, catalog) : nil
         try snapshot.advance(to: newest, catalog: catalog, touched: touched)
-        return true
     }
 
     /// After a commit of `write`, still under its lock: what it changed is known without reading the log.
@@ -146,7 +155,8 @@ package final class Database: Sendable {
     /// Takes the write lock (waiting at most `timeoutMilliseconds`, for ever if negative), moves `snapshot` to the
     /// newest version and opens a write on it. `holder` is who would have to end it.
     /// With `maximumLiveVersions`, it refuses to add to more versions than that. A file that follows another is written
-    /// to `asFollower` alone.
+    /// to `asFollower` alone. A refusal leaves the snapshot where it was, but for that of too many live versions, which
+    /// may come after it has moved.
     package func beginWrite(
         on snapshot: Snapshot, timeoutMilliseconds: Int64 = -1, maximumLiveVersions: Int? = nil,
         as holder: WriteHolder? = nil, changesSchema: Bool = false, asFollower: Bool = false
@@ -163,10 +173,16 @@ package final class Database: Sendable {
     ) throws(DatabaseError) -> WriteLock {
         let lock = try pages.lockForWriting(timeoutMilliseconds: timeoutMilliseconds, as: holder)
         do throws(DatabaseError) {
-            _ = try advance(snapshot)
-            if !changesSchema { try snapshot.catalog.requireKnownIndexes() }
-            if !asFollower, let leader = try snapshot.leader() { throw leader.refusal }
-            if let maximumLiveVersions { try checkLiveVersions(maximumLiveVersions) }
+            let newest = try newest(after: snapshot)
+            let shown = newest ?? snapshot.pages
+            if !changesSchema { try (newest.map(catalog) ?? snapshot.catalog).requireKnownIndexes() }
+            if !asFollower, let leader = try FollowedLeader.leader(in: shown) { throw leader.refusal }
+            // The version that the snapshot shows may be the one too many, which is known once it has moved.
+            if newest == nil, let maximumLiveVersions { try checkLiveVersions(maximumLiveVersions) }
+            if let newest {
+                try advance(snapshot, to: newest)
+                if let maximumLiveVersions { try checkLiveVersions(maximumLiveVersions) }
+            }
             return lock
         } catch {
             lock.release()

@@ -140,8 +140,12 @@ extension Session {
         epochBase &+= 1
         // Large writes are flushed before the others.
         let flushed = group.pages.flushed
-        // The flush has failed and is the cause; the next refresh advances.
-        if flushed > group.base.version { _ = try? database.advance(group.base) }
+        if flushed > group.base.version {
+            // Observers are notified of it by the next refresh.
+            keepPrevious()
+            // The flush has failed and is the cause; the next refresh advances.
+            _ = try? database.advance(group.base)
+        }
         for member in group.members {
             if member.version > flushed {
                 births.cancel(member.births)

@@ -53,15 +53,25 @@ extension Session {
         }
     }
 
-    /// `body` moves the snapshot, perhaps also when it fails.
+    /// `body` moves the snapshot. Where it has moved when `body` fails, observers are notified before the error is
+    /// thrown: what begins to observe then would not know of what they were not notified of.
     func movingToNewest(_ body: (Snapshot) throws(DatabaseError) -> Void) throws(DatabaseError) {
         tellRest()
         let snapshot = try committedSnapshot()
         let before = snapshot.version
         forgetTables()
+        let hadPrevious = previous != nil
         keepPrevious()
-        defer { if snapshot.version != before { epochBase &+= 1 } }
-        try body(snapshot)
+        do throws(DatabaseError) { try body(snapshot) } catch {
+            if snapshot.version != before {
+                epochBase &+= 1
+                deliver(hook, at: .refresh)
+            } else if !hadPrevious {
+                previous = nil
+            }
+            throw error
+        }
+        if snapshot.version != before { epochBase &+= 1 }
     }
 
     private func beginWrite(in group: SessionGroup) throws(DatabaseError) {

@@ -65,9 +65,14 @@ class Observer {
     func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? { nil }
 
     /// The same, by what the notifier has found out if it was first.
+    ///
+    /// An observer that began after its session had moved without a delivery remembers a later version than the
+    /// context begins with: the edits before that version are not for it.
     final func move(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
-        guard isWatched, context.moved else { return try advance(context) }
-        if let ready = slot.take(from: context.from, to: context.to), version == context.from {
+        guard context.moved else { return try advance(context) }
+        guard version == context.from else { return version == context.to ? nil : try resume(context) }
+        guard isWatched else { return try advance(context) }
+        if let ready = slot.take(from: context.from, to: context.to) {
             session.counters.add(movesTaken: 1)
             try remember(ready.memory, at: ready.to)
             show()

@@ -55,6 +55,12 @@ package struct FollowedLeader: Equatable, Sendable {
         return FollowedLeader(origin: origin, name: texts[0], source: texts[1])
     }
 
+    /// Whom the file follows in a version of it; nil: nobody.
+    static func leader(in pages: PageSnapshot) throws(DatabaseError) -> FollowedLeader? {
+        guard let page = try pages.get(ReplicaPages.following) else { return nil }
+        return try decode(page.bytes)
+    }
+
     static func hasLeft(_ page: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
         var reader = LogReader(try ReplicaPages.opened(kind, page, key: ReplicaPages.following))
         return try reader.byte() == nobodyAnyMore
@@ -70,10 +76,7 @@ package struct FollowedLeader: Equatable, Sendable {
 
 extension Snapshot {
     /// Whom the file follows; nil: nobody.
-    package func leader() throws(DatabaseError) -> FollowedLeader? {
-        guard let page = try pages.get(ReplicaPages.following) else { return nil }
-        return try FollowedLeader.decode(page.bytes)
-    }
+    package func leader() throws(DatabaseError) -> FollowedLeader? { try FollowedLeader.leader(in: pages) }
 
     /// Whether the file has followed somebody, or is a restored one, and goes a way of its own since.
     package func hasLeft() throws(DatabaseError) -> Bool {
