@@ -2407,7 +2407,8 @@ motte_status motte_reference_new(const void *handle, motte_reference **out_refer
 
 /** Resolves a reference, once: a handle of the kind that it was made from. A realm that shows an older version
  *  refreshes first. NOT_FOUND, and the reference stays as it is, if the thing has been deleted, the realm is of
- *  another file, or the write that the reference was made in is not committed.
+ *  another file, the write that the reference was made in is not committed, or the part of it that made the object was
+ *  undone.
  *  Thread: owner. Result: O. Errors: INVALID_ARGUMENT, OUT_OF_HANDLES. */
 motte_status motte_reference_resolve(motte_reference *reference, motte_realm *realm, void **out_handle);
 

@@ -4,8 +4,9 @@
 ///     LiveReference      made where the thing is, taken to any thread, resolved there in another session
 ///
 /// A reference keeps the version it was made at, and can be resolved any number of times. One that was made in a write
-/// resolves once that write is committed. What has been deleted where it is resolved is nil, and so is what belongs to
-/// another file.
+/// resolves once that write is committed, and never when the part of the write that made its object was undone: another
+/// process may give the key to an object of its own. What has been deleted where it is resolved is nil, and so is what
+/// belongs to another file.
 import MotteSchemaModel
 import MotteStorage
 import MotteValues
@@ -43,6 +44,17 @@ package indirect enum CollectionPlan {
         case .nested: true
         case .results(.collection(let base), _, _), .results(.section(let base, _, _), _, _): base.isNested
         case .elements, .mapKeys, .backlinks, .results: false
+        }
+    }
+
+    /// The object that it belongs to.
+    fileprivate var owner: (table: TableKey, key: ObjectKey)? {
+        switch self {
+        case .elements(let table, let key, _), .mapKeys(let table, let key, _), .backlinks(let table, let key, _, _),
+            .nested(let table, let key, _, _, _):
+            (table, key)
+        case .results(.collection(let base), _, _), .results(.section(let base, _, _), _, _): base.owner
+        case .results: nil
         }
     }
 
@@ -121,22 +133,6 @@ extension PreparedQuery {
     }
 }
 
-/// How a write ended, for references that were made in it.
-final class WriteOutcome: Sendable {
-    private let state = Atomic<UInt64>(0)
-
-    private static let cancelled = UInt64.max
-
-    func commit(_ version: Version) { state.store(version.rawValue, ordering: .releasing) }
-    func cancel() { state.store(Self.cancelled, ordering: .releasing) }
-
-    /// nil while it is open, and for good when it was cancelled.
-    var committed: Version? {
-        let value = state.load(ordering: .acquiring)
-        return value == 0 || value == Self.cancelled ? nil : Version(value)
-    }
-}
-
 package final class LiveReference: @unchecked Sendable {
     // @unchecked: everything is constant; queries and plans are only read.
     private enum Subject {
@@ -152,8 +148,10 @@ package final class LiveReference: @unchecked Sendable {
     private let pin: Snapshot
     /// Of the write it was made in.
     private let outcome: WriteOutcome?
+    /// The object that it leads to, or to something of, where that write has made it.
+    private let made: WriteOutcome.Made?
 
-    private init(_ subject: Subject, _ session: Session) throws(DatabaseError) {
+    private init(_ subject: Subject, _ session: Session, of object: LiveObject?) throws(DatabaseError) {
         self.subject = subject
         database = try session.database
         options = session.options
@@ -161,11 +159,12 @@ package final class LiveReference: @unchecked Sendable {
         let shown = if let group = session.group { group.base } else { try session.committedSnapshot() }
         pin = shown.copy()
         outcome = session.outcomeOfWrite()
+        made = object.flatMap { WriteOutcome.Made($0) }
     }
 
     package convenience init(_ object: LiveObject) throws(DatabaseError) {
         guard try object.exists() else { throw object.deleted(try object.type) }
-        try self.init(.object(object.table, object.key), object.session)
+        try self.init(.object(object.table, object.key), object.session, of: object)
     }
 
     package convenience init(_ collection: LiveCollection) throws(DatabaseError) {
@@ -180,22 +179,29 @@ package final class LiveReference: @unchecked Sendable {
                 "a list or map in a mixed value may still move in this write: refer to it after the write, or to its "
                     + "object", path: collection.session.path)
         }
-        try self.init(.collection(plan), collection.session)
+        // It is there, so that it is of this write if its key is.
+        let owner = try plan.owner.map { owner throws(DatabaseError) in
+            try collection.session.handle(owner.table, owner.key)
+        }
+        try self.init(.collection(plan), collection.session, of: owner)
     }
 
     package convenience init(_ query: PreparedQuery) throws(DatabaseError) {
         try query.session.check()
-        try self.init(.query(PreparedQuery(query.session, copying: query)), query.session)
+        try self.init(.query(PreparedQuery(query.session, copying: query)), query.session, of: nil)
     }
 
     /// The version whose state it was made in.
     package var version: Version { outcome?.committed ?? pin.version }
 
-    /// False while the write it was made in is open, and for good when that was cancelled.
+    /// False while the write it was made in is open, and for good when that, or the part of it, was undone.
     private func isReady(for session: Session) throws(DatabaseError) -> Bool {
         try session.check()
         guard try session.database === database else { return false }
-        if let outcome, outcome.committed == nil { return false }
+        if let outcome {
+            guard outcome.committed != nil else { return false }
+            if let made, outcome.isUndone(made) { return false }
+        }
         // A session that shows an older version is brought up to this one, never back.
         if try session.version < version, !session.isFrozen, !session.isInWrite { try session.refresh() }
         return true

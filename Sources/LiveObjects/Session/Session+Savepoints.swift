@@ -28,6 +28,7 @@ extension Session {
         let undone = try write.rollBack(to: savepoint)
         forgetTables()
         births.cut(from: undone.firstKeys)
+        writeOutcome?.rollBack(births)
         for place in nestedPlaces { place.nested?.writeWasRolledBack(to: undone.nestedEditCount, write.nestedEditLog) }
     }
 

@@ -223,6 +223,21 @@ def test_a_reference_to_a_lost_object_leads_nowhere(db: motte.Database) -> None:
     assert own is None and card is None and (snapshot is None or [each.is_valid for each in snapshot].count(True) == 1)
 
 
+@pytest.mark.parametrize("undone", UNDONE)
+def test_a_reference_over_a_lost_object_leads_nowhere(db: motte.Database, undone: Callable[..., Any]) -> None:
+    def make() -> Any:
+        own = db.add(Member(id=1))
+        own.friends = [own]
+        friends = own.friends
+        found = own, friends, friends.where("size >= 0"), friends.sorted("-id"), friends.sectioned("id")[0]
+        return [motte.Reference(thing) for thing in found], [motte.Reference(db.one(Member, 0).friends)]
+    lost, kept = undone(db, make)
+    another_process(db)
+    assert [db.resolve(reference) for reference in lost] == [None] * len(lost)
+    # What was there before is found unless the write it was made in has been undone as a whole.
+    assert (db.resolve(kept[0]) is not None) == (undone is _inside)
+
+
 def test_a_lost_object_is_in_nothing(db: motte.Database) -> None:
     own = _cancelled(db, lambda: db.add(Member(id=1)))
     another_process(db)

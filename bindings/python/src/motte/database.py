@@ -403,7 +403,8 @@ class Database(Core):
 
     def resolve(self, reference: Reference[T]) -> Optional[T]:
         """What a reference stands for, in this database; None where it has been deleted, belongs to another file, or
-        was made in a write that is not committed. A database that shows an older version refreshes."""
+        was made in a write, or in a block of one, that is not committed. A database that shows an older version
+        refreshes."""
         return reference._resolved(self)
 
     def queue_write(self, function: Callable[[Database], T]) -> Future[T]:
