@@ -2428,8 +2428,8 @@ motte_status motte_thaw(const void *handle, motte_realm *realm, void **out_handl
  * no sections. */
 
 /* Writes the key of the element at `index` to `out_key`; texts in it are copied when it returns. It is called for each
- * element whenever an element may have another key, in the first call that needs the sections, and must not change or
- * refresh anything: REENTRANT for that call. */
+ * element whenever an element may have another key, in the first call that needs the sections. It can only read: in it,
+ * calls that change something in the realm, begin or end a write or refresh are REENTRANT and do nothing. */
 typedef motte_status (*motte_section_key_fn)(void *userdata, const motte_coll *coll, size_t index,
                                              motte_value *out_key);
 

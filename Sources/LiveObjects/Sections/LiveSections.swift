@@ -64,9 +64,14 @@ package final class LiveSections {
         }
     }
 
-    /// What a function of the program changes, or refreshes, is not what the positions are of.
+    /// A function of the program can only read: what it would change, or refresh, is not what the positions are of.
     private func keyValue(at index: Int) throws(DatabaseError) -> Value {
-        try session.unmoved("a section's key function") { () throws(DatabaseError) in try key.value(base, at: index) }
+        guard key.path == nil else { return try key.value(base, at: index) }
+        return try session.unmoved("a section's key function") { () throws(DatabaseError) in
+            try session.reading(in: "a section's key function") { () throws(DatabaseError) in
+                try key.value(base, at: index)
+            }
+        }
     }
 
     /// A function that looks at the sections it is computing would never end.

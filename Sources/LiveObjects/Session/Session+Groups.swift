@@ -90,6 +90,7 @@ extension Session {
     /// above the version that is shown then is not there.
     package func endGroup() throws(DatabaseError) {
         try checkIsLive("end a group of writes")
+        try checkCallsNoFunction("end a group of writes")
         guard let group else {
             throw DatabaseError(.notInWrite, "this session collects no group of writes", path: path)
         }

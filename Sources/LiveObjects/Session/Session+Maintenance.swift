@@ -51,6 +51,7 @@ extension Session {
 
     func checkMayCompact() throws(DatabaseError) {
         try checkIsLive("compact the file")
+        try checkCallsNoFunction("compact the file")
         try checkIsNotDelivering("compact the file")
         guard !isInWrite, !isInGroup else {
             throw DatabaseError(.alreadyInWrite, "cannot compact during a write; commit or cancel first", path: path)

@@ -43,6 +43,7 @@ extension Session {
 
     func checkMayWrite() throws(DatabaseError) {
         try checkIsLive("write")
+        try checkCallsNoFunction("write")
         guard !options.isReadOnly, !options.isImmutable else {
             throw DatabaseError(
                 .readOnly, "this session is open for reading only; open another without that flag", path: path)
@@ -59,8 +60,8 @@ extension Session {
         tellRest()
         let snapshot = try committedSnapshot()
         let before = snapshot.version
-        forgetTables()
         let hadPrevious = previous != nil
+        forgetTables()
         keepPrevious()
         do throws(DatabaseError) { try body(snapshot) } catch {
             if snapshot.version != before {
@@ -148,12 +149,13 @@ extension Session {
     @inline(__always)
     package func requireWrite() throws(DatabaseError) -> WriteTransaction {
         try check()
-        if let write { return write }
-        throw notInWrite()
+        if let write, calledFunction == nil { return write }
+        throw cannotChange()
     }
 
     @inline(never)
-    private func notInWrite() -> DatabaseError {
+    private func cannotChange() -> DatabaseError {
+        do throws(DatabaseError) { try checkCallsNoFunction("change anything") } catch { return error }
         if isFrozen {
             return DatabaseError(.frozen, "cannot modify something frozen; use the live session", path: path)
         }

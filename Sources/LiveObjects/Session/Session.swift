@@ -97,6 +97,8 @@ package final class Session: @unchecked Sendable {
     var untold: GroupNews?
     /// While observers are notified of the version that a write begins with.
     var isBeginningWrite = false
+    /// The function of the program that a call which reads is calling; see `Session+Functions`.
+    @exclusivity(unchecked) var calledFunction: String?
     /// Its write belongs to a migration, which alone ends it.
     private var isMigrating = false
 
@@ -455,29 +457,6 @@ package final class Session: @unchecked Sendable {
         return epochBase
     }
 
-    /// A function of the program in the middle of a call that reads: where it changes something, or refreshes, what has
-    /// been read and what comes after it would be of two states.
-    package func unmoved<Result>(
-        _ caller: String, _ body: () throws(DatabaseError) -> Result
-    ) throws(DatabaseError) -> Result {
-        let epoch = viewEpoch
-        let result = try body()
-        guard viewEpoch == epoch else {
-            throw DatabaseError(.reentrant, "\(caller) has changed the database, or refreshed it", path: path)
-        }
-        return result
-    }
-
-    /// The progress of a call that reads.
-    package func unmoved(
-        by progress: ((Int) throws(DatabaseError) -> Void)?
-    ) -> ((Int) throws(DatabaseError) -> Void)? {
-        guard let progress else { return nil }
-        return { (count) throws(DatabaseError) in
-            try self.unmoved("a progress function") { () throws(DatabaseError) in try progress(count) }
-        }
-    }
-
     // MARK: Moving
 
     func keepPrevious() {
@@ -493,6 +472,7 @@ package final class Session: @unchecked Sendable {
 
     package func refresh(at point: DeliveryPoint) throws(DatabaseError) -> Bool {
         try checkIsLive("refresh")
+        try checkCallsNoFunction("refresh the session")
         try checkIsNotDelivering("refresh the session")
         guard write == nil else {
             throw DatabaseError(

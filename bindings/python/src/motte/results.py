@@ -146,8 +146,8 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
 
     def sectioned(self, by: SectionKey, *, first_letter: bool = False) -> Sections[T]:
         """The elements in sections, by a key path, `"owner.city"`, `Dog.age`, by the first letter of its texts, or by a
-        function of an element, which must not change or refresh anything. Sections are in the order of their first
-        element, so sort by the key first."""
+        function of an element, which can only read: it cannot change or refresh anything. Sections are in the order of
+        their first element, so sort by the key first."""
         return Sections(self, by, first_letter)
 
     def query(self, text: str, /, *arguments: Any, **named: Any) -> Groups:
