@@ -341,6 +341,51 @@ import Testing
         #expect(message { _ = try people.observe(keyPaths: [long]) }.hasPrefix("invalidArgument"))
     }
 
+    /// What a mixed value links to may be of a class that came after observing began.
+    @Test func classesThatComeLaterAreFollowed() throws {
+        let store = TestStore(
+            schema: "Item { id: int key, any: mixed, mix: list<mixed>, next: link<Item> } Early { name: string }")
+        let session = try store.open()
+        let other = try store.open()
+        let early = try session.inWrite { try session.add("Early", ["name": .string("e")]) }
+        let item = try session.inWrite {
+            let item = try session.add("Item", ["id": .int(1), "any": .link(early)])
+            try item.list(item.column(named: "mix")).append(early)
+            try session.add("Item", ["id": .int(2), "next": .link(item)])
+            return item
+        }
+        let items = try session.objects("Item")
+        let tokens = [
+            try items.observe(keyPaths: ["any.name"]), try item.observe(keyPaths: ["any.name"]),
+            try items.observe(keyPaths: ["next.any.name"]), try item.collection("mix").observe(keyPaths: ["name"]),
+            try items.filter("id > 0 SORT(id DESC)").observe(keyPaths: ["any.name"]),
+            try items.sectioned(by: "id").observe(keyPaths: ["any.name"]),
+        ]
+        try session.refresh()
+        for token in tokens { _ = try token.pull() }
+        _ = try other.addSchema(try SchemaText.parse("Late { name: string, other: int }"))
+        let late = try other.inWrite {
+            let late = try other.add("Late", ["name": .string("l")])
+            let mine = try #require(try other.find(other.tableKey("Item"), primaryKey: .int(1)))
+            try mine.set("any", to: .link(late))
+            try mine.list(mine.column(named: "mix")).set(0, to: .link(late.link))
+            return late
+        }
+        try session.refresh()
+        for (index, token) in tokens.enumerated() { #expect(try token.pull() != nil, "\(index)") }
+        try other.inWrite { try late.set("name", to: .string("m")) }
+        try session.refresh()
+        for (index, token) in tokens.enumerated() { #expect(try token.pull() != nil, "\(index)") }
+        let newer = try items.observe(keyPaths: ["any.name"])
+        _ = try newer.pull()
+        try other.inWrite { try late.set("name", to: .string("n")) }
+        try session.refresh()
+        for (index, token) in (tokens + [newer]).enumerated() { #expect(try token.pull() != nil, "\(index)") }
+        try other.inWrite { try late.set("other", to: .int(1)) }
+        try session.refresh()
+        for (index, token) in (tokens + [newer]).enumerated() { #expect(try token.pull() == nil, "\(index)") }
+    }
+
     @Test func eachTokenIsNotifiedOfItsOwnPathsOnly() throws {
         let (_, session, ada, bob) = try open()
         let people = try session.objects("Person")

@@ -19,6 +19,7 @@ final class DeliveryContext {
     private var cachedSummary: ChangeSummary??
     private var cachedRows: [TableKey: RowChanges] = [:]
     private var cachedReach: [TableKey: [Int64]] = [:]
+    private var cachedFilters: [NameKey: KeyPathFilter] = [:]
     private var cachedTouched: [NameKey: [TableKey: [Int64]]] = [:]
     private var cachedGraph: LinkGraph?
     private var cachedRun: RunContext?
@@ -108,9 +109,18 @@ final class DeliveryContext {
         if filter.paths.isEmpty { return [] }
         if let known = cachedTouched[NameKey(filter.identity)] { return known[table] ?? [] }
         var keys: [TableKey: [Int64]] = [:]
-        for path in filter.paths { keys.merge(try touched(by: path)) { RowChanges.union([$0, $1]) } }
+        for path in try resolved(filter).paths { keys.merge(try touched(by: path)) { RowChanges.union([$0, $1]) } }
         cachedTouched[NameKey(filter.identity)] = keys
         return keys[table] ?? []
+    }
+
+    /// The filter in the schema of this move: what a mixed value links to may be of a class that came after observing
+    /// began.
+    func resolved(_ filter: KeyPathFilter) throws(DatabaseError) -> KeyPathFilter {
+        if let known = cachedFilters[NameKey(filter.identity)] { return known }
+        let made = filter.followsMixedValues ? try filter.resolved(in: source.schema) : filter
+        cachedFilters[NameKey(filter.identity)] = made
+        return made
     }
 
     /// Keys of the table's rows that changed or that reach something that changed, ascending.

@@ -40,7 +40,7 @@ extension LiveObject {
             throw DatabaseError(.objectDeleted, "this object has been deleted and cannot be observed")
         }
         let filter = try keyPaths.map { paths throws(DatabaseError) in
-            try KeyPathFilter(paths, from: [table], try session.schema)
+            try KeyPathFilter(paths, from: .of(table), try session.schema)
         }
         return try session.register(try ObjectObserver(self, filter), callback)
     }
@@ -65,10 +65,9 @@ extension LiveCollection {
 
     func filter(_ keyPaths: [String]?) throws(DatabaseError) -> KeyPathFilter? {
         guard let keyPaths else { return nil }
-        let schema = try session.schema
-        var tables = [target].compactMap { $0 }
-        if elementType == .mixed { tables = schema.objectTypes.filter { !$0.isEmbedded }.compactMap(\.tableKey) }
-        return try KeyPathFilter(keyPaths, from: tables, schema)
+        let elements: KeyPathFilter.Elements =
+            if elementType == .mixed { .ofAnyClass } else if let target { .of(target) } else { .values }
+        return try KeyPathFilter(keyPaths, from: elements, try session.schema)
     }
 
     func observer(_ filter: KeyPathFilter?) throws(DatabaseError) -> CollectionObserver {

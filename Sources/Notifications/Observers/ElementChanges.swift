@@ -56,8 +56,7 @@ extension DeliveryContext {
     /// Objects of all classes that mixed values can link to.
     private func mixedChanges(_ filter: KeyPathFilter?) throws(DatabaseError) -> MixedChanges {
         var changes = MixedChanges()
-        for type in source.schema.objectTypes where !type.isEmbedded {
-            guard let table = type.tableKey else { continue }
+        for table in source.schema.linkableTables {
             let keys = try modified(table, filter)
             if !keys.isEmpty { changes.keys[table] = keys }
         }

@@ -8,7 +8,8 @@
 ///
 /// A path passes through links, lists, sets, maps, inverse properties, embedded objects and mixed values. What a mixed
 /// value links to may be of any class, so that a path goes on in every class that has the properties it names.
-/// Immutable; belongs to the observation it was made for, not to its target.
+/// Classes that come later are among them: such a filter is looked up again in the schema of each delivery
+/// (`resolved`). Immutable; belongs to the observation it was made for, not to its target.
 import MotteSchemaModel
 import MotteValues
 
@@ -20,6 +21,8 @@ package struct KeyPathFilter: Sendable {
             case column(ColumnKey, isMixed: Bool)
             /// Objects of `origin` whose column links here.
             case inverse(origin: TableKey, ColumnKey, isCollection: Bool)
+
+            var isMixed: Bool { if case .column(_, isMixed: true) = self { true } else { false } }
         }
 
         let kind: Kind
@@ -34,21 +37,70 @@ package struct KeyPathFilter: Sendable {
         let levels: [[TableKey: Step]]
     }
 
+    /// The classes that elements may have.
+    package enum Elements: Sendable {
+        case of(TableKey)
+        /// Elements are mixed values.
+        case ofAnyClass
+        case values
+
+        fileprivate func tables(_ schema: Schema) -> [TableKey] {
+            switch self {
+            case .of(let table): [table]
+            case .ofAnyClass: schema.linkableTables
+            case .values: []
+            }
+        }
+    }
+
+    private let texts: [String]
+    private let elements: Elements
     let paths: [Path]
     /// Of the same bytes for filters that say the same.
     let identity: String
 
-    /// Paths are names with dots between them. `tables` are the classes that elements may have.
-    package init(_ texts: [String], from tables: [TableKey], _ schema: Schema) throws(DatabaseError) {
-        var paths: [Path] = []
-        for text in texts {
-            var resolver = KeyPathResolver(text, schema)
-            paths.append(try resolver.resolve(from: tables))
-        }
-        self.paths = paths
+    /// Paths are names with dots between them.
+    package init(_ texts: [String], from elements: Elements, _ schema: Schema) throws(DatabaseError) {
+        let paths = try Self.paths(texts, from: elements, schema, isObserving: false)
         // No name has a newline in it.
         let sorted = texts.sorted { $0.precedesInBytes($1) }
-        identity = (tables.map { "\($0.rawValue)" } + [""] + sorted).joined(separator: "\n")
+        let start =
+            switch elements {
+            case .of(let table): "\(table.rawValue)"
+            case .ofAnyClass: "*"
+            case .values: ""
+            }
+        self.init(texts, elements, paths, identity: ([start] + sorted).joined(separator: "\n"))
+    }
+
+    private init(_ texts: [String], _ elements: Elements, _ paths: [Path], identity: String) {
+        self.texts = texts
+        self.elements = elements
+        self.paths = paths
+        self.identity = identity
+    }
+
+    private static func paths(
+        _ texts: [String], from elements: Elements, _ schema: Schema, isObserving: Bool
+    ) throws(DatabaseError) -> [Path] {
+        try texts.map { text throws(DatabaseError) in
+            var resolver = KeyPathResolver(text, schema, isObserving: isObserving)
+            return try resolver.resolve(from: elements.tables(schema))
+        }
+    }
+
+    /// Whether other classes than those of its schema may belong to it.
+    var followsMixedValues: Bool {
+        if case .ofAnyClass = elements { return true }
+        return paths.contains { path in
+            path.levels.dropLast().contains { level in level.values.contains { $0.kind.isMixed } }
+        }
+    }
+
+    /// The same in another version's schema. Where no class is left that a path goes on in, it ends there.
+    func resolved(in schema: Schema) throws(DatabaseError) -> KeyPathFilter {
+        KeyPathFilter(
+            texts, elements, try Self.paths(texts, from: elements, schema, isObserving: true), identity: identity)
     }
 
     /// More names in a row than any schema needs.
@@ -60,6 +112,8 @@ private struct KeyPathResolver {
     private let text: String
     private let names: [String]
     private let schema: Schema
+    /// The path has been accepted when observing began: classes that lack something by now do not make it wrong.
+    private let isObserving: Bool
     /// What could be reached from a class with the names from a position on; for mixed values, which have many.
     private var known: [Place: Bool] = [:]
 
@@ -68,9 +122,10 @@ private struct KeyPathResolver {
         let position: Int
     }
 
-    init(_ text: String, _ schema: Schema) {
+    init(_ text: String, _ schema: Schema, isObserving: Bool) {
         self.text = text
         self.schema = schema
+        self.isObserving = isObserving
         names = text.parts(between: ".")
     }
 
@@ -79,7 +134,7 @@ private struct KeyPathResolver {
             throw DatabaseError(
                 .invalidArgument, "the key path '\(text)' has more than \(KeyPathFilter.longest) parts; shorten it")
         }
-        guard !tables.isEmpty else {
+        guard !tables.isEmpty || isObserving else {
             throw DatabaseError(
                 .unknownProperty, "the key path '\(text)' names a property, but the elements are plain values",
                 propertyName: names[0])
@@ -103,18 +158,17 @@ private struct KeyPathResolver {
 
     /// Those classes that have everything from a position on. With one class alone, its error says what is missing.
     private mutating func going(on tables: [TableKey], at position: Int) throws(DatabaseError) -> [TableKey] {
-        if tables.count == 1 {
+        if tables.count == 1, !isObserving {
             try check(tables[0], position)
             return tables
         }
         var found: [TableKey] = []
         for table in tables where passes(table, position) { found.append(table) }
-        guard !found.isEmpty else {
+        guard !found.isEmpty || isObserving else {
             throw DatabaseError(
                 .unknownProperty,
                 "no class has what the key path '\(text)' asks for from '\(names[position])' on",
-                propertyName:
-                    names[position])
+                propertyName: names[position])
         }
         return found
     }
@@ -142,7 +196,7 @@ private struct KeyPathResolver {
         switch property.type {
         case .link, .linkingObjects: return try going(on: [try target(property, of: type)], at: position)
         case .mixed:
-            return try going(on: schema.objectTypes.filter { !$0.isEmbedded }.compactMap(\.tableKey), at: position)
+            return try going(on: schema.linkableTables, at: position)
         default:
             throw DatabaseError(
                 .unknownProperty,
@@ -185,4 +239,9 @@ private struct KeyPathResolver {
     private func unstored(_ type: ObjectType) -> DatabaseError {
         DatabaseError(.internal, "a key path was looked up in a schema that is not stored", className: type.name)
     }
+}
+
+extension Schema {
+    /// What mixed values can link to.
+    var linkableTables: [TableKey] { objectTypes.filter { !$0.isEmbedded }.compactMap(\.tableKey) }
 }

@@ -18,7 +18,7 @@ struct LinkGraph {
 
     init(_ schema: Schema) {
         // Mixed values link to whatever is no embedded object.
-        let anywhere = schema.objectTypes.filter { !$0.isEmbedded }.compactMap(\.tableKey)
+        let anywhere = schema.linkableTables
         for type in schema.objectTypes {
             guard let origin = type.tableKey else { continue }
             for property in type.properties where property.type == .link || property.type == .mixed {

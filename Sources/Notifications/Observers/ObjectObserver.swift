@@ -68,7 +68,7 @@ final class ObjectObserver: Observer {
         _ property: Property, _ columns: [ColumnKey], _ context: DeliveryContext
     ) throws(DatabaseError) -> Bool {
         guard let filter else { return property.columnKey.map { columns.contains($0) } ?? false }
-        for path in filter.paths where path.root.hasSameBytes(as: property.name) {
+        for path in try context.resolved(filter).paths where path.root.hasSameBytes(as: property.name) {
             let keys = try context.touched(by: path)[object.table] ?? []
             if RowChanges.contains(keys, object.key.rawValue) { return true }
         }
