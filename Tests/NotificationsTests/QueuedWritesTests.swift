@@ -139,6 +139,24 @@ import Testing
         try other.close()
     }
 
+    /// A loop that asks for its timeout would look again and again, and nothing could run.
+    @Test func inAWriteNothingIsWorthAnAttempt() throws {
+        let session = try TestStore(schema: kennelSchema).open()
+        let queue = try DeliveryQueue()
+        let writes = try queue.bind(session)
+        let received = Received()
+        try session.beginWrite()
+        try writes.add(adding("Tom", received))
+        #expect(try queue.dispatch() == 0)
+        #expect(try queue.timeoutMilliseconds() == -1)
+        #expect(try !queue.wait(timeoutMilliseconds: 1))
+        try session.commit()
+        #expect(try queue.timeoutMilliseconds() == 0)
+        #expect(try queue.wait(timeoutMilliseconds: -1))
+        #expect(try queue.dispatch() == 1)
+        #expect(try names(session) == ["Tom"] && received.codes == [nil])
+    }
+
     @Test func theEndOfASessionLetsGoOfWhatWaits() throws {
         final class Held {}
         let session = try TestStore(schema: kennelSchema).open()

@@ -46,9 +46,9 @@ final class QueueBinding: FollowedSession, @unchecked Sendable {  // @unchecked:
     }
 
     /// In milliseconds, until a write that waits for its turn or a refresh that has failed is worth an attempt; -1 if
-    /// there is none.
+    /// there is none, also in a write of the session, which keeps both from being tried.
     var pause: Int64 {
-        guard !isEnded else { return -1 }
+        guard !isEnded, session?.isInWrite == false else { return -1 }
         let ofWrites = writes.pause
         guard failures > 0 else { return ofWrites }
         let ofRefresh = max(0, (retryTime &- motte_shim_monotonic_ns()) / 1_000_000)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from typing import Any
@@ -140,6 +141,22 @@ def test_a_queued_write_waits_for_its_turn() -> None:
             assert db.dispatch() == 0 and not future.done()
         assert db.dispatch(10) == 1
         assert future.result(0) == "Rex"
+
+
+def test_waiting_in_a_write_ends() -> None:
+    """Nothing is delivered in it, and a write that waits for its turn is no reason to look again and again."""
+    with opened() as db:
+        endless, short = iter(db.changes()), iter(db.changes(timeout=0.1))
+        with db.write():
+            future = db.queue_write(lambda db: db.add(Dog(name="Rex")).name)
+            with pytest.raises(errors.AlreadyInWriteError, match="would never end"):
+                db.dispatch(None)
+            with pytest.raises(errors.AlreadyInWriteError, match="would never end"):
+                next(endless)
+            before = time.process_time()
+            assert db.dispatch(0.3) == 0 and list(short) == []
+            assert time.process_time() - before < 0.2
+        assert not future.done() and db.dispatch(10) == 1 and future.result(0) == "Rex"
 
 
 def test_writes_under_asyncio() -> None:

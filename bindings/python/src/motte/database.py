@@ -393,7 +393,7 @@ class Database(Core):
 
     def dispatch(self, timeout: Optional[float] = 0) -> int:
         """Shows the newest version and calls what observes it; tells how many deliveries there were. Waits for the
-        first up to `timeout` seconds, None without limit."""
+        first up to `timeout` seconds, None without limit, which is an error in a write: nothing is delivered there."""
         if self._closed:
             # Nothing will come any more.
             raise errors.ClosedError("the database has been closed")

@@ -65,6 +65,10 @@ class Delivery:
     def sleep(self, deadline: Optional[float]) -> bool:
         """Until there is something to dispatch, which includes what a stream fetches; False when the time is up."""
         queue = self._own_queue()
+        if deadline is None and self._in_write():
+            raise errors.AlreadyInWriteError(
+                "nothing is delivered in a write, so waiting here would never end; wait after the write, or with a "
+                "timeout")
         while True:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
