@@ -91,6 +91,36 @@ import Testing
         #expect(found > 0)
     }
 
+    /// What stands in a slot that was set is another element than the one that was moved there, or from there.
+    @Test(arguments: [false, true])
+    func aSlotThatIsSetHoldsAnotherElement(inTwoCommits: Bool) throws {
+        let session = try TestStore(schema: "Item { list: list<int> }").open()
+        let item = try session.inWrite { try session.add("Item") }
+        let list = try item.list(item.column(named: "list"))
+        let token = try list.observe()
+        let move = { try list.move(from: 0, to: 2) }
+        let set = { (slot: Int) in { try list.set(slot, to: .int(79)) } }
+        let moved = [ChangeSet.Move(old: 0, new: 2)]
+        let cases: [(edits: [() throws -> Void], moves: [ChangeSet.Move])] = [
+            ([move, set(2)], []), ([set(0), move], []), ([move, set(0)], moved), ([set(1), move], moved),
+        ]
+        for (index, each) in cases.enumerated() {
+            try session.inWrite {
+                try list.clear()
+                try list.append([.int(1), .int(2), .int(3)])
+            }
+            _ = try token.pull()
+            if inTwoCommits {
+                for edit in each.edits { try session.inWrite { try edit() } }
+            } else {
+                try session.inWrite { for edit in each.edits { try edit() } }
+            }
+            let changes = try #require(try token.pull())
+            #expect(changes.deletions == [0] && changes.insertions == [2], "\(index)")
+            #expect(changes.moves == each.moves, "\(index)")
+        }
+    }
+
     @Test func aChangeOfTheSchemaIsNotLostWithTheCommitThatIsSkipped() throws {
         let store = TestStore(schema: kennelSchema)
         let session = try store.open()

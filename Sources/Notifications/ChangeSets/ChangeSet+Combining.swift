@@ -135,8 +135,8 @@ extension ChangeSet {
                 window.insertions, (oldStaying ..< newStaying).map { map.new(ofStaying: $0) })
         }
         // Of keys, those at the deletions and insertions of the window are meant.
-        if case .listed(let moves) = moveSource {
-            window.moveSource = .listed(moves.filter { $0.old < limit && $0.new < limit })
+        if case .listed(let moves, let set) = moveSource {
+            window.moveSource = .listed(moves.filter { $0.old < limit && $0.new < limit }, set: set)
         }
         window.modificationsOld = []
         window.modificationsNew = []

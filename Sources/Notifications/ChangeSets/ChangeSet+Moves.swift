@@ -16,7 +16,8 @@ extension ChangeSet {
     }
 
     enum MoveSource: Sendable {
-        case listed([Move])
+        /// `set`: new positions of slots that were set, which hold other elements than before.
+        case listed([Move], set: Set<Int> = [])
         /// What was moved in a list.
         case edits(ListRuns)
         /// An object that is at a deletion of the old keys and at an insertion of the new ones.
@@ -27,7 +28,7 @@ extension ChangeSet {
     /// paired, by old ones. None of change sets that leave out commits.
     package var moves: [Move] {
         switch moveSource {
-        case .listed(let moves): return moves
+        case .listed(let moves, _): return moves
         case .edits(let replay): return replay.moves()
         case .keys(let old, let new):
             guard !deletions.isEmpty, !insertions.isEmpty else { return [] }
@@ -41,20 +42,33 @@ extension ChangeSet {
         }
     }
 
+    private var setSlots: Set<Int> {
+        switch moveSource {
+        case .listed(_, let set): set
+        case .edits(let replay): replay.setSlots()
+        case .keys: []
+        }
+    }
+
     /// What moved in this one, in `next` or in both, as far as it is there before and after.
     func moves(followedBy next: ChangeSet, _ first: PositionMap, _ second: PositionMap) -> MoveSource {
         if case .keys(let old, _) = moveSource, case .keys(_, let new) = next.moveSource {
             return .keys(old: old, new: new)
         }
         let earlier = moves
+        let (earlierSet, laterSet) = (setSlots, next.setSlots)
         var later: [Int: Int] = [:]
         for move in next.moves { later[move.old] = move.new }
-        var all = earlier.compactMap { move in
-            (later.removeValue(forKey: move.new) ?? second.new(ofOld: move.new)).map { Move(old: move.old, new: $0) }
+        var all = earlier.compactMap { move -> Move? in
+            guard let new = later.removeValue(forKey: move.new) ?? second.new(ofOld: move.new),
+                !laterSet.contains(new)
+            else { return nil }
+            return Move(old: move.old, new: new)
         }
-        for (middle, new) in later {
+        for (middle, new) in later where !earlierSet.contains(middle) {
             if let old = first.old(ofNew: middle) { all.append(Move(old: old, new: new)) }
         }
-        return .listed(all.sorted { $0.old < $1.old })
+        let set = laterSet.union(earlierSet.compactMap { second.new(ofOld: $0) })
+        return .listed(all.sorted { $0.old < $1.old }, set: set)
     }
 }

@@ -38,7 +38,7 @@ extension ListRuns {
         return difference
     }
 
-    /// Old elements that stand elsewhere now, by their old positions.
+    /// Old elements that stand elsewhere now, by their old positions. A slot that was also set holds another element.
     func moves() -> [ChangeSet.Move] {
         guard hasMoves else { return [] }
         let runs = runs
@@ -46,7 +46,7 @@ extension ListRuns {
         var moves: [ChangeSet.Move] = []
         var start = 0
         for (index, run) in runs.enumerated() {
-            if !run.isNew, !kept.contains(index) {
+            if !run.isNew, !run.isModified, !kept.contains(index) {
                 for offset in 0 ..< run.count {
                     moves.append(ChangeSet.Move(old: run.old + offset, new: start + offset))
                 }
@@ -54,6 +54,17 @@ extension ListRuns {
             start += run.count
         }
         return moves.sorted { $0.old < $1.old }
+    }
+
+    /// Positions of slots that were set.
+    func setSlots() -> Set<Int> {
+        var slots: Set<Int> = []
+        var start = 0
+        for run in runs {
+            if run.isModified { slots.formUnion(start ..< start + run.count) }
+            start += run.count
+        }
+        return slots
     }
 
     /// Runs of old elements in ascending order, with as many elements as can be.
