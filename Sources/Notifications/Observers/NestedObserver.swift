@@ -55,7 +55,8 @@ final class NestedObserver: CollectionObserver {
         let owner = nested.owner.key.rawValue
         let table = summary.table(nested.owner.table)
         let operations = table?.nested(nested.column, owner)?.operations ?? []
-        // The log has edits of the list around it apart from those within it, and not which came first.
+        // The log has edits of the list around it apart from those within it, and not which came first. An edit within
+        // an element sets its slot, which moves nothing.
         let around = table?.list(nested.column, owner)?.operations ?? []
         if !operations.isEmpty, around.contains(where: { $0.kind != .set }) {
             old.place = NestedPlace(path: path)
