@@ -45,7 +45,8 @@
  * Besides the errors named in its comment, every function may return those of its arguments: NULL_ARGUMENT,
  * BAD_HANDLE, STALE_HANDLE, WRONG_KIND, WRONG_THREAD, CLOSED, FORKED, INVALID_UTF8, INVALID_ARGUMENT, UNKNOWN_FLAG,
  * BAD_STRUCT_SIZE; TRUNCATED by convention 9; FROZEN if it changes something that is frozen; DUPLICATE_VALUE if it
- * writes values or the schema; CORRUPTED and INPUT_OUTPUT if it reads from the file; and INTERRUPTED, or CALLBACK of
+ * writes values or the schema; REENTRANT if it changes, moves or closes a realm in a function of the program that may
+ * only read; CORRUPTED and INPUT_OUTPUT if it reads from the file; and INTERRUPTED, or CALLBACK of
  * motte_realm_on_query_progress(), if it runs a query. All functions are there since 0.1.0.
  *
  * Contents: library, errors, handles, config, schema, realm, migration, maintenance, change batches, object, row,

@@ -722,8 +722,8 @@ def compare_reached(what, declared, reached, exceptions, path):
 
 # What any function may return without saying so, by the conventions of the header.
 UNSAID = set("OK NULL_ARGUMENT BAD_HANDLE STALE_HANDLE WRONG_KIND WRONG_THREAD CLOSED FORKED INVALID_UTF8 "
-             "INVALID_ARGUMENT UNKNOWN_FLAG BAD_STRUCT_SIZE TRUNCATED FROZEN DUPLICATE_VALUE CORRUPTED INPUT_OUTPUT "
-             "INTERRUPTED CALLBACK".split())
+             "INVALID_ARGUMENT UNKNOWN_FLAG BAD_STRUCT_SIZE TRUNCATED FROZEN DUPLICATE_VALUE REENTRANT CORRUPTED "
+             "INPUT_OUTPUT INTERRUPTED CALLBACK".split())
 
 
 def promised_statuses(function, by_name, seen=()):

@@ -34,7 +34,7 @@ package final class Renewal {
     package func run() throws(DatabaseError) -> Bool {
         guard let leader else { return false }
         let newest = try newest(of: leader)
-        let position = try read(path).first { $0.origin == leader.origin }
+        let position = try read(options.readingOnly).first { $0.origin == leader.origin }
         if let stuckAt, let position, position.version != stuckAt {
             forget()
             return false
@@ -90,14 +90,14 @@ package final class Renewal {
 
     /// What the newest snapshot has of others.
     func origins(in info: SnapshotInfo, of leader: LeaderRecord) throws(DatabaseError) -> [ReplicaPosition] {
-        try read(try fetch(info, of: leader))
+        try read(copy(try fetch(info, of: leader)))
     }
 
     /// Also what a process has left that was killed; nothing that is not of a log.
     private func removeFetched(_ next: String) throws(DatabaseError) {
         fetched = nil
         guard fileBytes(next) > 0 else { return }
-        guard try !read(next).isEmpty else {
+        guard try !read(copy(next)).isEmpty else {
             throw DatabaseError(
                 .invalidArgument,
                 "'\(next)' is in the way of a snapshot for '\(path)', and was not made for that: move it away",
@@ -106,10 +106,14 @@ package final class Renewal {
         _ = try Session.deleteFile(SessionOptions(path: next))
     }
 
-    /// What a copy has of others.
-    private func read(_ copy: String) throws(DatabaseError) -> [ReplicaPosition] {
-        var reading = SessionOptions(path: copy).readingOnly
+    private func copy(_ path: String) -> SessionOptions {
+        var reading = SessionOptions(path: path).readingOnly
         reading.encryptionKey = options.encryptionKey
+        return reading
+    }
+
+    /// What a file has of others.
+    private func read(_ reading: SessionOptions) throws(DatabaseError) -> [ReplicaPosition] {
         let session = try Session.open(reading)
         // It is only read.
         defer { _ = try? session.close() }

@@ -69,6 +69,8 @@ package final class Shipping {
     private var bytesSinceSnapshot = 0
     /// Keeping the log from later on is a commit of its own, so it is not done at each step.
     private static let versionsBetweenKeeping: UInt64 = 1_024
+    private static let mostVersionsBetweenKeeping: UInt64 = 2_048
+    private static let keepingMilliseconds: Int64 = 500
     private static let fewestSnapshotBytes = 1 << 20
     /// What may take long on a slow line.
     private static let largeBytes = 1 << 16
@@ -313,17 +315,23 @@ package final class Shipping {
             kept = known
             return
         }
-        // Somebody may be writing for long: who keeps too much waits for a better moment.
-        let isKept = known.map { $0 <= wanted } ?? false
-        try whileBusy { () throws(DatabaseError) in try keep(from: wanted, waits: !isKept && !options.isAsked) }
+        // Somebody may be writing for long: whoever keeps too much waits for a better moment, but among many writers
+        // only those have a turn who wait for it.
+        var patience: Int64 = -1
+        if let known, known <= wanted {
+            let surplus = wanted.rawValue - known.rawValue
+            patience = surplus < Self.mostVersionsBetweenKeeping ? 0 : Self.keepingMilliseconds
+        }
+        if options.isAsked { patience = 0 }
+        try whileBusy { () throws(DatabaseError) in try keep(from: wanted, waits: patience) }
     }
 
-    private func keep(from version: Version, waits: Bool) throws(DatabaseError) {
+    private func keep(from version: Version, waits milliseconds: Int64) throws(DatabaseError) {
         do throws(DatabaseError) {
-            try session.keepChanges(since: version, for: consumer, timeoutMilliseconds: waits ? -1 : 0)
+            try session.keepChanges(since: version, for: consumer, timeoutMilliseconds: milliseconds)
             kept = version
         } catch {
-            guard !waits, error.code == .timeout || error.code == .busy else { throw error }
+            guard milliseconds >= 0, error.code == .timeout || error.code == .busy else { throw error }
         }
     }
 
@@ -338,7 +346,7 @@ package final class Shipping {
         guard try session.version >= shipped, try session.backlog(after: kept, through: shipped).commits > 0 else {
             return
         }
-        try keep(from: shipped, waits: false)
+        try keep(from: shipped, waits: 0)
     }
 
     // MARK: Steps

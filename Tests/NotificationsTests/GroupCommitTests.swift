@@ -308,6 +308,35 @@ extension Session {
         withExtendedLifetime((writer, token)) {}
     }
 
+    /// Whoever is told of a failure between two versions of a group may move the session; the others come first.
+    @Test(arguments: [true, false]) func aFailureBetweenVersionsMayMoveTheSession(writes: Bool) throws {
+        let (_, session, people) = try open()
+        let recorder = Recorder()
+        let kept = Kept()
+        var moves = 0
+        session.onObserverFailure = { [unowned session] _ in
+            moves += 1
+            guard moves == 1 else { return }
+            if writes {
+                _ = try? session.inWrite { try session.add("Person", ["id": .int(99)]) }
+            } else {
+                _ = try? session.refresh()
+            }
+        }
+        let failing = try people.observe { changes throws(DatabaseError) in
+            if !changes.isInitial { throw DatabaseError(.callback, "thrown by the test") }
+        }
+        let token = try people.observe { recorder.sets.append($0) }
+        try session.refresh()
+        let before = try people.count()
+        _ = try session.writeTogether((10 ..< 14).map { adding($0, in: session, kept) })
+        let added = writes ? 5 : 4
+        #expect(try people.count() == before + added && session.version == session.latestVersion)
+        #expect(recorder.sets.dropFirst().map(\.insertions) == (0 ..< added).map { [before + $0] })
+        #expect(zip(recorder.sets, recorder.sets.dropFirst()).allSatisfy { $0.toVersion == $1.fromVersion })
+        withExtendedLifetime((failing, token)) {}
+    }
+
     /// What callbacks get of random writes in runs of these sizes.
     private func received(_ seed: UInt64, _ sizes: [Int], grouped: Bool) throws -> [String] {
         var random = SeededRandom(seed: seed)

@@ -1,4 +1,5 @@
-"""A leader that has much to do stays the leader: others write for long, commits are large and the line is slow."""
+"""Leaders and followers whose files others use: who write for long, or without a pause, or have them open; and commits
+that are large, on a slow line."""
 from __future__ import annotations
 
 import contextlib
@@ -6,20 +7,21 @@ import os
 import pathlib
 import re
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Generator
 
+import pytest
 from nats_server import Server, needed
-from running import begin, expect_running, run, until
+from running import begin, done, expect_running, run, until
 from running import nothing_is_left_running as nothing_is_left_running
 from test_nats import server
 
 import motte
 
 __all__ = ["server"]
-
-pytestmark = needed
 
 BYTES_PER_SECOND = 3_000_000
 
@@ -63,6 +65,7 @@ def count(path: pathlib.Path) -> int:
         return db.count(Row)
 
 
+@needed
 def test_a_busy_leader_stays_the_leader(server: Server, tmp_path: pathlib.Path) -> None:
     leader, other = tmp_path / "leader.motte", tmp_path / "other.motte"
     with slow_line(server) as port, motte.open(leader, schema=[Row]) as db:
@@ -94,3 +97,66 @@ def test_a_busy_leader_stays_the_leader(server: Server, tmp_path: pathlib.Path) 
         assert count(leader) == expected
         assert list(tmp_path.glob("*.former-*")) == list(tmp_path.glob("*.unshipped-*")) == []
         assert not expect_running(leading) and "follows   desk" in run("status", other).stdout
+
+
+WRITER = """
+import sys
+import motte
+db = motte.open(sys.argv[1])
+with db.write():
+    row = db.add(db.model("Row")(id=int(sys.argv[2])))
+while True:
+    with db.write():
+        row.content = b"x" if row.content == b"" else b""
+"""
+
+
+def test_the_change_log_is_shortened_among_writers_without_a_pause(tmp_path: pathlib.Path) -> None:
+    """Whoever does not wait for the write lock never has it there."""
+    leader = tmp_path / "leader.motte"
+    with motte.open(leader, schema=[Row]) as db:
+        with db.write():
+            db.add(Row(id=100))
+        shipping = begin("ship", leader, "--to", tmp_path / "log")
+        until(lambda: kept_from(db) > 0)
+        first = kept_from(db)
+        command = [sys.executable, "-c", WRITER, leader]
+        writers = [subprocess.Popen([*command, str(number)]) for number in range(3)]
+        try:
+            until(lambda: expect_running(shipping) or kept_from(db) > first, 120)
+        finally:
+            for writer in writers:
+                writer.kill()
+                writer.wait()
+
+
+def kept_from(db: motte.Database) -> int:
+    """0 where nobody has asked for that yet."""
+    db.refresh()
+    return max((consumer.version for consumer in db.change_consumers()), default=0)
+
+
+@pytest.mark.parametrize("locks", [False, True])
+def test_a_follower_waits_for_who_has_its_file_open(tmp_path: pathlib.Path, locks: bool) -> None:
+    """Also where the file for locks is in a folder of its own."""
+    leader, copy, log = tmp_path / "leader.motte", tmp_path / "copy.motte", tmp_path / "log"
+    folder = tmp_path / "locks"
+    folder.mkdir()
+    options = ["--lock-directory", folder] if locks else []
+    with motte.open(leader, schema=[Row]) as db, db.write():
+        db.add(Row(id=1))
+    done("ship", leader, "--to", log, "--once")
+    done("follow", copy, "--from", log, "--once", *options)
+
+    def step(migration: motte.Migration) -> None:
+        for row in migration.new.objects("Row"):
+            row.id += 10
+
+    motte.open(leader, schema=[Row], schema_version=1, migration=step).close()
+    done("ship", leader, "--to", log, "--once")
+    with motte.open(copy, lock_directory=folder if locks else None) as reader:
+        following = begin("follow", copy, "--from", log, *options)
+        time.sleep(1)
+        assert not expect_running(following) and reader.count("Row") == 1
+    until(lambda: expect_running(following) or "11" in run("query", copy, "Row", *options).stdout)
+    assert [*tmp_path.glob("copy.motte*")] == [copy] or not locks

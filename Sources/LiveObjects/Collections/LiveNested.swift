@@ -276,7 +276,7 @@ package final class LiveNested: LiveCollection {
     package override func frozen(in frozen: Session) throws(DatabaseError) -> LiveNested {
         _ = try document()
         let root = NestedRoot(owner: try owner.frozen(in: frozen), column: column, collection: root.collection)
-        guard let path = pathBeforeWrite, let same = try LiveNested.open(root, path), same.isMap == isMap else {
+        guard let path = try pathBeforeWrite(), let same = try LiveNested.open(root, path), same.isMap == isMap else {
             throw DatabaseError(
                 .invalidArgument,
                 "cannot freeze a list or map within the write that made it or changed what it is in before it was "
@@ -286,8 +286,8 @@ package final class LiveNested: LiveCollection {
     }
 
     /// Where it was when the open write began, if there is one; nil where that is unknown.
-    private var pathBeforeWrite: NestedPath? {
-        guard let write = session.write else { return place.path }
+    private func pathBeforeWrite() throws(DatabaseError) -> NestedPath? {
+        guard let write = session.write else { return try shownPlace().path }
         let isKnown =
             birth != writeSerial
             || !write.nestedEditLog[..<editsBeforeBirth].contains { $0.isFor(owner.table, column, owner.key) }

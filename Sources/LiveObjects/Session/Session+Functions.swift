@@ -11,10 +11,18 @@ extension Session {
     func reading<Result>(
         in function: String, _ body: () throws(DatabaseError) -> Result
     ) throws(DatabaseError) -> Result {
+        // What is frozen can only be read, and several threads may.
+        guard !isFrozen else { return try body() }
         let outer = calledFunction
         calledFunction = function
         defer { calledFunction = outer }
         return try body()
+    }
+
+    /// Of one that is not frozen, for whoever moves it and runs what waits for that.
+    package func checkMayMove(_ action: String) throws(DatabaseError) {
+        try checkIsLive(action)
+        try checkCallsNoFunction(action)
     }
 
     /// Before anything that changes objects, begins or ends a write, or moves the session.

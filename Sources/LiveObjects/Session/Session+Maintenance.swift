@@ -53,6 +53,7 @@ extension Session {
         try checkIsLive("compact the file")
         try checkCallsNoFunction("compact the file")
         try checkIsNotDelivering("compact the file")
+        tellRest()
         guard !isInWrite, !isInGroup else {
             throw DatabaseError(.alreadyInWrite, "cannot compact during a write; commit or cancel first", path: path)
         }

@@ -107,6 +107,7 @@ extension Session {
         writeOutcome?.commit(version)
         endWrite()
         deliver(hook, at: .commit)
+        hook?.writeHasEnded()
         return version
     }
 
@@ -129,6 +130,7 @@ extension Session {
         for place in nestedPlaces { place.nested?.writeWasCancelled(writeSerial) }
         writeOutcome?.cancel()
         endWrite()
+        if group == nil { hook?.writeHasEnded() }
     }
 
     /// nil outside of writes.

@@ -272,6 +272,7 @@ package final class Session: @unchecked Sendable {
     package func close() throws(DatabaseError) -> Bool {
         if owner == Self.nobody { return false }
         if !isFrozen { try check() }
+        try checkCallsNoFunction("close the session")
         try checkIsNotDelivering("close the session")
         try checkIsNotMigrating("close the session")
         hook?.sessionWillClose(self)
@@ -481,6 +482,7 @@ package final class Session: @unchecked Sendable {
         }
         // Nobody else can commit now, and observers are notified of what was committed here when it is durable.
         if group != nil { return false }
+        tellRest()
         let snapshot = try committedSnapshot()
         forgetTables()
         keepPrevious()

@@ -45,6 +45,9 @@ final class QueueBinding: FollowedSession, @unchecked Sendable {  // @unchecked:
         return latest > shown && (failures == 0 || pause == 0)
     }
 
+    /// A dispatch in a write has left it, and taken the signal.
+    func signalWork() { if hasWork { queue.signal() } }
+
     /// In milliseconds, until a write that waits for its turn or a refresh that has failed is worth an attempt; -1 if
     /// there is none, also in a write of the session, which keeps both from being tried.
     var pause: Int64 {
@@ -73,6 +76,7 @@ final class QueueBinding: FollowedSession, @unchecked Sendable {  // @unchecked:
         else {
             return 0
         }
+        try session.checkMayMove("dispatch")
         // What fails for one observer keeps neither the others nor the writes from running.
         var failure: DatabaseError?
         do throws(DatabaseError) { try refresh(session) } catch { failure = error }

@@ -98,6 +98,8 @@ package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queu
                     state.withLock { $0.refusals += 1 }
                     return ran
                 }
+                // Of the place from which it was dispatched, which is not the writes' fault.
+                if error.code == .reentrant { throw error }
                 guard let refused = next() else { return ran }
                 ran += 1
                 try refused.done(.failure(error))

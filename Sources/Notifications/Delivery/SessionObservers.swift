@@ -71,6 +71,8 @@ package final class SessionObservers: SessionHook {
 
     package var isDelivering: Bool { delivering || preparing }
 
+    package func writeHasEnded() { queueBinding?.signalWork() }
+
     package func skip(_ observers: [AnyObject]) { skipped = observers.compactMap { $0 as? Observation } }
 
     package func takeSkipped() -> [AnyObject] {

@@ -176,37 +176,46 @@ extension TreePages {
                 guard let root = slots.max(by: { $1.isNewer(than: $0) }) else { continue }
                 var newest = TreeVersion(root)
                 guard try newest.readOn(image, through: published) else { continue }
-                return (newest, try passedOver(beside: newest, others, disk, image))
+                let found = try passedOver(beside: &newest, others, disk, image)
+                return (newest, found)
             }
         }
         let (root, passedOver) = try RootSlots.choose(disk, image)
         var newest = TreeVersion(root)
         _ = try newest.readOn(image, through: .max)
-        return (newest, try newest.checkEnd(passedOver, image))
+        let found = try newest.checkEnd(passedOver, image)
+        return (newest, found)
     }
 
     /// What is behind the announced version. A commit that others are making looks the same, until they announce it;
     /// so nothing is said while somebody writes.
     private static func passedOver(
-        beside newest: TreeVersion, _ others: Sidecar, _ disk: any Disk, _ image: PageImage
+        beside newest: inout TreeVersion, _ others: Sidecar, _ disk: any Disk, _ image: PageImage
     ) throws(DatabaseError) -> PassedOver? {
         let announced = others.makeSignal()
         for attempt in 0 ..< 3 {
             if attempt > 0 { usleep(2_000) }
             guard !others.isLockedForWriting() else { continue }
             let (slots, unreadable) = try RootSlots.look(disk, image)
-            let newer = slots.filter { $0.version > newest.version }
+            var newer: [RootSlot] = []
+            // The commit of one that was killed before it announced it is taken in by whoever writes next.
+            for slot in slots where slot.version > newest.version {
+                if try !RootSlots.isWhole(slot, image, disk) { newer.append(slot) }
+            }
             var found =
                 newer.isEmpty && unreadable.isEmpty
                 ? nil
                 : PassedOver(
-                    opened: newest.version, newer: newer.first.map { ($0.version, "no process has announced it") },
+                    opened: newest.version, newer: newer.first.map { ($0.version, "it is not whole") },
                     unreadable: unreadable, slots: newer.map(\.slot) + unreadable)
             var (version, ahead) = (newest, newest)
             _ = try ahead.readOn(image, through: .max)
             if ahead.version == newest.version { found = try version.checkEnd(found, image) }
             guard announced.published == newest.version else { return nil }
-            if found == nil || !others.isLockedForWriting() { return found }
+            if found == nil || !others.isLockedForWriting() {
+                newest = version
+                return found
+            }
         }
         return nil
     }

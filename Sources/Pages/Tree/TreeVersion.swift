@@ -34,8 +34,8 @@ package struct TreeVersion {
         _ passedOver: PassedOver?, _ image: PageImage
     ) throws(DatabaseError) -> PassedOver? {
         guard let place = root.wal else { return passedOver }
-        if place.sealed == version, place.sealedChain == wal.chain { return passedOver }
-        guard place.sealed < version else {
+        // Also behind a seal: commits go on in the same log.
+        guard place.sealed < version || place.sealed == version && place.sealedChain == wal.chain else {
             throw .corrupted(
                 "its write-ahead log is damaged: it was complete up to version \(place.sealed.rawValue) and now ends at"
                     + " \(version.rawValue)")

@@ -3,6 +3,7 @@
 import CMotteNats
 import CMotteShim
 import MotteValues
+import Synchronization
 
 package final class NatsServer: LogServer {
     package let place: String
@@ -348,7 +349,12 @@ package final class NatsServer: LogServer {
 
     // MARK: The lease
 
-    package var leaseNumber: UInt64 = 1
+    /// The thread that renews the lease while the other one is busy looks at it, too.
+    private let number = Atomic<UInt64>(1)
+    package var leaseNumber: UInt64 {
+        get { number.load(ordering: .relaxed) }
+        set { number.store(newValue, ordering: .relaxed) }
+    }
 
     package func lease() throws(DatabaseError) -> LogLease? {
         let found = try askLeader(of: "KV_\(bucket)", "{\"last_by_subj\":\"\(leaseSubject)\"}")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import pathlib
@@ -117,3 +118,29 @@ def test_a_write_that_its_task_cannot_end_is_cancelled(tmp_path: pathlib.Path, w
     gc.collect()
     other.close()
     db.close()
+
+
+@pytest.mark.parametrize("how", ["cancelled", "unchanged", "committed"])
+def test_a_program_that_polls_the_descriptor_hears_of_the_end_of_a_write(tmp_path: pathlib.Path, how: str) -> None:
+    """A dispatch in a write leaves what waits, and takes the signal."""
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        with motte.open(tmp_path / "polled.motte", schema=[P]) as db:
+            loop.add_reader(db, db.dispatch)
+            try:
+                with contextlib.suppress(KeyError), db.write():
+                    future = db.queue_write(lambda db: db.add(P(id=2)))
+                    await asyncio.sleep(0.05)
+                    assert not future.done()
+                    if how != "unchanged":
+                        db.add(P(id=1))
+                    if how == "cancelled":
+                        raise KeyError
+                for _ in range(500):
+                    if future.done():
+                        break
+                    await asyncio.sleep(0.01)
+                assert future.done() and db.count(P) == (2 if how == "committed" else 1)
+            finally:
+                loop.remove_reader(db)
+    asyncio.run(run())

@@ -431,6 +431,65 @@ def test_compaction_leaves_what_may_be_salvaged(
     assert path.read_bytes() == content
 
 
+SEALED = """
+import os, sys
+import motte
+with motte.open(sys.argv[1], schema="P { id: int key, name: string }") as db:
+    with db.write():
+        db.add(db.model("P")(id=0, name="first"))
+db = motte.open(sys.argv[1])
+for number in range(1, 9):
+    with db.write():
+        db.add(db.model("P")(id=number, name="acknowledged"))
+print(db.version)
+os._exit(0)
+"""
+
+
+def losing_behind_a_seal(path: Path, damaged: int) -> bytes:
+    """A file that was closed and written to after that, so that its log goes on behind the seal."""
+    shown = subprocess.run([sys.executable, "-c", SEALED, path], check=True, capture_output=True, text=True).stdout
+    content = bytearray(path.read_bytes())
+    page = struct.unpack("<I", content[12:16])[0]
+    for start in range(0, len(content), page):
+        # Its version stands behind the mark and its size.
+        is_record = content[start + 8:start + 12] == b"MTJR"
+        if is_record and struct.unpack("<Q", content[start + 16:start + 24])[0] == int(shown) - 7 + damaged:
+            content[start + 100] ^= 1
+            path.write_bytes(content)
+            return bytes(content)
+    raise AssertionError("there is no such record")
+
+
+@pytest.mark.parametrize("damaged", [0, 1, 5])
+def test_what_is_behind_a_damaged_record_is_told_also_behind_a_seal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: int
+) -> None:
+    # Small files have none by themselves.
+    monkeypatch.setenv("MOTTE_WAL_PAGES", "64")
+    path = tmp_path / "people.motte"
+    content = losing_behind_a_seal(path, damaged)
+    lines, report = motte.salvaged(path)
+    assert lines.count("acknowledged") > damaged and report.problems != []
+    with pytest.raises(errors.CorruptedError, match="may still be salvaged"):
+        motte.compact(path)
+    with motte.open(path) as db:
+        assert db.warning is not None and "commits may be lost" in db.warning
+        assert db.count("P") == 1 + damaged and db.verify().problems != []
+    assert path.read_bytes() == content
+    # The next commit goes into the tree: what is left there does not become part of the log, nor is it told again.
+    db = motte.open(path)
+    with db.write():
+        db.add(db.model("P")(id=100, name="new"))
+    killed = tmp_path / "killed.motte"
+    killed.write_bytes(path.read_bytes())
+    db.close()
+    for each in (killed, path):
+        with motte.open(each) as db:
+            assert db.warning is None and db.count("P") == 2 + damaged and db.verify().problems == []
+        motte.compact(each)
+
+
 BESIDE = """
 import sys
 import motte

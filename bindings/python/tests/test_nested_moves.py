@@ -121,3 +121,27 @@ def test_a_first_state_that_cannot_be_found_out_is_not_asked_for_again_and_again
                 objects[0].n = 1 - 2**62
             db.dispatch(timeout=0.2)
             assert len(told) == 2 and told[1].error is None and told[1].is_initial
+
+
+def test_lists_are_frozen_where_they_are_in_the_version_shown(db: motte.Database) -> None:
+    """While observers are notified of one queued write after the other."""
+    holder = db.get(Holder, 1)
+    assert holder is not None
+    for nested in (holder.items[1], holder.one[1]):
+        frozen: list[list[Any]] = []
+
+        def hear(changes: Any, nested: Any = nested, frozen: list[list[Any]] = frozen) -> None:
+            frozen.append([*nested.freeze()])
+
+        token = holder.observe(hear)
+        futures = [
+            db.queue_write(lambda db: holder.items.append("x")), db.queue_write(lambda db: holder.items.pop(0)),
+            db.queue_write(lambda db: holder.one.pop(0))]
+        db.dispatch()
+        for future in futures:
+            future.result()
+        token.stop()
+        assert frozen == [["c", "d"]] * 3
+        with db.write():
+            holder.items.insert(0, ["a", "b"])
+            holder.one.insert(0, ["a", "b"])

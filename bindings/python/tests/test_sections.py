@@ -91,6 +91,29 @@ def test_a_key_function_changes_nothing(opened: Callable[..., motte.Database], c
         assert db.count(Person) == 4 and [len(section) for section in sections] == [4]
 
 
+def test_a_key_function_does_not_dispatch_or_close(db: motte.Database) -> None:
+    people(db)
+    refused: list[errors.Error] = []
+
+    def key(person: Person) -> str:
+        for action in (db.dispatch, db.close):
+            try:
+                action()
+            except errors.ReentrantError as error:
+                refused.append(error)
+        return "same"
+
+    future = db.queue_write(lambda db: db.add(Person(name="New")))
+    assert [len(section) for section in db.objects(Person).sectioned(key)] == [4]
+    assert len(refused) == 8 and not db.closed and not future.done()
+    db.dispatch()
+    assert future.result().name == "New"
+    with db.write():
+        assert [len(section) for section in db.objects(Person).sectioned(key)] == [5]
+        db.add(Person(name="Newer"))
+    assert db.count(Person) == 6
+
+
 def failing(person: Person) -> int:
     raise ValueError(person.name)
 

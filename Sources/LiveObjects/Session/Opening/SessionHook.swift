@@ -21,6 +21,9 @@ package protocol SessionHook: AnyObject {
     /// Before a wait for a change returns: what a version means to observers may be about to be known.
     func waitUntilPrepared(_ version: Version)
 
+    /// What waited for the end of a write of the session can go on.
+    func writeHasEnded()
+
     /// Whoever is not notified of the next commit; and takes that back, to be said again when it is notified of.
     func skip(_ observers: [AnyObject])
     func takeSkipped() -> [AnyObject]

@@ -29,13 +29,11 @@ class Use(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def uses_in(text: str) -> tuple[Use, ...]:
-    """None where the text is wrong, which the library says when it is asked to run it."""
+def _uses_in(text: str) -> tuple[Use, ...]:
     import json
 
     encoded, buffer = text.encode("utf-8", "surrogatepass"), ffi.new("motte_buf *")
-    if lib.motte_query_outline(encoded, len(encoded), buffer) != lib.MOTTE_OK:
-        return ()
+    errors.check(lib.motte_query_outline(encoded, len(encoded), buffer))
     return tuple(Use(**each) for each in json.loads(take_text(buffer)))
 
 
@@ -76,7 +74,11 @@ def give(arguments: list[Any], value: Any, store: Callable[[Any], Any]) -> None:
 
 
 def _uses(text: str, place: Union[int, str]) -> list[Use]:
-    return [use for use in uses_in(text) if use.argument == place]
+    try:
+        return [use for use in _uses_in(text) if use.argument == place]
+    except (errors.QuerySyntaxError, errors.QueryInvalidError):
+        # The library says so again where it is asked to run it, and with what stands around it.
+        return []
 
 
 def _unit(text: str, place: Union[int, str], model: Optional[type[AnyModel]]) -> Unit:
