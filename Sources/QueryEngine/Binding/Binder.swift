@@ -38,6 +38,8 @@ struct Binder {
         guard comparison.operator == .in else { return false }
         switch comparison.right {
         case .shape: return true
+        // An argument that was filled in.
+        case .constant(.string, _): return try resolve(path).targetTable != nil
         case .argument(let number, let position):
             guard case .value(.string) = try arguments.argument(number, at: position, in: source) else { return false }
             return try resolve(path).targetTable != nil

@@ -45,17 +45,22 @@ package final class JSONImport {
     private var sourceKeys: [TableKey: KeyMap] = [:]
     /// Texts of references while they are looked up.
     let referenceTexts = ByteArena()
-    /// Cells that link to what has not been read yet.
-    private var unresolved: [Unresolved] = []
+    /// Cells that link to what has not been read yet, by where they belong.
+    private var unresolved: [Place: Unresolved] = [:]
+    private var postponedCount = 0
     private let rows: JSONRows
     private var batches: [PendingRows] = []
     private var carried: [UInt8] = []
     private var rowsSinceCommit = 0
 
-    struct Unresolved {
+    private struct Place: Hashable {
         let table: TableKey
         let key: ObjectKey
         let field: Int
+    }
+
+    private struct Unresolved {
+        let number: Int
         let text: [UInt8]
         let line: Int
     }
@@ -125,6 +130,7 @@ package final class JSONImport {
         let count = rows.count
         try keepingWideInts { () throws(DatabaseError) in
             let changes = try rows.flush(session, self.rows.policy(plan))
+            noteGiven(plan, rows.columns, UnsafeBufferPointer(start: rows.keys, count: count))
             outcome.created += changes.created
             outcome.updated += changes.updated
             for row in 0 ..< count where rows.sourceKeys[row] >= 0 {
@@ -172,9 +178,22 @@ package final class JSONImport {
     }
 
     func postpone(_ plan: ClassPlan, _ key: ObjectKey, _ cell: ObjectScratch.Cell) {
-        unresolved.append(
-            Unresolved(
-                table: plan.table, key: key, field: cell.field, text: [UInt8](cell.text), line: cell.line))
+        postponedCount += 1
+        unresolved[Place(table: plan.table, key: key, field: cell.field)] = Unresolved(
+            number: postponedCount, text: [UInt8](cell.text), line: cell.line)
+    }
+
+    /// A value that comes later in the text takes the place of one that waits.
+    func noteGiven(_ plan: ClassPlan, _ key: ObjectKey, field: Int) {
+        if !unresolved.isEmpty { unresolved[Place(table: plan.table, key: key, field: field)] = nil }
+    }
+
+    /// The same of rows that were written.
+    func noteGiven(_ plan: ClassPlan, _ columns: [ColumnKey], _ keys: UnsafeBufferPointer<Int64>) {
+        guard !unresolved.isEmpty else { return }
+        for field in plan.fields.indices where columns.contains(plan.fields[field].column) {
+            for key in keys { noteGiven(plan, ObjectKey(key), field: field) }
+        }
     }
 
     /// Nested objects bring cells of their own, and may be what others wait for: as long as that goes on, nothing is
@@ -182,21 +201,24 @@ package final class JSONImport {
     func finishLinks() throws(DatabaseError) {
         var before = Int.max
         while !unresolved.isEmpty {
-            let postponed = unresolved
-            unresolved = []
+            let postponed = unresolved.sorted { $0.value.number < $1.value.number }
+            unresolved = [:]
             let isLast = postponed.count >= before
             before = postponed.count
             try keepingWideInts { () throws(DatabaseError) in
-                for cell in postponed { try retry(cell, isLast: isLast) }
+                for (place, cell) in postponed { try retry(cell, at: place, isLast: isLast) }
             }
         }
     }
 
-    private func retry(_ cell: Unresolved, isLast: Bool) throws(DatabaseError) {
-        let plan = try plans.plan(cell.table)
+    private func retry(_ cell: Unresolved, at place: Place, isLast: Bool) throws(DatabaseError) {
+        // An embedded object that a later line has put something else in the place of, or what somebody has deleted
+        // between two commits.
+        guard try session.table(place.table).locate(place.key) != nil else { return }
+        let plan = try plans.plan(place.table)
         try cell.text.withBytes { text throws(DatabaseError) in
             try assign(
-                plan, cell.key, ObjectScratch.Cell(field: cell.field, text: text, line: cell.line), isLast: isLast)
+                plan, place.key, ObjectScratch.Cell(field: place.field, text: text, line: cell.line), isLast: isLast)
         }
     }
 }
