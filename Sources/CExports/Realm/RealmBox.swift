@@ -112,7 +112,7 @@ final class RealmBox: RealmMemberBox {
             core.hasBegunWrite.exchange(false, ordering: .relaxed), refusal() == nil, session.isInWrite
         else { return }
         do throws(DatabaseError) {
-            try session.cancel()
+            try session.abandonWrite()
         } catch {
             Log.write(error)
         }

@@ -19,6 +19,9 @@ extension Session {
         return try body()
     }
 
+    /// Whether it is in one of them.
+    package var callsFunction: Bool { calledFunction != nil }
+
     /// Of one that is not frozen, for whoever moves it and runs what waits for that.
     package func checkMayMove(_ action: String) throws(DatabaseError) {
         try checkIsLive(action)

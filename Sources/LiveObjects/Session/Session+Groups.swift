@@ -182,6 +182,8 @@ extension Session {
             untold?.last = next.shown.copy()
             hook.skip(next.skipped)
             deliver(hook, at: .commit)
+            // Where nothing could be prepared, they are not skipped with what comes next.
+            _ = hook.takeSkipped()
         }
         untold = nil
     }

@@ -123,6 +123,15 @@ extension Session {
         undo(transaction)
     }
 
+    /// Cancels a write that nobody is left to end, also in a function of the program that may only read: the call that
+    /// needs the function fails with that.
+    package func abandonWrite() throws(DatabaseError) {
+        try check()
+        try checkIsNotMigrating("cancel")
+        try checkHasBegun("cancel")
+        if let write { undo(write) }
+    }
+
     private func undo(_ transaction: WriteTransaction) {
         forgetTables()
         transaction.cancel()

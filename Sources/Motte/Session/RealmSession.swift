@@ -327,7 +327,7 @@ package final class RealmSession: @unchecked Sendable {
     /// Ends everything that came out of this session and goes on with a new one; a frozen one ends for good. Not while
     /// callbacks run, whose objects it would take away.
     package func invalidate() throws {
-        guard session.hook?.isDelivering != true else { return }
+        guard session.hook?.isDelivering != true, !session.callsFunction else { return }
         if session.isInWrite { try session.cancel() }
         guard !session.isFrozen else { return _ = try session.close() }
         try makeDurable()

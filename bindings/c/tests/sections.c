@@ -29,6 +29,42 @@ static motte_status key_of(void *userdata, const motte_coll *coll, size_t index,
 
 static void freed(void *userdata) { ((keys *)userdata)->freed++; }
 
+static motte_status releasing(void *userdata, const motte_coll *coll, size_t index, motte_value *out_key) {
+    motte_realm **realm = (motte_realm **)userdata;
+    (void)coll;
+    (void)index;
+    if (*realm) MUST(motte_release(*realm));
+    *realm = NULL;
+    *out_key = motte_int(1);
+    return 0;
+}
+
+/* The last handle to a realm ends its write wherever it is released, and its lock with that. */
+static void released_inside(void) {
+    motte_realm *realm = check_realm("released", "Item { id: int key, n: int }"), *victim = realm;
+    motte_realm *other = check_realm("released", "Item { id: int key, n: int }");
+    motte_class item = motte_class_named(realm, "Item");
+    motte_prop id = motte_prop_named(realm, item, "id");
+    motte_value value = motte_int(1);
+    motte_coll *all;
+    motte_sections *sections = NULL;
+    motte_key row = 0;
+    size_t count = 0;
+    MUST(motte_realm_begin_write(realm, -1));
+    MUST(motte_row_create(realm, item, &id, &value, 1, 0, &row, NULL));
+    MUST(motte_realm_commit(realm, 0, NULL));
+    MUST(motte_class_all(realm, item, &all));
+    MUST(motte_sections_by_callback(all, releasing, &victim, NULL, &sections));
+    MUST(motte_realm_begin_write(realm, -1));
+    STATUS(MOTTE_E_REENTRANT, motte_sections_count(sections, &count));
+    CHECK(victim == NULL);
+    STATUS(MOTTE_OK, motte_realm_begin_write(other, 500));
+    MUST(motte_realm_cancel(other));
+    motte_release(sections);
+    motte_release(all);
+    motte_release(other);
+}
+
 int main(void) {
     motte_realm *realm = check_realm("sections", "Item { id: int key, n: int }");
     motte_class item = motte_class_named(realm, "Item");
@@ -42,6 +78,7 @@ int main(void) {
     size_t count, index, section_index, places[4];
     keys k = {.divisor = 10, .n = props[1]};
 
+    released_inside();
     MUST(motte_realm_begin_write(realm, -1));
     for (int i = 0; i < 6; i++) {
         motte_value values[2] = {motte_int(i), motte_int(i * 7)};
