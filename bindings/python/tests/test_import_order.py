@@ -50,7 +50,8 @@ def content(db: motte.Database) -> dict[int, dict[str, Any]]:
         parts = [None if part is None else {"buddy": part.buddy and part.buddy.id, "number": part.number}
                  for part in (thing.part, *thing.parts)]
         values = {
-            "name": thing.name, "friend": thing.friend and thing.friend.id, "friends": [one.id for one in thing.friends],
+            "name": thing.name, "friend": thing.friend and thing.friend.id,
+            "friends": [one.id for one in thing.friends],
             "known": sorted(one.id for one in thing.known),
             "named": {key: one and one.id for key, one in thing.named.items()}, "part": parts[0], "parts": parts[1:],
             "any": shown(thing.any)}

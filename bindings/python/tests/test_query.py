@@ -161,3 +161,34 @@ def test_what_is_no_property_stands_in_conditions_only() -> None:
                      lambda db: db.objects(Person).observe(print, paths=[key])):
             with motte.open(in_memory="keys", schema=[Person, Dog]) as db, pytest.raises(TypeError, match="conditions"):
                 take(db)
+
+
+class Spot(motte.EmbeddedModel):
+    type: str = "Point"
+    coordinates: list[float] = motte.field(default_factory=list)
+
+
+class Place(motte.Model):
+    name: str
+    spot: Optional[Spot]
+
+
+@pytest.mark.parametrize("text", ["spot GEOWITHIN $0", "spot IN $0"])
+def test_conditions_on_shapes_are_refined(text: str) -> None:
+    box = motte.GeoBox((-1, -1), (2.5, 1))
+    with motte.open(in_memory="places", schema=[Spot, Place]) as db:
+        with db.write():
+            for number in range(5):
+                db.add(Place(name=str(number), spot=Spot(coordinates=[float(number), 0.0])))
+        found = db.objects(Place).where(text, box)
+        assert [place.name for place in found.sorted("-name")] == ["2", "1", "0"]
+        assert [place.name for place in found.where("name != '0'")] == ["1", "2"]
+        assert [place.name for place in found.sorted("name")[:2]] == ["0", "1"]
+        told: list[motte.Changes] = []
+        token = found.sorted("name").observe(told.append)
+        db.dispatch()
+        with db.write():
+            db.add(Place(name="1b", spot=Spot(coordinates=[1.0, 0.5])))
+        db.dispatch()
+        assert [change.insertions for change in told[1:]] == [[2]]
+        token.stop()
