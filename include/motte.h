@@ -46,8 +46,9 @@
  * BAD_HANDLE, STALE_HANDLE, WRONG_KIND, WRONG_THREAD, CLOSED, FORKED, INVALID_UTF8, INVALID_ARGUMENT, UNKNOWN_FLAG,
  * BAD_STRUCT_SIZE; TRUNCATED by convention 9; FROZEN if it changes something that is frozen; DUPLICATE_VALUE if it
  * writes values or the schema; REENTRANT if it changes, moves or closes a realm in a function of the program that may
- * only read; CORRUPTED and INPUT_OUTPUT if it reads from the file; and INTERRUPTED, or CALLBACK of
- * motte_realm_on_query_progress(), if it runs a query. All functions are there since 0.1.0.
+ * only read, or calls one that lets go of the last handle to a realm in a write; CORRUPTED and INPUT_OUTPUT if it reads
+ * from the file; and INTERRUPTED, or CALLBACK of motte_realm_on_query_progress(), if it runs a query. All functions are
+ * there since 0.1.0.
  *
  * Contents: library, errors, handles, config, schema, realm, migration, maintenance, change batches, object, row,
  * object fields, embedded, collection, list, set, map, nested, query, bulk read, batch insert, import and export,
@@ -2166,17 +2167,17 @@ typedef struct motte_import_counts {
 /** Everything, as JSON Lines with the schema first: a dump; with DOCUMENT as one JSON document. As
  *  MOTTE_FORMAT_SQLITE, a new SQLite file at the path, which is there when it has been read back and replaces nothing:
  *  INVALID_ARGUMENT where there is a file. UNSUPPORTED: SQLite's library, libsqlite3-0, is not installed. Of the
- *  options only format, flags and path are of use here; progress counts objects, and must not change or refresh the
- *  realm, of which one version is written: REENTRANT, also for collections.
+ *  options only format, flags and path are of use here; progress counts objects and can only read, as one version is
+ *  written: calls that change or move the realm are REENTRANT in it and do nothing, also for collections.
  *  Thread: owner. Result: O. Optional: out_text. Errors: INPUT_OUTPUT, FILE_NOT_FOUND, PERMISSION_DENIED, DISK_FULL,
- *  UNSUPPORTED, CALLBACK, REENTRANT. */
+ *  UNSUPPORTED, CALLBACK. */
 motte_status motte_export_realm(const motte_realm *realm, const motte_export_options *options,
                                 motte_progress_fn progress, void *userdata, motte_free_fn free_userdata,
                                 motte_buf *out_text);
 
 /** The objects or values of a collection, in its order.
  *  Thread: owner. Result: O. Optional: out_text. Errors: UNKNOWN_PROPERTY, WRONG_TYPE, OBJECT_DELETED, INPUT_OUTPUT,
- *  FILE_NOT_FOUND, CALLBACK, REENTRANT. */
+ *  FILE_NOT_FOUND, CALLBACK. */
 motte_status motte_export_coll(const motte_coll *coll, const motte_export_options *options, motte_progress_fn progress,
                                void *userdata, motte_free_fn free_userdata, motte_buf *out_text);
 

@@ -43,7 +43,7 @@ package struct CSVExport {
         guard let table = collection.target else {
             throw DatabaseError(.wrongType, "only objects are written as CSV; this holds plain values")
         }
-        let progress = session.unmoved(by: progress)
+        let progress = session.reading(by: progress)
         header(to: &sink)
         let count = try collection.count()
         for index in 0 ..< count {

@@ -114,7 +114,7 @@ package struct JSONExport {
         _ collection: LiveCollection, form: Form, columns: [ColumnPath]? = nil, to sink: inout ByteSink,
         progress: ((Int) throws(DatabaseError) -> Void)? = nil
     ) throws(DatabaseError) {
-        let progress = try session.unmoved(by: progress)
+        let progress = try session.reading(by: progress)
         let count = try collection.count()
         if form == .array { sink.append("[") }
         for index in 0 ..< count {
@@ -152,7 +152,7 @@ package struct JSONExport {
     package mutating func store(
         as form: Form = .lines, to sink: inout ByteSink, progress: ((Int) throws(DatabaseError) -> Void)? = nil
     ) throws(DatabaseError) {
-        let progress = try session.unmoved(by: progress)
+        let progress = try session.reading(by: progress)
         let schema = source.schema
         StoreDumpHeader.write(schema, version: try session.schemaVersion, as: form, to: &sink)
         numberByPosition()

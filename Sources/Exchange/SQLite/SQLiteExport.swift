@@ -31,7 +31,7 @@ package struct SQLiteExport {
 
     private init(_ session: Session, _ progress: ((Int) throws(DatabaseError) -> Void)?) throws(DatabaseError) {
         self.session = session
-        self.progress = session.unmoved(by: progress)
+        self.progress = session.reading(by: progress)
         source = try session.source()
         shape = SQLiteShape(source.schema)
     }

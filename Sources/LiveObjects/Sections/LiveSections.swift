@@ -67,10 +67,8 @@ package final class LiveSections {
     /// A function of the program can only read: what it would change, or refresh, is not what the positions are of.
     private func keyValue(at index: Int) throws(DatabaseError) -> Value {
         guard key.path == nil else { return try key.value(base, at: index) }
-        return try session.unmoved("a section's key function") { () throws(DatabaseError) in
-            try session.reading(in: "a section's key function") { () throws(DatabaseError) in
-                try key.value(base, at: index)
-            }
+        return try session.reading(in: "a section's key function") { () throws(DatabaseError) in
+            try key.value(base, at: index)
         }
     }
 
