@@ -21,6 +21,9 @@ final class ClassPlan {
         let position: Int
         fileprivate let nameOffset: Int
         fileprivate let nameCount: Int
+
+        /// For an object that comes later in the text.
+        var mayWait: Bool { property.type == .link || property.type == .mixed }
     }
 
     /// What rows of a text ask of a property again and again.

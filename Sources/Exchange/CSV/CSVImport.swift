@@ -97,7 +97,7 @@ package final class CSVImport {
     private func flush(_ rows: PendingRows) throws(DatabaseError) {
         guard rows.count > 0 else { return }
         let changes = try rows.flush(session, options.policy)
-        cells.noteGiven(plan, rows.columns, UnsafeBufferPointer(start: rows.keys, count: rows.count))
+        cells.supersede(plan, rows.columns, UnsafeBufferPointer(start: rows.keys, count: rows.count))
         outcome.created += changes.created
         outcome.updated += changes.updated
         for (row, cell) in rows.cells { try cells.assign(plan, ObjectKey(rows.keys[row]), cell) }

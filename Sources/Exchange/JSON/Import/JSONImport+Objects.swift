@@ -17,7 +17,7 @@ extension JSONImport {
         let arena = ByteArena()
         defer { withExtendedLifetime(arena) {} }
         var reader = JSONReader(cell.text, firstLine: cell.line)
-        noteGiven(plan, key, field: cell.field)
+        supersede(plan, key, field: cell.field)
         do throws(DatabaseError) {
             let assignment = CellAssignment(
                 importer: self, plan: plan, field: plan.fields[cell.field], key: key, arena: arena, isLast: isLast)
@@ -174,7 +174,7 @@ extension JSONImport {
             try fill(scratch, key.rawValue)
         }
         let (columns, values) = scratch.namedValues
-        withUnsafePointer(to: key.rawValue) { noteGiven(plan, columns, UnsafeBufferPointer(start: $0, count: 1)) }
+        withUnsafePointer(to: key.rawValue) { supersede(plan, columns, UnsafeBufferPointer(start: $0, count: 1)) }
         for (index, column) in columns.enumerated() {
             if options.policy == .modified, try isSame(session.value(table, column, key), values[index]) { continue }
             do throws(DatabaseError) { try session.set(table, column, key, to: values[index]) } catch {
@@ -216,7 +216,7 @@ extension JSONImport {
                     policy: plan.primaryKey == nil ? .error : options.policy, keys: &key)
             }
         } catch { throw ExchangeError.at(line: scratch.line(reader), error) }
-        withUnsafePointer(to: key) { noteGiven(plan, columns, UnsafeBufferPointer(start: $0, count: 1)) }
+        withUnsafePointer(to: key) { supersede(plan, columns, UnsafeBufferPointer(start: $0, count: 1)) }
         if key >= first { try fill(scratch, key) }
         if scratch.sourceKey >= 0 { try remember(plan, scratch.sourceKey, key, line: scratch.line(reader)) }
         for cell in scratch.cells { try assign(plan, ObjectKey(key), cell) }

@@ -130,7 +130,7 @@ package final class JSONImport {
         let count = rows.count
         try keepingWideInts { () throws(DatabaseError) in
             let changes = try rows.flush(session, self.rows.policy(plan))
-            noteGiven(plan, rows.columns, UnsafeBufferPointer(start: rows.keys, count: count))
+            supersede(plan, rows.columns, UnsafeBufferPointer(start: rows.keys, count: count))
             outcome.created += changes.created
             outcome.updated += changes.updated
             for row in 0 ..< count where rows.sourceKeys[row] >= 0 {
@@ -184,15 +184,16 @@ package final class JSONImport {
     }
 
     /// A value that comes later in the text takes the place of one that waits.
-    func noteGiven(_ plan: ClassPlan, _ key: ObjectKey, field: Int) {
+    func supersede(_ plan: ClassPlan, _ key: ObjectKey, field: Int) {
         if !unresolved.isEmpty { unresolved[Place(table: plan.table, key: key, field: field)] = nil }
     }
 
     /// The same of rows that were written.
-    func noteGiven(_ plan: ClassPlan, _ columns: [ColumnKey], _ keys: UnsafeBufferPointer<Int64>) {
+    func supersede(_ plan: ClassPlan, _ columns: [ColumnKey], _ keys: UnsafeBufferPointer<Int64>) {
         guard !unresolved.isEmpty else { return }
-        for field in plan.fields.indices where columns.contains(plan.fields[field].column) {
-            for key in keys { noteGiven(plan, ObjectKey(key), field: field) }
+        for field in plan.fields.indices where plan.fields[field].mayWait {
+            guard columns.contains(plan.fields[field].column) else { continue }
+            for key in keys { supersede(plan, ObjectKey(key), field: field) }
         }
     }
 
