@@ -71,8 +71,8 @@ extension TreePages {
     /// slot before it stays, so nothing is at stake; and a file in use by others is left alone.
     ///
     /// Who only reads changes nothing, and whoever came while others had the file open, and has committed nothing, does
-    /// not know enough of it. Who has opened the file in spite of something newer leaves that as it is, so
-    /// that the next one is warned as well and salvage finds it, until a commit writes over it.
+    /// not know enough of it. Who has opened the file in spite of something newer leaves that as it is, so that the
+    /// next one is warned as well and salvage finds it, until a commit writes over it.
     func seal() {
         guard canWrite, hasWriters, hasCommitted || isExamined && passedOver == nil, !isPoisoned,
             !shown.withLock({ $0.known.isSealed })
