@@ -165,7 +165,7 @@ package enum Restoring {
                 break
             }
             guard let batch = try batch(after: position, start, log, isPartial) else { break }
-            _ = try session.apply(batch)
+            try session.restore(by: batch)
             batches += 1
             position = batch.to
             wallTime = batch.wallTimeNanoseconds

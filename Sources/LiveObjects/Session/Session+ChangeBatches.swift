@@ -31,22 +31,28 @@ extension Session {
     package func apply(
         _ batch: ChangeBatch, timeoutMilliseconds: Int64 = -1
     ) throws(DatabaseError) -> ChangeBatchOutcome {
-        try apply(batch, timeoutMilliseconds, mustFollow: false) ?? .known
+        try apply(batch, timeoutMilliseconds, .anybody) ?? .known
     }
 
     /// The next batch of whom the file follows; false where it does no longer.
     package func follow(by batch: ChangeBatch) throws(DatabaseError) -> Bool {
-        try apply(batch, -1, mustFollow: true) != nil
+        try apply(batch, -1, .follower) != nil
     }
 
+    /// The next batch of whom the file is a copy of, which follows nobody.
+    package func restore(by batch: ChangeBatch) throws(DatabaseError) { _ = try apply(batch, -1, .copy) }
+
+    /// What the file is to the origin of a batch.
+    private enum Receiver { case anybody, follower, copy }
+
     private func apply(
-        _ batch: ChangeBatch, _ timeoutMilliseconds: Int64, mustFollow: Bool
+        _ batch: ChangeBatch, _ timeoutMilliseconds: Int64, _ receiver: Receiver
     ) throws(DatabaseError) -> ChangeBatchOutcome? {
         try checkMayApply("apply changes")
         try beginWrite(timeoutMilliseconds: timeoutMilliseconds, asFollower: true)
         do throws(DatabaseError) {
             let leader = try committedSnapshot().leader()
-            if mustFollow, leader?.origin != batch.origin {
+            if receiver == .follower, leader?.origin != batch.origin {
                 try cancel()
                 return nil
             }
@@ -55,7 +61,7 @@ extension Session {
                     .readOnly, "this file follows \(leader.name), and the batch is not of that; apply it elsewhere",
                     path: path)
             }
-            let outcome = try requireWrite().apply(batch)
+            let outcome = try requireWrite().apply(batch, asCopy: receiver == .copy || leader != nil)
             // It may have brought a schema.
             schemaMoved()
             if outcome == .known { try cancel() } else { try commit() }

@@ -250,9 +250,7 @@ package final class Session: @unchecked Sendable {
             self.snapshot = snapshot
             try hook?.sessionDidReturn(self)
         } catch {
-            owner = Self.nobody
-            openDatabase = nil
-            snapshot = nil
+            end()
             throw error
         }
         deliver(hook, at: .refresh)
@@ -275,6 +273,11 @@ package final class Session: @unchecked Sendable {
         try checkCallsNoFunction("close the session")
         try checkIsNotDelivering("close the session")
         try checkIsNotMigrating("close the session")
+        end()
+        return true
+    }
+
+    private func end() {
         hook?.sessionWillClose(self)
         hook = nil
         untold = nil
@@ -291,7 +294,6 @@ package final class Session: @unchecked Sendable {
         previous = nil
         openDatabase = nil
         frozenSources?.close()
-        return true
     }
 
     package var isClosed: Bool { owner == Self.nobody }

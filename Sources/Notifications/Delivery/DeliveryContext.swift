@@ -24,7 +24,7 @@ final class DeliveryContext {
     private var cachedGraph: LinkGraph?
     private var cachedRun: RunContext?
     private var cachedPreviousRun: RunContext?
-    /// The rows at `from`, if somebody still shows them.
+    /// The rows at `from`; nil where nothing moved, or the session let go of the file in between.
     let previous: Snapshot?
 
     /// Objects are modified when something changed that they reach over at most this many links.
@@ -64,10 +64,11 @@ final class DeliveryContext {
 
     var moved: Bool { from != to }
 
-    /// nil when the log no longer reaches back that far.
+    /// nil when the log no longer reaches back that far, or the rows before are gone, without which nobody knows what
+    /// linked to what.
     func summary() throws(DatabaseError) -> ChangeSummary? {
         if let cachedSummary { return cachedSummary }
-        let summary = try database.changes(from: from, to: committed)
+        let summary = moved && previous == nil ? nil : try database.changes(from: from, to: committed)
         cachedSummary = .some(summary)
         return summary
     }

@@ -144,14 +144,11 @@ final class BacklinksObserver: CollectionObserver {
         guard try backlinks.owner.exists() else { return ended(oldKeys.count, context) }
         guard try context.summary() != nil else { return try restart() }
         let modified = try context.modified(backlinks.origin, filter)
-        // Without the version before nobody knows what linked here.
-        var isRegrouped = context.previous == nil
-        if !isRegrouped {
-            let regrouped = try context.regrouped(
-                origin: backlinks.origin, backlinks.column, isCollection: backlinks.isOfCollection)
-            isRegrouped = RowChanges.contains(regrouped, backlinks.owner.key.rawValue)
+        let regrouped = try context.regrouped(
+            origin: backlinks.origin, backlinks.column, isCollection: backlinks.isOfCollection)
+        guard RowChanges.contains(regrouped, backlinks.owner.key.rawValue) else {
+            return modifications(modified, context)
         }
-        guard isRegrouped else { return modifications(modified, context) }
         let keys = try backlinks.keys()
         defer { oldKeys = keys }
         let difference = SequenceDifference.ascending(old: oldKeys, new: keys) { RowChanges.contains(modified, $0) }

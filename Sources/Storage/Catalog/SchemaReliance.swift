@@ -36,12 +36,14 @@ package struct SchemaReliance: Sendable {
         return SchemaReliance(properties: rest)
     }
 
-    func check(_ before: Catalog, _ now: Catalog) throws(DatabaseError) {
+    func check(
+        _ before: Catalog, _ now: Catalog,
+        _ consequence: String = "it continues to show its version, open a new session for newer ones"
+    ) throws(DatabaseError) {
         guard let (what, className) = difference(before, now) else { return }
         throw DatabaseError(
-            .schemaChanged,
-            "the schema was changed under this session: \(what); it continues to show its version, open a new session "
-                + "for newer ones", className: className)
+            .schemaChanged, "the schema was changed under this session: \(what); \(consequence)",
+            className: className)
     }
 
     /// The first thing relied on that has changed, in words.
@@ -84,7 +86,10 @@ package struct SchemaPlace: Sendable {
 
     package init(of snapshot: Snapshot) { (catalog, reliance) = (snapshot.catalog, snapshot.reliance) }
 
-    package func check(_ now: Snapshot) throws(DatabaseError) { try reliance?.check(catalog, now.catalog) }
+    package func check(_ now: Snapshot) throws(DatabaseError) {
+        try reliance?.check(
+            catalog, now.catalog, "it has let go of the file meanwhile, and so it is closed; open a new session")
+    }
 }
 
 extension Catalog {

@@ -17,6 +17,8 @@ package final class ChangeRecorder {
     private var changesSchema = false
     /// The schema is changed in a way that batches of changes do not carry over.
     var breaksSchema = false
+    /// Keys of the pages that the commit writes of what the file keeps of others, ascending.
+    var replicaPages: [[UInt8]] = []
     private let undo: UndoLog?
 
     package convenience init(policy: ChangeLogPolicy = ChangeLogPolicy()) { self.init(policy: policy, undo: nil) }
@@ -159,8 +161,9 @@ package final class ChangeRecorder {
     ) -> (record: ChangeRecord, bytes: [UInt8]) {
         let changes = tables.count > 1 ? tables.sorted { $0.key < $1.key } : tables
         return ChangeRecord.encoding(
-            changes.map(\.changes).filter { !$0.isEmpty }, schemaChanged: changesSchema, breaksSchema: breaksSchema,
-            version: version, previous: previous, wallTimeNanoseconds: wallTimeNanoseconds, origin: origin)
+            changes.map(\.changes).filter { !$0.isEmpty }, replicaPages: replicaPages, schemaChanged: changesSchema,
+            breaksSchema: breaksSchema, version: version, previous: previous,
+            wallTimeNanoseconds: wallTimeNanoseconds, origin: origin)
     }
 
     package func encode(

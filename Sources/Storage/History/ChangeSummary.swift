@@ -101,6 +101,8 @@ package struct ChangeSummary: Equatable, Sendable {
     package let breaksSchema: Bool
     /// Touched tables, ascending.
     package let tables: [Table]
+    /// Keys of the pages that were written of what the file keeps of others, ascending.
+    let replicaPages: [[UInt8]]
     /// The records, oldest first, for the values they keep.
     package let records: [ChangeRecord]
 
@@ -126,6 +128,9 @@ package struct ChangeSummary: Equatable, Sendable {
         self.records = records
         schemaChanged = records.contains { $0.schemaChanged }
         breaksSchema = records.contains { $0.breaksSchema }
+        replicaPages =
+            records.contains { !$0.replicaPages.isEmpty }
+            ? Set(records.flatMap(\.replicaPages)).sorted { $0.lexicographicallyPrecedes($1) } : []
         var parts: [TableKey: [ChangeRecord.Table]] = [:]
         for record in records {
             for table in record.tables { parts[table.table, default: []].append(table) }
@@ -139,7 +144,7 @@ package struct ChangeSummary: Equatable, Sendable {
         self.to = to
         self.tables = tables
         (schemaChanged, breaksSchema) = (false, false)
-        records = []
+        (records, replicaPages) = ([], [])
     }
 
     // MARK: Values

@@ -38,6 +38,29 @@ package enum ReplicaPages {
         return key
     }
 
+    /// What a file keeps of one other file.
+    enum Part: Equatable {
+        case position
+        case catalog
+        case names(TableKey, block: UInt64)
+    }
+
+    /// nil for keys of other things, as those of what a file keeps of itself.
+    static func part(_ key: [UInt8]) -> (origin: ChangeOrigin, part: Part)? {
+        guard key.count == 22 || key.count == 29, key[0] == space else { return nil }
+        return key.withUnsafeBytes { bytes in
+            func word(_ offset: Int) -> UInt64 { bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+            let origin = ChangeOrigin(high: UInt64(littleEndian: word(5)), low: UInt64(littleEndian: word(13)))
+            let table = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: 1, as: UInt32.self))
+            if key.count == 29 { return (origin, .names(TableKey(table), block: UInt64(bigEndian: word(21)))) }
+            guard table == 0, key[21] == position || key[21] == catalog else { return nil }
+            return (origin, key[21] == position ? .position : .catalog)
+        }
+    }
+
+    /// Whether a copy that is to go on in the file's place needs the page.
+    static func isShipped(_ key: [UInt8]) -> Bool { part(key) != nil }
+
     /// nil for keys of other things.
     static func block(_ key: UnsafeRawBufferPointer) -> UInt64? {
         guard key.count == 29, key[0] == space else { return nil }

@@ -29,6 +29,9 @@ extension WriteTransaction {
         try encodeIndexes(into: &batch)
         try deleteObsoletePages(&batch)
         for (key, page) in replicaPages { batch.put(key, page) }
+        recorder.replicaPages =
+            replicaPages.isEmpty
+            ? [] : replicaPages.keys.filter(ReplicaPages.isShipped).sorted { $0.lexicographicallyPrecedes($1) }
         let changes = try HistoryLog.append(recorder, version: version, over: base.pages, into: &batch)
         if HistoryLog.isTrimDue(version, recordBytes: changes.byteCount) { try trimHistory(&batch) }
         recorded = changes

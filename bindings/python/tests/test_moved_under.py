@@ -123,3 +123,98 @@ def test_an_export_is_of_one_version(tmp_path: pathlib.Path, export: str, moves:
                 EXPORTS[export](db, made, progress)
             assert db.count(Known) == 10_000 and not db.in_write
         assert db.verify().is_sound
+
+
+class Person(motte.Model):
+    name: str = motte.field(primary_key=True)
+    dogs: motte.Backlinks[Dog] = motte.backlinks("owner")
+
+
+class Dog(motte.Model):
+    name: str = motte.field(primary_key=True)
+    owner: Person | None = None
+
+
+def others_commit(db: motte.Database, change: Callable[[], None]) -> motte.NotificationToken:
+    """While `compact()` refreshes, before it lets go of the file: another session commits once more."""
+    seen: list[int] = []
+
+    def told(changes: motte.Changes) -> None:
+        if changes.is_initial or seen:
+            return
+        seen.append(1)
+        change()
+
+    token = db.objects(Dog).observe(told)
+    db.dispatch()
+    return token
+
+
+def test_a_refused_compaction_forgets_what_linked_where(tmp_path: pathlib.Path) -> None:
+    """The session was without the file, and moved: what is observed over inverse properties starts over."""
+    path = tmp_path / "people.motte"
+    with motte.open(path, schema=[Person, Dog]) as db, motte.open(path, schema=[Person, Dog]) as other:
+        with db.write():
+            people = [db.add(Person(name=f"p{number}")) for number in range(5)]
+            for number, person in enumerate(people):
+                db.add(Dog(name=f"d{number}", owner=person))
+        other.refresh()
+        ways = [db.objects(Person).where("dogs.@count > 0"), db.objects(Person).where("dogs.@count > 0").sorted("name"),
+                db.objects(Person).where("ANY dogs.name BEGINSWITH 'd'")]
+        told: dict[str, int] = {}
+
+        def tell(name: str) -> Callable[[Any], None]:
+            return lambda changes: told.__setitem__(name, told.get(name, 0) + 1)
+
+        tokens = [way.observe(tell(f"way {number}")) for number, way in enumerate(ways)]
+        tokens += [db.objects(Person).observe(tell("paths"), paths=["dogs"]), people[1].dogs.observe(tell("backlinks"))]
+        db.dispatch()
+
+        def unlink() -> None:
+            with other.write():
+                other.one(Dog, "d1").owner = None
+                other.delete(other.one(Dog, "d3"))
+
+        tokens.append(others_commit(db, unlink))
+        with other.write():
+            other.add(Dog(name="x"))
+        before = dict(told)
+        with pytest.raises(errors.BusyError):
+            db.compact()
+        db.dispatch()
+        assert len(told) == 5 and all(told[name] > before[name] for name in told), told
+        for _ in range(2):
+            for way in ways:
+                assert {each.name for each in way} == {"p0", "p2", "p4"}
+            for each in (db, other):
+                assert {found.name for found in each.objects(Person).where("dogs.@count > 0")} == {"p0", "p2", "p4"}
+            with other.write():
+                other.add(Person(name=f"new {other.count(Person)}"))
+            db.refresh()
+        for token in tokens:
+            token.stop()
+
+
+def test_a_session_that_cannot_come_back_is_closed_whole(tmp_path: pathlib.Path) -> None:
+    """Another program migrates while the file is let go of: what waits ends, and says so."""
+    path = tmp_path / "people.motte"
+    db = motte.open(path, schema=[Person, Dog])
+    kept: list[motte.Database] = []
+
+    def migrate() -> None:
+        kept.append(motte.open(path, schema=[Another], schema_version=2, delete_classes=["Dog", "Person"]))
+
+    token = others_commit(db, migrate)
+    with motte.open(path, schema=[Person, Dog]) as other, other.write():
+        other.add(Dog(name="x"))
+    queued = db.queue_write(lambda it: 1)
+    with pytest.raises(errors.SchemaChangedError, match="closed; open a new"):
+        db.compact()
+    assert isinstance(queued.exception(timeout=5), errors.ClosedError)
+    for use in (lambda: len(db.objects(Person)), lambda: db.queue_write(lambda it: 1)):
+        with pytest.raises(errors.ClosedError):
+            use()
+    assert db.closed
+    db.close()
+    token.stop()
+    kept[0].close()

@@ -6,6 +6,15 @@ extension ChangeRecord {
         var sections = SectionWriter(header)
         if schemaChanged { sections.add(.schema) { if breaksSchema { $0.append(1) } } }
         for table in tables { table.write(to: &sections) }
+        if !replicaPages.isEmpty {
+            sections.add(.replicas) { bytes in
+                bytes.append(varint: replicaPages.count)
+                for key in replicaPages {
+                    bytes.append(varint: key.count)
+                    bytes.append(contentsOf: key)
+                }
+            }
+        }
         var bytes = sections.bytes
         bytes.store(u32: UInt32(sections.count), at: ChangeRecordFormat.sectionCountOffset)
         let checksum = ChangeRecordFormat.pageKey(version).withUnsafeBytes { key in

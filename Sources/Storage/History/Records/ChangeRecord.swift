@@ -82,16 +82,19 @@ package struct ChangeRecord: Equatable, Sendable {
     package private(set) var breaksSchema = false
     /// Ascending.
     package private(set) var tables: [Table] = []
+    /// Keys of the pages that were written of what the file keeps of others (`ReplicaPages`), ascending.
+    package private(set) var replicaPages: [[UInt8]] = []
 
     /// What a recorder has collected, and its bytes. `tables` ascend and none is empty.
     static func encoding(
-        _ tables: [Table], schemaChanged: Bool, breaksSchema: Bool, version: Version, previous: UInt32,
-        wallTimeNanoseconds: Int64, origin: ChangeOrigin
+        _ tables: [Table], replicaPages: [[UInt8]], schemaChanged: Bool, breaksSchema: Bool, version: Version,
+        previous: UInt32, wallTimeNanoseconds: Int64, origin: ChangeOrigin
     ) -> (record: ChangeRecord, bytes: [UInt8]) {
         var record = ChangeRecord(
             version: version, previous: previous, checksum: 0, byteCount: 0, wallTimeNanoseconds: wallTimeNanoseconds,
             origin: origin, schemaChanged: schemaChanged, tables: tables)
         record.breaksSchema = breaksSchema
+        record.replicaPages = replicaPages
         let (bytes, checksum) = record.encoded()
         record.checksum = checksum
         record.byteCount = bytes.count
@@ -177,6 +180,13 @@ package struct ChangeRecord: Equatable, Sendable {
             }
             withTable(table) {
                 $0.nested += owners.map { Nested(column: column, owner: $0.owner, operations: $0.items) }
+            }
+        case .replicas:
+            for _ in 0 ..< (try body.count(minimumSize: 2)) {
+                let key = [UInt8](try body.run(Int(clamping: try body.position())))
+                guard ReplicaPages.isShipped(key), replicaPages.last.map({ $0.lexicographicallyPrecedes(key) }) ?? true
+                else { throw .corrupted("a change record names pages that are none") }
+                replicaPages.append(key)
             }
         case nil:
             guard flags & ChangeRecordFormat.optionalSection != 0 else {

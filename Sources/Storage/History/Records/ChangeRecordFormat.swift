@@ -22,8 +22,10 @@
 ///     7 nested    table, column, owner count, per owner: gap as above, operation count, per operation:
 ///                 u8 kind, steps, per step u8 0 and index or u8 1 and key, then what the kind needs
 ///                 (`NestedOperation`)
+///     8 replicas  page count, per page the byte count of its key and the key, ascending: what was written of what the
+///                 file keeps of other files, whose batches it applies (`ReplicaPages`)
 ///
-/// Sections are in this order for each table, tables and columns ascending.
+/// Sections are in this order for each table, tables and columns ascending; replicas come last.
 import CMotteShim
 import MotteValues
 
@@ -47,6 +49,7 @@ package enum ChangeRecordFormat {
         case lists = 5
         case maps = 6
         case nested = 7
+        case replicas = 8
     }
 
     package static func pageKey(_ version: Version) -> [UInt8] {

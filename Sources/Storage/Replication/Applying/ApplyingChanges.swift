@@ -28,6 +28,8 @@ struct ApplyingChanges {
     let goesByKeys: Bool
     /// New objects get their keys of the batch: it is a commit of this file that the file has lost.
     var givesTheirKeys = false
+    /// This file is a copy of the origin, or the origin itself, and has what that keeps of other files.
+    var takesReplicas = false
     /// Sections of what the batch deletes, and by class the objects here that these are, once somebody asks.
     private var deletions: [ChangeBatchReader] = []
     private var goingKeys: [TableKey: Set<Int64>] = [:]
@@ -82,6 +84,9 @@ struct ApplyingChanges {
             case .sets: try assignSets(&reader)
             case .maps: try editMaps(&reader)
             case .deleted: try delete(&reader)
+            case .replicas:
+                guard takesReplicas else { continue }
+                try takeReplicas(&reader)
             // For whoever turns the batch round.
             case .inverse: continue
             }

@@ -80,7 +80,7 @@ struct ChangeBatchWriter {
 
     static func append(_ kind: ChangeBatchFormat.Section, _ section: [UInt8], to bytes: inout [UInt8]) {
         bytes.append(kind.rawValue)
-        bytes.append(kind == .inverse ? ChangeBatchFormat.optionalSection : 0)
+        bytes.append(kind == .inverse || kind == .replicas ? ChangeBatchFormat.optionalSection : 0)
         bytes.append(varint: section.count)
         bytes.append(contentsOf: section)
     }

@@ -68,6 +68,7 @@ struct ChangeBatchReading {
         let reversed = try before.map { before throws(DatabaseError) in try summary.reversed(before) }
         // Of a batch that may be applied again later nothing else may be taken that has come since.
         try add(reversed.map { summary.deleting(only: $0) } ?? summary)
+        try addReplicas(summary.replicaPages)
         // The record of `from` itself may be gone.
         var checksum: UInt32
         if let first = summary.records.first {
@@ -83,6 +84,28 @@ struct ChangeBatchReading {
         }
         breaksSchema = summary.breaksSchema
         return try finish(from: summary.from, fromChecksum: checksum, isWhole: false, before: before)
+    }
+
+    /// Pages that the file keeps of other files; those of classes that are gone are left out.
+    private mutating func addReplicas(_ keys: [[UInt8]]) throws(DatabaseError) {
+        var pages: [UInt8] = []
+        var count = 0
+        for key in keys {
+            guard let part = ReplicaPages.part(key)?.part, let page = try snapshot.pages.get(key) else { continue }
+            if case .names(let table, _) = part {
+                guard snapshot.catalog.table(table) != nil else { continue }
+                writer.note(table)
+            }
+            pages.append(varint: key.count)
+            pages.append(contentsOf: key)
+            pages.append(varint: page.bytes.count)
+            pages.append(contentsOf: page.bytes)
+            count += 1
+        }
+        guard count > 0 else { return }
+        var bytes: [UInt8] = []
+        bytes.append(varint: count)
+        writer.add(.replicas, bytes + pages)
     }
 
     mutating func add(_ summary: ChangeSummary) throws(DatabaseError) {
