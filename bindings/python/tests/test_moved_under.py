@@ -216,5 +216,5 @@ def test_a_session_that_cannot_come_back_is_closed_whole(tmp_path: pathlib.Path)
             use()
     assert db.closed
     db.close()
-    token.stop()
+    del token
     kept[0].close()

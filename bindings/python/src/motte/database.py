@@ -435,8 +435,19 @@ class Database(Core):
         maintenance.copy(self._realm, path, progress, encryption_key)
 
     def compact(self, *, progress: Optional[Progress] = None) -> Compaction:
-        """Rewrites the file without free pages. BusyError if anybody else has it open, frozen things included."""
-        return Compaction(*self._realm.compact(progress))
+        """Rewrites the file without free pages. BusyError if anybody else has it open, frozen things included.
+
+        The file is let go of meanwhile. Where the database cannot come back to it, because another program has migrated
+        it or it is gone, that is the error, and the database is closed.
+        """
+        try:
+            return Compaction(*self._realm.compact(progress))
+        except errors.Error:
+            try:
+                self._realm.version()
+            except errors.ClosedError:
+                self.close()
+            raise
 
     def compact_online(
         self, *, max_bytes: Optional[int] = None, progress: Optional[Progress] = None
