@@ -70,6 +70,19 @@ enum OrderedBlockFuzz {
             }
             try Finding.require(keys.count <= block.entryCount, "a search finds more than there is")
         }
+        var changes = OrderedChanges(SpillFile())
+        for (bytes, key, isRemoved) in [([1, 97, 0, 0], 7, false), ([1, 97, 98, 0, 0], 50, true), ([0], 1 << 40, false)]
+            as [([UInt8], UInt64, Bool)]
+        {
+            bytes.asBytes { changes.append($0, key, isRemoved: isRemoved) }
+        }
+        let edited = block.applying(changes.changes(in: OrderedSpan(low: [], high: nil)), limit: 9_000, pageKey: key)
+        if let edited {
+            try edited.bytes.asBytes { bytes in
+                let made = try key.asBytes { key in try OrderedBlock(validating: bytes, pageKey: key) }
+                try Finding.require(made.entryCount == edited.entryCount, "an edited block has other entries")
+            }
+        }
         // In any order, if the bytes say so; they are then made into blocks that nobody can use, and nothing else.
         var isSorted = true
         for (one, other) in zip(items.list, items.list.dropFirst())

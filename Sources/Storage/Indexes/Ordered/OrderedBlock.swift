@@ -18,6 +18,8 @@ package struct OrderedBlock {
     package let entryCount: Int
     let groupCount: Int
     private let start: UnsafeRawPointer
+    /// Behind the last group.
+    let end: UnsafeRawPointer
 
     /// Rows with the same bytes.
     package struct Group {
@@ -26,7 +28,7 @@ package struct OrderedBlock {
         let suffix: UnsafeRawBufferPointer
         let count: Int
         let firstKey: UInt64
-        fileprivate let width: Int
+        let width: Int
         fileprivate let differences: UnsafeRawPointer
 
         @inline(__always)
@@ -38,6 +40,28 @@ package struct OrderedBlock {
                 difference |= UInt64(place.load(fromByteOffset: byte, as: UInt8.self)) << UInt64(8 * byte)
             }
             return firstKey &+ difference
+        }
+
+        /// As they lie, of the keys with these indexes, which are not the first.
+        func differences(_ range: Range<Int>) -> UnsafeRawBufferPointer {
+            UnsafeRawBufferPointer(start: differences + (range.lowerBound &- 1) &* width, count: range.count &* width)
+        }
+
+        /// What lies behind the suffix: the width and all differences, if there are any.
+        var tail: UnsafeRawBufferPointer {
+            count > 1
+                ? UnsafeRawBufferPointer(start: differences - 1, count: 1 + (count - 1) * width)
+                : UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+
+        /// Of the keys behind the first; their number where all are below.
+        func firstIndex(notBelow wanted: UInt64) -> Int {
+            var low = 1, high = count
+            while low < high {
+                let middle = (low &+ high) &>> 1
+                if key(middle) < wanted { low = middle &+ 1 } else { high = middle }
+            }
+            return low
         }
 
         package func appendKeys(to output: inout [Int64]) {
@@ -83,6 +107,7 @@ package struct OrderedBlock {
         groupCount = Int(UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self)))
         entryCount = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)))
         self.start = start
+        end = start + bytes.count
         guard groupCount > 0, try Self.countEntries(bytes, groupCount) == entryCount else {
             throw .corrupted("the header of a block of an ordered index does not match what it has")
         }
@@ -158,7 +183,8 @@ package struct OrderedBlock {
 
     /// The groups one by one.
     struct Groups {
-        private var place: UnsafeRawPointer
+        /// Of the next group.
+        private(set) var place: UnsafeRawPointer
         private var left: Int
 
         @inline(__always)
@@ -214,8 +240,10 @@ struct OrderedBoundSearch {
     private var matched = 0
     private(set) var isReached = false
 
-    init(_ bound: UnsafeRawBufferPointer) {
+    /// `matched`: of the group that was handed over last, which is below the bound.
+    init(_ bound: UnsafeRawBufferPointer, matched: Int = 0) {
         self.bound = bound
+        self.matched = matched
         isReached = bound.isEmpty
     }
 

@@ -9,10 +9,7 @@ package final class OrderedBlockFiller {
     private let prefix: [UInt8]
     private let limit: Int
     private var bound: [UInt8]
-    private let block: UnsafeMutableRawPointer
-    private var used = OrderedBlock.headerSize
-    private var groups = 0
-    private var entries = 0
+    private var block: OrderedBlockOutput
     /// The open group, and how many of its bytes are those of the one before.
     private let bytes: UnsafeMutableRawPointer
     private var count = 0
@@ -23,13 +20,12 @@ package final class OrderedBlockFiller {
         self.prefix = prefix
         self.bound = bound
         limit = blockBytes
-        // One entry fits in any case, and differences are written with eight bytes each.
-        block = .allocate(byteCount: max(blockBytes, 1_024) + 64, alignment: 8)
+        block = OrderedBlockOutput(.allocate(byteCount: OrderedBlockOutput.room(limit), alignment: 8))
         bytes = .allocate(byteCount: OrderedBytes.longest, alignment: 8)
     }
 
     deinit {
-        block.deallocate()
+        block.start.deallocate()
         bytes.deallocate()
     }
 
@@ -54,7 +50,7 @@ package final class OrderedBlockFiller {
 
     package func finish(into batch: inout PageBatch) {
         if !keys.isEmpty { closeGroup(into: &batch) }
-        if groups > 0 { closeBlock(into: &batch) }
+        if block.groups > 0 { closeBlock(into: &batch) }
     }
 
     /// How many bytes both begin with.
@@ -78,8 +74,8 @@ package final class OrderedBlockFiller {
         var start = 0
         while start < keys.count {
             let left = keys.count - start
-            let fitting = groups == Int(UInt16.max) ? 0 : fitting(start, left)
-            if fitting == 0, groups > 0 {
+            let fitting = block.groups == Int(UInt16.max) ? 0 : fitting(start, left)
+            if fitting == 0, block.groups > 0 {
                 closeBlock(into: &batch)
                 bound = separator(start)
                 continue
@@ -96,8 +92,8 @@ package final class OrderedBlockFiller {
 
     /// How many of the group's keys from `start` on fit into the block.
     private func fitting(_ start: Int, _ left: Int) -> Int {
-        let shared = groups == 0 ? 0 : self.shared
-        let room = limit - used
+        let shared = block.groups == 0 ? 0 : self.shared
+        let room = limit - block.used
         if OrderedEncoder.groupSize(shared, count, keys[start], keys[start + left - 1], left) <= room { return left }
         var low = 0, high = left - 1
         while low < high {
@@ -109,54 +105,18 @@ package final class OrderedBlockFiller {
     }
 
     private func write(_ range: Range<Int>) {
-        let shared = groups == 0 ? 0 : self.shared
-        let first = keys[range.lowerBound]
-        write(UInt64(shared))
-        write(UInt64(count - shared))
-        write(UInt64(range.count))
-        write(first)
-        (block + used).copyMemory(from: bytes + shared, byteCount: count - shared)
-        used += count - shared
-        if range.count > 1 {
-            let width = OrderedEncoder.width(keys[range.upperBound - 1] &- first)
-            (block + used).storeBytes(of: UInt8(width), as: UInt8.self)
-            used += 1
-            for index in range.dropFirst() {
-                (block + used).storeBytes(of: (keys[index] &- first).littleEndian, as: UInt64.self)
-                used += width
-            }
+        let shared = block.groups == 0 ? 0 : self.shared
+        keys[range].withUnsafeBufferPointer {
+            block.write(UnsafeRawBufferPointer(start: bytes, count: count), shared: shared, keys: $0)
         }
-        groups += 1
-        entries += range.count
-    }
-
-    @inline(__always)
-    private func write(_ value: UInt64) {
-        var rest = value
-        while rest >= 0x80 {
-            (block + used).storeBytes(of: UInt8(truncatingIfNeeded: rest) | 0x80, as: UInt8.self)
-            used &+= 1
-            rest >>= 7
-        }
-        (block + used).storeBytes(of: UInt8(truncatingIfNeeded: rest), as: UInt8.self)
-        used &+= 1
     }
 
     // MARK: Blocks
 
     private func closeBlock(into batch: inout PageBatch) {
         let pageKey = prefix + bound
-        let raw = UnsafeMutableRawBufferPointer(start: block, count: used)
-        raw.storeBytes(of: OrderedBlock.kind, toByteOffset: 0, as: UInt8.self)
-        raw.storeBytes(of: OrderedBlock.format, toByteOffset: 1, as: UInt8.self)
-        raw.storeBytes(of: UInt16(truncatingIfNeeded: groups).littleEndian, toByteOffset: 2, as: UInt16.self)
-        raw.storeBytes(of: UInt32(truncatingIfNeeded: entries).littleEndian, toByteOffset: 4, as: UInt32.self)
-        raw.storeBytes(of: 0, toByteOffset: 12, as: UInt32.self)
-        IndexBlock.seal(raw, pageKey)
-        batch.put(pageKey, UnsafeRawBufferPointer(raw))
-        used = OrderedBlock.headerSize
-        groups = 0
-        entries = 0
+        batch.put(pageKey, UnsafeRawBufferPointer(block.seal(pageKey)))
+        block = OrderedBlockOutput(block.start)
     }
 
     /// The shortest bytes above what is behind and not above the group's key at `start`. No row's bytes are the

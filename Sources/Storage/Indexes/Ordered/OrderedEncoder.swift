@@ -117,46 +117,21 @@ package struct OrderedEncoder {
     }
 
     private func encode(_ items: OrderedItems, _ range: Range<Int>, _ pageKey: [UInt8]) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: OrderedBlock.headerSize)
-        bytes.reserveCapacity(blockBytes)
-        var groups = 0
-        var start = range.lowerBound
-        while start < range.upperBound {
-            let run = Self.run(items, start, range.upperBound, isFirst: start == range.lowerBound)
-            let first = items.list[start]
-            Self.append(UInt64(run.shared), to: &bytes)
-            Self.append(UInt64(first.count - run.shared), to: &bytes)
-            Self.append(UInt64(run.range.count), to: &bytes)
-            Self.append(first.key, to: &bytes)
-            bytes.append(contentsOf: items.bytes(first)[run.shared...])
-            if run.range.count > 1 {
-                let width = Self.width(items.list[run.range.upperBound - 1].key &- first.key)
-                bytes.append(UInt8(width))
-                for index in run.range.dropFirst() {
-                    withUnsafeBytes(of: (items.list[index].key &- first.key).littleEndian) {
-                        bytes.append(contentsOf: $0.prefix(width))
-                    }
+        [UInt8](unsafeUninitializedCapacity: OrderedBlockOutput.room(blockBytes)) { buffer, initialized in
+            guard let place = UnsafeMutableRawPointer(buffer.baseAddress) else { return }
+            var block = OrderedBlockOutput(place)
+            var keys: ContiguousArray<UInt64> = []
+            var start = range.lowerBound
+            while start < range.upperBound {
+                let run = Self.run(items, start, range.upperBound, isFirst: start == range.lowerBound)
+                keys.removeAll(keepingCapacity: true)
+                for item in items.list[run.range] { keys.append(item.key) }
+                keys.withUnsafeBufferPointer {
+                    block.write(items.bytes(items.list[start]), shared: run.shared, keys: $0)
                 }
+                start = run.range.upperBound
             }
-            groups += 1
-            start = run.range.upperBound
+            initialized = block.seal(pageKey).count
         }
-        bytes.withUnsafeMutableBytes { raw in
-            raw.storeBytes(of: OrderedBlock.kind, toByteOffset: 0, as: UInt8.self)
-            raw.storeBytes(of: OrderedBlock.format, toByteOffset: 1, as: UInt8.self)
-            raw.storeBytes(of: UInt16(groups).littleEndian, toByteOffset: 2, as: UInt16.self)
-            raw.storeBytes(of: UInt32(range.count).littleEndian, toByteOffset: 4, as: UInt32.self)
-            IndexBlock.seal(raw, pageKey)
-        }
-        return bytes
-    }
-
-    private static func append(_ value: UInt64, to bytes: inout [UInt8]) {
-        var rest = value
-        while rest >= 0x80 {
-            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
-        }
-        bytes.append(UInt8(truncatingIfNeeded: rest))
     }
 }
