@@ -20,9 +20,10 @@ package final class LiveNested: LiveCollection {
     /// The write whose edits have been followed, up to `followed`.
     private var writeSerial: UInt32 = 0
     private var followed = 0
-    /// The write it was opened in, 0 for none, and how many edits that had made by then.
+    /// The write it was opened in, 0 for none, and how many edits and changes of any kind that had made by then.
     private let birth: UInt32
     private let editsBeforeBirth: Int
+    private let changesBeforeBirth: UInt64
 
     package var owner: LiveObject { root.owner }
     package var column: ColumnKey { root.column }
@@ -75,8 +76,10 @@ package final class LiveNested: LiveCollection {
             writeSerial = session.writeSerial
             followed = write.nestedEditLog.count
             birth = writeSerial
+            changesBeforeBirth = write.standingChangeCount
         } else {
             birth = 0
+            changesBeforeBirth = 0
         }
         editsBeforeBirth = followed
         super.init(
@@ -166,14 +169,19 @@ package final class LiveNested: LiveCollection {
         writeSerial = 0
     }
 
-    /// The session's write is back at a savepoint, before which it had made so many edits.
-    func writeWasRolledBack(to edits: Int, _ wal: [NestedEditLogEntry]) {
-        guard writeSerial == session.writeSerial, followed > edits else { return }
-        followed = birth == writeSerial ? editsBeforeBirth : 0
-        guard followed <= edits else {
+    /// The session's write is back at a savepoint. What was opened behind changes that are undone may have come with
+    /// them.
+    func writeWasRolledBack(_ undone: WriteTransaction.RolledBack, _ wal: [NestedEditLogEntry]) {
+        guard writeSerial == session.writeSerial, !committed.isGone else { return }
+        guard birth != writeSerial || changesBeforeBirth <= undone.changeCount else {
             place.isGone = true
+            // Nor does it come back with what an outer savepoint undoes.
+            committed.isGone = true
             return
         }
+        let edits = undone.nestedEditCount
+        guard followed > edits else { return }
+        followed = birth == writeSerial ? editsBeforeBirth : 0
         place = committed
         for entry in wal[followed ..< edits] where entry.isFor(owner.table, column, owner.key) { follow(entry) }
         followed = edits

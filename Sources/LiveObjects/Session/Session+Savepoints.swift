@@ -29,7 +29,7 @@ extension Session {
         forgetTables()
         births.cut(from: undone.firstKeys)
         writeOutcome?.rollBack(births)
-        for place in nestedPlaces { place.nested?.writeWasRolledBack(to: undone.nestedEditCount, write.nestedEditLog) }
+        for place in nestedPlaces { place.nested?.writeWasRolledBack(undone, write.nestedEditLog) }
     }
 
     /// Whether the open write has savepoints, which a commit would end.

@@ -16,6 +16,8 @@ extension WriteTransaction {
         package let firstKeys: [(table: TableKey, key: ObjectKey)]
         /// How many edits of nested lists and maps are left in the WAL.
         package let nestedEditCount: Int
+        /// How many changes are left.
+        package let changeCount: UInt64
     }
 
     /// Savepoints lie within each other: releasing one, or going back to it, ends those that began after it.
@@ -54,7 +56,8 @@ extension WriteTransaction {
         recorder.cutNestedEdits(to: level.nestedEditCount)
         // What was borrowed or computed since is out of date.
         noteUndone(since: level.changeCount, undoneCount: level.undoneCount)
-        return RolledBack(firstKeys: firstKeys, nestedEditCount: level.nestedEditCount)
+        return RolledBack(
+            firstKeys: firstKeys, nestedEditCount: level.nestedEditCount, changeCount: standingChangeCount)
     }
 
     /// Whether going back to now is beginning again.

@@ -88,7 +88,9 @@ package final class WriteTransaction: RowSource {
     package override var version: Version { base.version }
     package var isOpen: Bool { right != nil }
     var isInGroup: Bool { if case .group = right { true } else { false } }
-    package var hasChanges: Bool { changeCount > undoneCount || newCatalog != nil }
+    package var hasChanges: Bool { standingChangeCount > 0 || newCatalog != nil }
+    /// Without those that savepoints have undone.
+    package var standingChangeCount: UInt64 { changeCount &- undoneCount }
     /// Changes that savepoints have undone.
     private(set) var undoneCount: UInt64 = 0
 
