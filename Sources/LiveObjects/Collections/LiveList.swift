@@ -37,47 +37,27 @@ package final class LiveList: LiveElements {
     package func append(_ object: LiveObject) throws(DatabaseError) { try append([.link(object.link)]) }
 
     package func remove(at index: Int, count: Int = 1) throws(DatabaseError) {
-        let write = try writable()
-        try write.listRemove(owner.table, column, owner.key, at: index, count: count)
-        note(write, .remove(at: index, count: count))
+        try writable().listRemove(owner.table, column, owner.key, at: index, count: count)
     }
 
     /// Afterwards the element stands at `target`.
     package func move(from index: Int, to target: Int) throws(DatabaseError) {
-        let write = try writable()
-        try write.listMove(owner.table, column, owner.key, from: index, to: target)
-        note(write, .move(from: index, to: target))
+        try writable().listMove(owner.table, column, owner.key, from: index, to: target)
     }
 
     package func swap(_ index: Int, _ other: Int) throws(DatabaseError) {
-        let write = try writable()
-        try write.listSwap(owner.table, column, owner.key, index, other)
-        let low = min(index, other)
-        let high = max(index, other)
-        guard low < high else { return }
-        note(write, .move(from: low, to: high))
-        note(write, .move(from: high - 1, to: low))
-    }
-
-    /// Whoever holds a nested list or map among the elements follows it.
-    private func note(_ write: WriteTransaction, _ operation: ListOperation) {
-        if elementType == .mixed { write.noteMixed(owner.table, column, owner.key, .list(operation)) }
+        try writable().listSwap(owner.table, column, owner.key, index, other)
     }
 
     /// Removes `removeCount` elements at a position and inserts `values` there; all or nothing.
     package func splice(at index: Int, removing removeCount: Int, inserting values: [ValueView]) throws(DatabaseError) {
-        let write = try writable()
-        try write.listSplice(
+        try writable().listSplice(
             owner.table, column, owner.key, at: index, removing: removeCount, inserting: values)
-        if removeCount > 0 { note(write, .remove(at: index, count: removeCount)) }
-        if !values.isEmpty { note(write, .insert(at: index, count: values.count)) }
     }
 
     /// The objects in it stay, unless they are embedded.
     package func clear() throws(DatabaseError) {
-        let write = try writable()
-        try write.listClear(owner.table, column, owner.key)
-        note(write, .clear(count: 0))
+        try writable().listClear(owner.table, column, owner.key)
     }
 
     // MARK: Assigning

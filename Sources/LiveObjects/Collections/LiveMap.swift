@@ -80,12 +80,7 @@ package final class LiveMap: LiveElements {
     /// False if there is no such key.
     @discardableResult
     package func remove(_ mapKey: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
-        let write = try writable()
-        if elementType == .mixed {
-            let key = String(decoding: mapKey, as: UTF8.self)
-            write.noteMixed(owner.table, column, owner.key, .removedKey(key))
-        }
-        return try write.mapRemove(owner.table, column, owner.key, mapKey)
+        try writable().mapRemove(owner.table, column, owner.key, mapKey)
     }
 
     @discardableResult
@@ -95,13 +90,7 @@ package final class LiveMap: LiveElements {
 
     /// The objects in it stay, unless they are embedded.
     package func clear() throws(DatabaseError) {
-        let write = try writable()
-        if elementType == .mixed {
-            for index in 0 ..< (try count()) {
-                write.noteMixed(owner.table, column, owner.key, .removedKey(try keyText(at: index)))
-            }
-        }
-        try write.mapClear(owner.table, column, owner.key)
+        try writable().mapClear(owner.table, column, owner.key)
     }
 
     /// Makes the map consist of these entries; all or nothing. With `.modified`, only what differs is written.

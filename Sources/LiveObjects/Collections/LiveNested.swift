@@ -125,7 +125,6 @@ package final class LiveNested: LiveCollection {
         switch entry.edit {
         case .nested(let operation): place.follow(operation)
         case .list(let operation): place.follow(operation)
-        case .removedKey(let key): place.follow(removedKey: key)
         }
     }
 

@@ -65,7 +65,7 @@ package struct NestedPlace {
         }
     }
 
-    /// An edit of the list of mixed values around it. Elements that are set are reported as nested edits.
+    /// An edit of the list or set of mixed values around it. Elements that are set are reported as nested edits.
     mutating func follow(_ operation: ListOperation) {
         guard !isGone, case .index(let mine)? = path.first else { return }
         switch operation.kind {
@@ -86,11 +86,6 @@ package struct NestedPlace {
         case .clear: isGone = true
         case .set: break
         }
-    }
-
-    /// A key of the map of mixed values around it.
-    mutating func follow(removedKey key: String) {
-        if path.first == .key(key) { isGone = true }
     }
 
     /// What the change log has, which does not tell how edits of a list and edits inside its elements took turns.

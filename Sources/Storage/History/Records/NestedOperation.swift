@@ -6,7 +6,7 @@ import MotteValues
 
 package struct NestedOperation: Equatable, Sendable {
     package enum Change: Equatable, Sendable {
-        /// The value at the path gave way to another: what was nested in it is gone.
+        /// The value at the path gave way to another, or went with its key: what was nested in it is gone.
         case replaced
         case inserted(at: Int, count: Int)
         case removed(at: Int, count: Int)

@@ -39,7 +39,7 @@ extension WriteTransaction {
             var edit = try openEdit(table, column, key)
             self.index(.link(child), edit.column, key)
             try edit.insert([.link(child)], at: index)
-            recorder.listInserted(table, column, key, at: index, count: 1)
+            recordInsertion(edit, at: index, count: 1)
             noteChange()
             return child.key
         }

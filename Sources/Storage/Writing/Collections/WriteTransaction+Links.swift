@@ -170,7 +170,7 @@ extension WriteTransaction {
         var map = try openMap(table, column, key)
         for index in try mixedElements(map.values, isDoomed) {
             var edits: [NestedOperation] = []
-            let name = String(decoding: try map.keys.view(index).bytes, as: UTF8.self)
+            let name = try map.keyText(index)
             let new = MixedLinks.nullify(isDoomed, in: try map.values.view(index), at: [.key(name)], &edits)
             for edit in edits { recorder.nestedChanged(table, column, key, edit) }
             try new.withView { new throws(DatabaseError) in try setMapValue(&map, index, new, isWhole: false) }

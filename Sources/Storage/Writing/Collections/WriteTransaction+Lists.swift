@@ -45,7 +45,7 @@ extension WriteTransaction {
                 self.index(fitted, edit.column, key)
                 try edit.insert(fitted, at: index)
             }
-            recorder.listInserted(table, column, key, at: index, count: fitted.count)
+            if !fitted.isEmpty { recordInsertion(edit, at: index, count: fitted.count) }
             if count > 0 || !fitted.isEmpty { noteChange() }
             try deleteAll(children)
         }
@@ -92,7 +92,7 @@ extension WriteTransaction {
         guard to >= 0, to < edit.count else { throw outOfBounds(to, edit.count) }
         guard from != to else { return }
         try completing { () throws(DatabaseError) in try edit.move(from: from, to: to) }
-        recorder.listMoved(table, column, key, from: from, to: to)
+        recordMove(edit, from: from, to: to)
         noteChange()
     }
 
@@ -109,8 +109,8 @@ extension WriteTransaction {
         let low = min(first, second)
         let high = max(first, second)
         try completing { () throws(DatabaseError) in try edit.swap(low, high) }
-        recorder.listMoved(table, column, key, from: low, to: high)
-        if high - low > 1 { recorder.listMoved(table, column, key, from: high - 1, to: low) }
+        recordMove(edit, from: low, to: high)
+        if high - low > 1 { recordMove(edit, from: high - 1, to: low) }
         noteChange()
     }
 
@@ -128,7 +128,7 @@ extension WriteTransaction {
             try edit.forEach(range) { _, element in unindex(element, edit.column, edit.key) }
         }
         try edit.remove(range)
-        recorder.listRemoved(edit.table, edit.column.key, edit.key, at: range.lowerBound, count: range.count)
+        recordRemoval(edit, at: range.lowerBound, count: range.count)
     }
 
     /// A deleted object's list leaves nothing behind in the file.
@@ -186,10 +186,7 @@ extension WriteTransaction {
     ) throws(DatabaseError) {
         if edit.isIndexed || edit.column.type == .mixed {
             let old = try edit.view(index)
-            if isWhole, old.kind == .list || old.kind == .map {
-                recorder.nestedChanged(
-                    edit.table, edit.column.key, edit.key, NestedOperation(path: [.index(index)], change: .replaced))
-            }
+            if isWhole { try recordEnd(of: old, edit, at: .index(index)) }
             unindex(old, edit.column, edit.key)
             self.index(value, edit.column, edit.key)
         }

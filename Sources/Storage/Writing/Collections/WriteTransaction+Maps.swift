@@ -11,6 +11,10 @@ struct MapEdit {
     func find(_ mapKey: UnsafeRawBufferPointer) throws(DatabaseError) -> (index: Int, isThere: Bool) {
         try keys.find(.string(mapKey))
     }
+
+    func keyText(_ index: Int) throws(DatabaseError) -> String {
+        String(decoding: try keys.view(index).bytes, as: UTF8.self)
+    }
 }
 
 extension WriteTransaction {
@@ -69,7 +73,10 @@ extension WriteTransaction {
 
     private func removeEntries(_ range: Range<Int>, _ map: inout MapEdit) throws(DatabaseError) {
         let children = try embeddedChildren(range, map.values)
-        try map.values.forEach(range) { _, value in unindex(value, map.values.column, map.values.key) }
+        try map.values.forEach(range) { index, value throws(DatabaseError) in
+            try recordEnd(of: value, map.values, at: .key(map.keyText(index)))
+            unindex(value, map.values.column, map.values.key)
+        }
         try map.values.remove(range)
         try map.keys.remove(range)
         noteChange()
@@ -126,11 +133,7 @@ extension WriteTransaction {
         let values = map.values
         let old = try values.view(index)
         let mapKey = try map.keys.view(index).bytes
-        if isWhole, old.kind == .list || old.kind == .map {
-            recorder.nestedChanged(
-                values.table, values.column.key, values.key,
-                NestedOperation(path: [.key(String(decoding: mapKey, as: UTF8.self))], change: .replaced))
-        }
+        if isWhole { try recordEnd(of: old, values, at: .key(map.keyText(index))) }
         unindex(old, values.column, values.key)
         self.index(value, values.column, values.key)
         recorder.mapChanged(values.table, values.column.key, values.key, mapKey, .modified)

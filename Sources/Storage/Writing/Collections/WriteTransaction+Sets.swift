@@ -81,7 +81,7 @@ extension WriteTransaction {
                     let added = Array(sorted[change.added])
                     for value in added { index(edit.linked(value), edit.column, key) }
                     try edit.insert(added, at: change.index)
-                    recorder.listInserted(table, column, key, at: change.index, count: added.count)
+                    recordInsertion(edit, at: change.index, count: added.count)
                 }
             }
             if !changes.isEmpty { noteChange() }
@@ -145,7 +145,7 @@ extension WriteTransaction {
         try edit.requireRoom()
         index(value, edit.column, edit.key)
         try completing { () throws(DatabaseError) in try edit.insert([value], at: found.index) }
-        recorder.listInserted(edit.table, edit.column.key, edit.key, at: found.index, count: 1)
+        recordInsertion(edit, at: found.index, count: 1)
         noteChange()
         return (found.index, true)
     }
