@@ -129,7 +129,7 @@ struct ArrowArrayStream {
 #define MOTTE_VERSION 1000
 /* Grows when something declared here changes its meaning; MOTTE_ABI_LAYOUT is a checksum over all struct layouts. */
 #define MOTTE_ABI_VERSION 1
-#define MOTTE_ABI_LAYOUT 0x564E3400
+#define MOTTE_ABI_LAYOUT 0x3C5C33D9
 
 /* ---------------------------------------------------------------------------------------------------- types */
 
@@ -2109,7 +2109,8 @@ motte_status motte_insert_columns(motte_insert *insert, const motte_column *colu
 /* ---------------------------------------------------------------------------------------------------- import, export
  *
  * JSON and CSV, in the forms of docs/json.md. An import happens in the open write, which is to be
- * cancelled when it fails. */
+ * cancelled when it fails. Columns, here and of Arrow, are named as the file names them, whatever is in the name, with
+ * dots behind links; the array is read during the call, and one without any name is INVALID_ARGUMENT. */
 
 typedef uint32_t motte_format;
 enum {
@@ -2134,8 +2135,8 @@ typedef struct motte_export_options {
     uint32_t depth;   /* levels of nested objects with NESTED_LINKS; 0: 16 */
     const char *path; /* the file to write; NULL: the text goes to out_text */
     size_t path_size;
-    const char *columns; /* properties, also behind links, separated by commas; NULL: all that are stored */
-    size_t columns_size;
+    const motte_str *columns; /* properties, also behind links, as "boss.name"; NULL: all that are stored */
+    size_t column_count;
     const char *null_text; /* CSV: text that imports read as null, which is therefore quoted; NULL: "NA" */
     size_t null_text_size;
     uint32_t delimiter; /* CSV: one ASCII character; 0: a comma */
@@ -2223,14 +2224,14 @@ enum {
 
 typedef struct motte_arrow_options {
     uint32_t struct_size;
-    uint32_t flags;      /* MOTTE_ARROW_* */
-    const char *columns; /* properties, also behind links, separated by commas; NULL: all that are stored */
-    size_t columns_size;
+    uint32_t flags;           /* MOTTE_ARROW_* */
+    const motte_str *columns; /* properties, also behind links, as "boss.name"; NULL: all that are stored */
+    size_t column_count;
     size_t batch_rows; /* rows of a batch at most; 0: 131072 */
     motte_unit unit;   /* of timestamps, with MOTTE_ARROW_UNIT; rounded down */
     uint32_t reserved;
-    const char *titles; /* what the columns are called, in their order, separated by commas; NULL: as the paths say */
-    size_t titles_size;
+    const motte_str *titles; /* what the columns are called, in their order; NULL: as the paths say */
+    size_t title_count;
 } motte_arrow_options;
 
 /** The elements of a collection as a stream of batches: of objects a column for each property, of values one that is

@@ -220,9 +220,16 @@ extension CaseRunner {
 
     // MARK: Import and export
 
+    /// `a` `b.c`
+    private func columnNames(_ input: inout CaseCursor) throws -> [String] {
+        var names: [String] = []
+        while input.isNext("`") { names.append(try input.needText()) }
+        return names
+    }
+
     private func export(_ input: inout CaseCursor) throws {
         let path = try filePath(&input)
-        var format = "json", columns: String?, json = JSONExport.Options()
+        var format = "json", columns: [String]?, json = JSONExport.Options()
         while true {
             if input.accept("json") {
                 format = "json"
@@ -237,7 +244,7 @@ extension CaseRunner {
             } else if input.accept("nested") {
                 json.links = .nested
             } else if input.accept("columns") {
-                columns = try fileName(&input)
+                columns = try columnNames(&input)
             } else {
                 break
             }
@@ -259,7 +266,7 @@ extension CaseRunner {
         let schema = try session.schema
         var paths: [ColumnPath]?
         if let type, let columns {
-            paths = try columns.split(separator: ",").map { try ColumnPath(String($0), of: type, in: schema) }
+            paths = try columns.map { try ColumnPath($0, of: type, in: schema) }
         }
         try OutputFile.create(path) { (sink) throws(DatabaseError) in
             guard format == "csv", let type else {
@@ -311,13 +318,13 @@ extension CaseRunner {
         try CSVImport(session, into: table, options).run(file.bytes)
     }
 
-    /// `arrow [columns "a,b"] [views] [modified | all-of-them] [unknown] COLLECTION to CLASS`
+    /// ``arrow [columns `a` `b.c`] [views] [modified | all-of-them] [unknown] COLLECTION to CLASS``
     private func arrow(_ input: inout CaseCursor) throws {
         var options = ArrowExport.Options(), policy = UpdatePolicy.error, ignoresUnknown = false
         options.batchRows = 2
         while true {
             if input.accept("columns") {
-                options.columns = try fileName(&input).split(separator: ",").map(String.init)
+                options.columns = try columnNames(&input)
             } else if input.accept("views") {
                 options.textViews = true
             } else if input.accept("modified") {

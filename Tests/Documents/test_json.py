@@ -327,7 +327,8 @@ def test_committing_every_so_many(db: motte.Database) -> None:
           "An empty field is null if the property is optional, a quoted empty one is the empty text.",
           "A link is the primary key of its target; collections, embedded objects and mixed values are one JSON value "
           "in a field.", "An import refuses it, and `{\"$key\": 7}` too",
-          "An export can name columns, also across links (`friend.name`).",
+          "An export can name columns, also across links (`friend.name`), each by the whole name that the file has, "
+          "whatever is in it.",
           "`1.10` and `12E4` make their column a decimal, and `007`, `12345678901234567890` and fractions with more "
           "digits than a double has make theirs a string.",
           "A whole number in a column of doubles is exported with `.0`.",
@@ -357,6 +358,9 @@ def test_csv(db: motte.Database) -> None:
         assert other.export_csv(None, other.objects("Person"), columns=columns) == text
     assert db.export_csv(None, db.objects("Person"), columns=["id", "best.id",
             "dog.name"]) == "id,best.id,dog.name\n1,,Rex\n2,1,\n"
+    with motte.open(in_memory="commas", schema="Row { a: int, `a,b`: int }") as other:
+        other.import_csv(other.model("Row"), text='a,"a,b"\n1,2\n')
+        assert other.export_csv(None, other.objects("Row"), columns=["a,b"]) == '"a,b"\n2\n'
     schema = motte.csv_schema("Row", text="a,b,c,d,e,f,g\n1,0.5,007,true,2013-01-01T00:00:00Z,"
                                           "01234567-89ab-cdef-0123-456789abcdef,x\n2,2,8,false,2013-01-02,"
                                           "01234567-89ab-cdef-0123-456789abcdee,\n")

@@ -74,8 +74,9 @@ static int read_request(int client, request *in) {
 
 static void list_notes(motte_realm *realm, int client) {
     MOTTE_OWNED motte_coll *notes = NULL;
+    static const motte_str text = {"text", 4};
     motte_export_options options = {
-        .struct_size = sizeof options, .format = MOTTE_FORMAT_JSON, .columns = "text", .columns_size = 4};
+        .struct_size = sizeof options, .format = MOTTE_FORMAT_JSON, .columns = &text, .column_count = 1};
     motte_buf json;
     DO(motte_realm_query(realm, "Note", "TRUEPREDICATE SORT(at ASC, id ASC)", NULL, 0, &notes));
     DO(motte_export_coll(notes, &options, NULL, NULL, NULL, &json));

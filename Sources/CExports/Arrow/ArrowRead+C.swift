@@ -57,8 +57,8 @@ private func settings(
     try checkFlags(given.flags, allowed: UInt32(MOTTE_ARROW_TEXT_VIEWS) | UInt32(MOTTE_ARROW_UNIT))
     settings.textViews = given.flags & UInt32(MOTTE_ARROW_TEXT_VIEWS) != 0
     if given.flags & UInt32(MOTTE_ARROW_UNIT) != 0 { settings.unitsPerSecond = try TimeUnit(given.unit).perSecond }
-    settings.columns = try optionalText(given.columns, given.columns_size).map { $0.parts(between: ",") }
-    settings.titles = try optionalText(given.titles, given.titles_size).map { $0.parts(between: ",") }
+    settings.columns = try optionalTexts(given.columns, given.column_count, "a column")
+    settings.titles = try optionalTexts(given.titles, given.title_count, "a title")
     if given.batch_rows != 0 {
         // One above Int.max arrives negative; more than there are rows are as many as there are.
         settings.batchRows = given.batch_rows < 0 ? 1 << 30 : min(given.batch_rows, 1 << 30)

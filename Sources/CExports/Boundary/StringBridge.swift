@@ -48,6 +48,19 @@ func texts(
     return texts
 }
 
+/// The same where NULL means none given; an array without any is a mistake.
+func optionalTexts(
+    _ start: UnsafePointer<motte_str>?, _ count: Int, _ what: StaticString
+) throws(DatabaseError) -> [String]? {
+    let texts = try texts(start, count, what)
+    guard start != nil else { return nil }
+    guard !texts.isEmpty else {
+        throw DatabaseError(
+            .invalidArgument, "the list of names is empty; leave it out for all columns, and for the names they have")
+    }
+    return texts
+}
+
 func optionalText(_ text: UnsafePointer<CChar>?, _ size: Int) throws(DatabaseError) -> String? {
     try textBytes(text, size).map { String(decoding: $0, as: UTF8.self) }
 }

@@ -31,7 +31,7 @@ private struct ExportSettings {
         if given.depth > 0 { json.depthLimit = Int(min(given.depth, 256)) }
         if let null = try optionalText(given.null_text, given.null_text_size) { csv.null = null }
         csv.delimiter = try checkedDelimiter(given.delimiter)
-        columns = try optionalText(given.columns, given.columns_size).map { $0.parts(between: ",") }
+        columns = try optionalTexts(given.columns, given.column_count, "a column")
     }
 
     /// Of a part of a database.

@@ -9,6 +9,8 @@ static const char schema_text[] =
     " Q { id: int key, name: string?, age: int8, when: timestamp? } R { home: link<E>, a: int }"
     " embedded E { inner: list<E>, no: int }";
 
+static const motte_str id_and_name[] = {{"id", 2}, {"name", 4}};
+
 static motte_realm *realm;
 static motte_class class_p, class_q, class_r;
 
@@ -58,7 +60,7 @@ static void *read_elsewhere(void *unused) {
 
 static void test_streams(void) {
     motte_arrow_options options = {
-        .struct_size = sizeof options, .columns = "id,name", .columns_size = MOTTE_NTS, .batch_rows = 10};
+        .struct_size = sizeof options, .columns = id_and_name, .column_count = 2, .batch_rows = 10};
     struct ArrowSchema schema;
     struct ArrowArray batch, moved;
     motte_coll *coll = all_of(class_p);
@@ -97,32 +99,38 @@ static void test_streams(void) {
 static void test_refusals_of_reading(void) {
     struct ArrowArrayStream stream;
     struct ArrowSchema schema;
-    motte_arrow_options options = {.struct_size = sizeof options, .columns_size = MOTTE_NTS};
+    static const motte_str wrong = {"nme", 3}, behind = {"name.x", 6}, twice[] = {{"id", 2}, {"id", 2}};
+    static const motte_str when = {"when", 4};
+    static const motte_str titles[] = {{"number", 6}, {"last, first", 11}}, broken[] = {{"id", 2}, {NULL, 0}};
+    motte_arrow_options options = {.struct_size = sizeof options, .column_count = 1};
     motte_coll *coll = all_of(class_p), *embedded = all_of(class_r), *tags = NULL, *snapshot = NULL;
     motte_prop props[1] = {prop_of(class_p, "id")};
     motte_value value = {.type = MOTTE_TYPE_INT, .as = {.integer = 1}};
     motte_key key;
 
-    options.columns = "nme";
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_arrow_read(coll, &options, &stream));
+    options.columns = &wrong;
     STATUS(MOTTE_E_UNKNOWN_PROPERTY, motte_arrow_read(coll, &options, &stream));
     STATUS(MOTTE_E_UNKNOWN_PROPERTY, motte_arrow_schema(coll, &options, &schema));
-    options.columns = "name.x";
+    options.columns = &behind;
     STATUS(MOTTE_E_WRONG_TYPE, motte_arrow_read(coll, &options, &stream));
     STATUS(MOTTE_E_WRONG_TYPE, motte_arrow_schema(coll, &options, &schema));
-    options.columns = "id,name";
-    options.columns_size = strlen(options.columns);
-    options.titles = "number";
-    options.titles_size = strlen(options.titles);
+    options.column_count = 0;
+    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_arrow_read(coll, &options, &stream));
+    options.column_count = 2;
+    options.columns = twice;
+    STATUS(MOTTE_E_INVALID_ARGUMENT, motte_arrow_read(coll, &options, &stream));
+    options.columns = broken;
+    STATUS(MOTTE_E_NULL_ARGUMENT, motte_arrow_read(coll, &options, &stream));
+    options.columns = id_and_name;
+    options.titles = titles;
+    options.title_count = 1;
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_arrow_read(coll, &options, &stream));
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_arrow_schema(coll, &options, &schema));
-    options.titles = "number,last name";
-    options.titles_size = strlen(options.titles);
+    options.title_count = 2;
     STATUS(MOTTE_OK, motte_arrow_schema(coll, &options, &schema));
-    CHECK(schema.n_children == 2 && strcmp(schema.children[1]->name, "last name") == 0);
+    CHECK(schema.n_children == 2 && strcmp(schema.children[1]->name, "last, first") == 0);
     schema.release(&schema);
-    options.titles = NULL;
-    options.titles_size = 0;
-    options.columns_size = MOTTE_NTS;
     STATUS(MOTTE_E_UNSUPPORTED, motte_arrow_read(embedded, NULL, &stream));
     STATUS(MOTTE_E_UNSUPPORTED, motte_arrow_schema(embedded, NULL, &schema));
     CHECK(stream.release == NULL && schema.release == NULL);
@@ -132,7 +140,10 @@ static void test_refusals_of_reading(void) {
     motte_value far_away = {.type = MOTTE_TYPE_TIMESTAMP, .as = {.integer = INT64_MAX / 4}};
     props[0] = prop_of(class_p, "when");
     MUST(motte_row_set_many(realm, class_p, key, props, &far_away, 1));
-    options.columns = "when";
+    options.columns = &when;
+    options.column_count = 1;
+    options.titles = NULL;
+    options.title_count = 0;
     options.flags = MOTTE_ARROW_UNIT;
     options.unit = MOTTE_UNIT_NANOSECONDS;
     STATUS(MOTTE_E_OVERFLOW, motte_arrow_read(coll, &options, &stream));

@@ -205,8 +205,21 @@ static motte_status delete_everything(void) {
 
 /* ------------------------------------------------------------------------------------------------ import, export */
 
-/* export "file" [json | lines | csv | sqlite | document] [nested] [columns "a,b"] everything | OBJECT | COLLECTION */
+/* `a` `b.c` */
+static size_t column_names(cursor *in, motte_str names[8]) {
+    size_t count = 0;
+    for (cursor ahead = *in; accept(&ahead, "`"); ahead = *in) {
+        if (count == 8) case_fail("more than 8 columns");
+        char *text = need_text(in);
+        names[count++] = (motte_str){text, strlen(text)};
+    }
+    return count;
+}
+
+/* export "file" [json | lines | csv | sqlite | document] [nested] [columns `a` `b.c`] WHAT: everything, an OBJECT or a
+ * COLLECTION */
 static motte_status export_text(cursor *in) {
+    motte_str columns[8];
     motte_export_options options = {.struct_size = sizeof options};
     motte_buf text;
     options.path = path_of(file_name(in));
@@ -219,8 +232,8 @@ static motte_status export_text(cursor *in) {
         else if (accept(in, "document")) options.flags |= MOTTE_EXPORT_DOCUMENT;
         else if (accept(in, "nested")) options.flags |= MOTTE_EXPORT_NESTED_LINKS;
         else if (accept(in, "columns")) {
-            options.columns = file_name(in);
-            options.columns_size = MOTTE_NTS;
+            options.columns = columns;
+            options.column_count = column_names(in, columns);
         } else break;
     }
     motte_export_options in_memory = options;
@@ -269,8 +282,9 @@ static motte_status import_text(cursor *in) {
     return motte_import(now.realm, cls, &options, receive_progress, NULL, NULL, &counts);
 }
 
-/* arrow [columns "a,b"] [views] [modified | all-of-them] [unknown] COLLECTION to CLASS: as batches of two rows */
+/* arrow [columns `a` `b.c`] [views] [modified | all-of-them] [unknown] COLLECTION to CLASS: as batches of two rows */
 static motte_status arrow(cursor *in) {
+    motte_str columns[8];
     motte_arrow_options options = {.struct_size = sizeof options, .batch_rows = 2};
     motte_import_options import_options = {.struct_size = sizeof import_options};
     motte_import_counts counts = {.struct_size = sizeof counts};
@@ -279,8 +293,8 @@ static motte_status arrow(cursor *in) {
     motte_coll *coll;
     for (;;) {
         if (accept(in, "columns")) {
-            options.columns = file_name(in);
-            options.columns_size = MOTTE_NTS;
+            options.columns = columns;
+            options.column_count = column_names(in, columns);
         } else if (accept(in, "views")) options.flags |= MOTTE_ARROW_TEXT_VIEWS;
         else if (accept(in, "modified")) import_options.policy = MOTTE_CREATE_MODIFIED;
         else if (accept(in, "all-of-them")) import_options.policy = MOTTE_CREATE_EXISTING;

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static const motte_str id_and_name[] = {{"id", 2}, {"name", 4}};
 static int passed, failed;
 static const char *running = "the fixture";
 
@@ -96,8 +97,8 @@ static void make_file(fixture *f) {
     f->csv_options.text = "id,name\n1,x\n";
     f->csv_options.text_size = MOTTE_NTS;
     f->arrow_options.struct_size = sizeof f->arrow_options;
-    f->arrow_options.columns = "id,name";
-    f->arrow_options.columns_size = MOTTE_NTS;
+    f->arrow_options.columns = id_and_name;
+    f->arrow_options.column_count = 2;
     f->arrow_import_options.struct_size = sizeof f->arrow_import_options;
     f->arrow_import_options.policy = MOTTE_CREATE_EXISTING;
     f->realm_file_options.struct_size = sizeof f->realm_file_options;
@@ -320,7 +321,7 @@ void fixture_release(fixture *f, const void *handle) {
 
 struct ArrowArrayStream *made_stream(fixture *f) {
     static struct ArrowArrayStream stream;
-    motte_arrow_options options = {.struct_size = sizeof options, .columns = "id,name", .columns_size = MOTTE_NTS};
+    motte_arrow_options options = {.struct_size = sizeof options, .columns = id_and_name, .column_count = 2};
     motte_arrow_read(f->coll, &options, &stream);
     return &stream;
 }

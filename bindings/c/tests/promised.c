@@ -218,6 +218,7 @@ static void sqlite_files(world *w) {
 }
 
 static void texts_and_files(void) {
+    static const motte_str nothing = {"nothing", 7};
     world w = make_world("texts and files");
     motte_export_options out;
     motte_import_options in;
@@ -236,11 +237,11 @@ static void texts_and_files(void) {
     CHECK(motte_export_realm(w.realm, &out, NULL, NULL, NULL, NULL) < 0);
     CHECK(motte_export_coll(w.all, &out, NULL, NULL, NULL, NULL) < 0);
     CHECK(motte_export_object(w.object, &out, NULL) < 0);
-    out.path = NULL, out.columns = "nothing", out.columns_size = MOTTE_NTS;
+    out.path = NULL, out.columns = &nothing, out.column_count = 1;
     {
         motte_buf text;
         STATUS(MOTTE_E_UNKNOWN_PROPERTY, motte_export_object(w.object, &out, &text));
-        out.columns = NULL;
+        out.columns = NULL, out.column_count = 0;
         STATUS(MOTTE_E_CALLBACK, motte_export_coll(w.all, &out, stop, NULL, NULL, &text));
         CHECK(text.data == NULL && check_error().user_code == 7);
         out.format = MOTTE_FORMAT_CSV;

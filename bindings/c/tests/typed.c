@@ -99,12 +99,13 @@ static void queries(motte_realm *realm, char *text) {
 
 /* Names of the program are no matter of columns, and values are as they are stored. */
 static void projections(motte_realm *realm) {
-    static const char columns[] = "first_name,address.city,boss.first_name,body_heat";
+    static const motte_str columns[] = {
+        {"first_name", 10}, {"address.city", 12}, {"boss.first_name", 15}, {"body_heat", 9}};
     static const char *const expected[] = {"Ada,Paris,,366", "Bob,\"\",Ada,375", "Eve,,Bob,401"};
     motte_export_options options = {.struct_size = sizeof options,
                                     .format = MOTTE_FORMAT_CSV,
                                     .columns = columns,
-                                    .columns_size = sizeof columns - 1};
+                                    .column_count = sizeof columns / sizeof *columns};
     motte_coll *all;
     motte_buf found;
     MUST(motte_class_all(realm, motte_class_named(realm, "TypedPerson"), &all));

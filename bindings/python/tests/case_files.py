@@ -193,6 +193,14 @@ def salvage(runner: Runner, cursor: Cursor) -> None:
         raise CaseFailure("salvage() and salvaged() differ")
 
 
+def column_names(cursor: Cursor) -> list[str]:
+    """`a` `b.c`"""
+    names = []
+    while cursor.is_next("`"):
+        names.append(cursor.in_backquotes())
+    return names
+
+
 def export(runner: Runner, cursor: Cursor) -> None:
     path = file(runner, cursor)
     options: dict[str, Any] = {}
@@ -209,7 +217,7 @@ def export(runner: Runner, cursor: Cursor) -> None:
         elif cursor.accept("nested"):
             options["nested_links"] = True
         elif cursor.accept("columns"):
-            options["columns"] = cursor.value(runner.object).split(",")
+            options["columns"] = column_names(cursor)
         elif not cursor.accept("json"):
             break
     if cursor.accept("everything"):
@@ -266,7 +274,7 @@ def arrow(runner: Runner, cursor: Cursor) -> None:
     views = False
     while True:
         if cursor.accept("columns"):
-            columns = cursor.value(runner.object).split(",")
+            columns = column_names(cursor)
         elif cursor.accept("views"):
             views = True
         elif not import_option(cursor, options, "all-of-them"):

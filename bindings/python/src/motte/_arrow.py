@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 from . import errors
 from ._coll import Coll
-from ._convert import utf8
+from ._convert import texts
 from ._ffi import NULL, ffi, lib, sized
 from ._protocols import AnyDatabase
 
@@ -41,11 +41,11 @@ class Options:
         self.struct.unit = UNITS[unit]
         self.struct.batch_rows = min(batch_rows or 0, 1 << 40)
         if columns is not None:
-            self._text = ffi.from_buffer(utf8(",".join(columns)))
-            self.struct.columns, self.struct.columns_size = ffi.cast("char *", self._text), len(self._text)
+            self.struct.columns, self._columns = texts(columns)
+            self.struct.column_count = len(columns)
         if titles is not None:
-            self._titles = ffi.from_buffer(utf8(",".join(titles)))
-            self.struct.titles, self.struct.titles_size = ffi.cast("char *", self._titles), len(self._titles)
+            self.struct.titles, self._titles = texts(titles)
+            self.struct.title_count = len(titles)
 
 
 def _capsule(kind: int, content: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 from . import _callbacks, errors
 from ._columns import unpacked
-from ._convert import Arguments, Cells, Maker, Values, map_key, one, read_texts, texts, utf8
+from ._convert import Arguments, Cells, Maker, Values, map_key, map_keys, one, read_texts, texts, utf8
 from ._ffi import ffi, lib, sized
 from ._guard import FREE, Guard, Guarded
 from ._handles import out, own, take_text
@@ -337,7 +337,7 @@ class Coll(Guarded):
         return bool(place[0])
 
     def map_put_many(self, keys: Sequence[str], values: Values) -> None:
-        cells, kept = texts(keys)
+        cells, kept = texts(map_keys(keys))
         errors.check(lib.motte_map_put_many(self.handle, cells, values.pointer(), len(keys)))
         del kept
 

@@ -242,7 +242,7 @@ class Values:
 
     def _map(self, entries: Mapping[Any, Any], type_: Optional[int]) -> None:
         inner = self._inner()
-        keys, kept = texts(list(entries))
+        keys, kept = texts(map_keys(entries))
         for value in entries.values():
             inner.add(value, type_)
         self._document(MAP, lib.motte_nested_map, keys, inner.pointer(), len(inner))
@@ -315,20 +315,27 @@ def _too_deep() -> errors.Error:
     return errors.InvalidArgumentError(f"lists and dicts nest to {DEEPEST} levels at most")
 
 
-def texts(keys: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """An array of motte_str for keys of maps, and what has to live as long as it."""
-    cells, kept = ffi.new("motte_str[]", len(keys)), []
-    for cell, key in zip(cells, keys):
-        view = ffi.from_buffer(map_key(key))
+def texts(given: Sequence[str]) -> tuple[Any, list[Any]]:
+    """An array of motte_str, and what has to live as long as it."""
+    cells = ffi.new("motte_str[]", len(given))
+    kept = [cells]
+    for cell, text in zip(cells, given):
+        view = ffi.from_buffer(utf8(text))
         kept.append(view)
         cell.data, cell.size = ffi.cast("char *", view), len(view)
     return cells, kept
 
 
 def map_key(key: Any) -> bytes:
-    if not isinstance(key, str):
-        raise errors.WrongTypeError(f"keys of maps are texts, not {key!r:.60}")
-    return utf8(key)
+    return utf8(*map_keys([key]))
+
+
+def map_keys(keys: Iterable[Any]) -> list[str]:
+    found = list(keys)
+    for key in found:
+        if not isinstance(key, str):
+            raise errors.WrongTypeError(f"keys of maps are texts, not {key!r:.60}")
+    return found
 
 
 def one(value: Any, type_: Optional[int] = None) -> Values:

@@ -13,7 +13,7 @@ from . import _callbacks, errors, maintenance, query
 from ._atomic import atomically, in_steps
 from ._coll import Coll
 from ._config import Progress
-from ._convert import utf8
+from ._convert import texts as _texts, utf8
 from ._ffi import NULL, ffi, lib, sized
 from ._handles import out, own, take_text
 from ._protocols import AnyDatabase
@@ -37,11 +37,16 @@ class ImportCounts(NamedTuple):
 
 
 class _Options:
-    """A struct of options, and the texts it points to."""
+    """A struct of options, and what it points to."""
 
-    def __init__(self, kind: str, texts: Mapping[str, Union[bytes, None]], **numbers: int) -> None:
+    def __init__(self, kind: str, texts: Mapping[str, Optional[bytes]], *, columns: Optional[Sequence[str]] = None,
+                 **numbers: int) -> None:
         self.struct = sized(kind)
-        self._kept = []
+        self._kept: list[Any] = []
+        if columns is not None:
+            self.struct.columns, kept = _texts(columns)
+            self.struct.column_count = len(columns)
+            self._kept += kept
         for name, content in texts.items():
             if content is not None:
                 view = ffi.from_buffer(content)
@@ -65,7 +70,7 @@ def _delimiter(text: str) -> int:
     return ord(text)
 
 
-def _columns(database: AnyDatabase, columns: Optional[Sequence[Any]], what: Any) -> Optional[bytes]:
+def _columns(database: AnyDatabase, columns: Optional[Sequence[Any]], what: Any) -> Optional[list[str]]:
     if isinstance(columns, str):
         raise errors.InvalidArgumentError("columns is a list of properties; write columns=[...] around the one")
     if columns is None:
@@ -74,7 +79,7 @@ def _columns(database: AnyDatabase, columns: Optional[Sequence[Any]], what: Any)
         model: Any = (what.results() if isinstance(what, Map) else what)._model()
     else:
         model = type(what) if isinstance(what, Model) else None if what is None else database._row_of(what).model
-    return utf8(",".join(query.stored_name(each, model) for each in columns))
+    return [query.stored_name(each, model) for each in columns]
 
 
 # ------------------------------------------------------------------------------------------------ out
@@ -105,7 +110,7 @@ def export_json(
     progress: Optional[Progress],
 ) -> Optional[str]:
     options = _Options(
-        "motte_export_options", {"path": _path(path), "columns": _columns(database, columns, what)},
+        "motte_export_options", {"path": _path(path)}, columns=_columns(database, columns, what),
         format=lib.MOTTE_FORMAT_JSON_LINES if lines else lib.MOTTE_FORMAT_JSON,
         flags=lib.MOTTE_EXPORT_NESTED_LINKS * nested_links | lib.MOTTE_EXPORT_DOCUMENT * document, depth=depth or 0)
     to_file = path is not None
@@ -126,7 +131,7 @@ def export_csv(
 ) -> Optional[str]:
     options = _Options(
         "motte_export_options",
-        {"path": _path(path), "columns": _columns(database, columns, what), "null_text": utf8(null)},
+        {"path": _path(path), "null_text": utf8(null)}, columns=_columns(database, columns, what),
         format=lib.MOTTE_FORMAT_CSV, delimiter=_delimiter(delimiter))
     return _exported(lib.motte_export_coll, _coll_of(database, what).handle, options, progress, path is not None)
 
