@@ -70,10 +70,10 @@ struct Lexer {
         guard let byte = peek() else { return .end }
         if let kind = symbol(byte) { return kind }
         switch byte {
-        case UInt8(ascii: "'"), UInt8(ascii: "\""): return .constant(.string(try quoted(byte)))
+        case UInt8(ascii: "'"), UInt8(ascii: "\""): return .constant(.string(try quoted()))
         case UInt8(ascii: "`"):
             let start = position
-            let name = try quoted(byte)
+            let name = try quoted()
             guard !name.isEmpty else { throw failure("a name in backquotes is empty", at: start) }
             return .name(name, isQuoted: true)
         case UInt8(ascii: "$"), UInt8(ascii: "%"): return try argument(byte)
@@ -221,8 +221,7 @@ struct Lexer {
 
     private mutating func hexBytes() throws(DatabaseError) -> [UInt8] {
         let start = position
-        guard let mark = peek() else { throw failure("data is written X'00ff'", at: start) }
-        let digits = Array(try quoted(mark).utf8)
+        let digits = Array(try quoted().utf8)
         var data: [UInt8] = []
         guard digits.count % 2 == 0 else { throw failure("data needs an even number of hexadecimal digits", at: start) }
         for index in stride(from: 0, to: digits.count, by: 2) {
@@ -382,68 +381,10 @@ struct Lexer {
 
     // MARK: Quoted text
 
-    private mutating func quoted(_ mark: UInt8) throws(DatabaseError) -> String {
-        let start = position
-        var content: [UInt8] = []
-        position += 1
-        while let byte = peek() {
-            position += 1
-            if byte == mark { return String(decoding: content, as: UTF8.self) }
-            if byte == UInt8(ascii: "\\") {
-                try escape(into: &content)
-            } else {
-                content.append(byte)
-            }
-        }
-        throw failure("this quotation does not end", at: start)
-    }
-
-    private mutating func escape(into content: inout [UInt8]) throws(DatabaseError) {
-        let start = position - 1
-        guard let byte = peek() else { throw failure("this quotation does not end", at: start) }
-        position += 1
-        switch byte {
-        case UInt8(ascii: "n"): content.append(0x0A)
-        case UInt8(ascii: "r"): content.append(0x0D)
-        case UInt8(ascii: "t"): content.append(0x09)
-        case UInt8(ascii: "b"): content.append(0x08)
-        case UInt8(ascii: "f"): content.append(0x0C)
-        case UInt8(ascii: "0"): content.append(0x00)
-        case UInt8(ascii: "\\"), UInt8(ascii: "'"), UInt8(ascii: "\""), UInt8(ascii: "`"), UInt8(ascii: "/"):
-            content.append(byte)
-        case UInt8(ascii: "u"): try unicodeEscape(start, into: &content)
-        default:
-            throw failure("unknown escape; a backslash itself is written \\\\", at: start)
-        }
-    }
-
-    /// Four digits, a pair of surrogates, or `\u{1F600}`.
-    private mutating func unicodeEscape(_ start: Int, into content: inout [UInt8]) throws(DatabaseError) {
-        var value: UInt32
-        if peek() == UInt8(ascii: "{") {
-            position += 1
-            value = hexNumber(most: 6) ?? .max
-            if peek() == UInt8(ascii: "}") { position += 1 } else { value = .max }
-        } else {
-            value = hexNumber(most: 4, least: 4) ?? .max
-            if value >= 0xD800, value < 0xDC00, peek() == UInt8(ascii: "\\"), peek(1) == UInt8(ascii: "u") {
-                position += 2
-                let low = hexNumber(most: 4, least: 4) ?? 0
-                value = low >= 0xDC00 && low < 0xE000 ? 0x10000 + (value - 0xD800) << 10 + (low - 0xDC00) : .max
-            }
-        }
-        guard let scalar = Unicode.Scalar(value) else { throw failure("this is no character", at: start) }
-        content.append(contentsOf: Array(String(scalar).utf8))
-    }
-
-    private mutating func hexNumber(most: Int, least: Int = 1) -> UInt32? {
-        var value: UInt32 = 0, count = 0
-        while count < most, let byte = peek(), let digit = Self.hexDigit(byte) {
-            value = value << 4 | UInt32(digit)
-            position += 1
-            count += 1
-        }
-        return count >= least ? value : nil
+    private mutating func quoted() throws(DatabaseError) -> String {
+        let read = try QuotedText(bytes, at: position, in: source)
+        position = read.end
+        return read.text
     }
 
     // MARK: Bytes
@@ -455,7 +396,7 @@ struct Lexer {
         return isDigit(byte) || (lowered >= 0x61 && lowered <= 0x7A) || byte == 0x5F || byte >= 0x80
     }
 
-    private static func hexDigit(_ byte: UInt8) -> UInt8? {
+    static func hexDigit(_ byte: UInt8) -> UInt8? {
         switch byte {
         case 0x30 ... 0x39: byte - 0x30
         case 0x41 ... 0x46: byte - 0x41 + 10
