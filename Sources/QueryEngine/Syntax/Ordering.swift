@@ -56,6 +56,8 @@ package struct Ordering: Sendable, Equatable {
 /// Query text after parsing; with the text, because later errors point into it.
 package struct ParsedQuery: Sendable {
     package let predicate: Predicate
+    /// Whether the text says which objects; without that, all match. What was built rather than written says it.
+    package let hasCondition: Bool
     package let ordering: Ordering
     /// What the matches are put together to; nil where they are asked for themselves.
     package let grouping: Grouping?
@@ -69,10 +71,11 @@ package struct ParsedQuery: Sendable {
     package var asksForNow: Bool { predicate.asksForNow }
 
     package init(
-        predicate: Predicate, ordering: Ordering, grouping: Grouping? = nil, source: QuerySource, argumentCount: Int,
-        namedArguments: [Predicate.Name] = []
+        predicate: Predicate, hasCondition: Bool = true, ordering: Ordering, grouping: Grouping? = nil,
+        source: QuerySource, argumentCount: Int, namedArguments: [Predicate.Name] = []
     ) {
         self.predicate = predicate
+        self.hasCondition = hasCondition
         self.ordering = ordering
         self.grouping = grouping
         self.source = source
@@ -83,7 +86,7 @@ package struct ParsedQuery: Sendable {
     /// The same text and arguments, read as something else.
     package func replacing(predicate: Predicate, ordering: Ordering, grouping: Grouping?) -> ParsedQuery {
         ParsedQuery(
-            predicate: predicate, ordering: ordering, grouping: grouping, source: source,
+            predicate: predicate, hasCondition: hasCondition, ordering: ordering, grouping: grouping, source: source,
             argumentCount: argumentCount, namedArguments: namedArguments)
     }
 

@@ -52,7 +52,7 @@ struct Parser {
             throw unexpected("AND, OR, SORT, DISTINCT, LIMIT, OFFSET, GROUP or the end of the query")
         }
         return ParsedQuery(
-            predicate: predicate, ordering: ordering, grouping: grouping, source: source,
+            predicate: predicate, hasCondition: !isBare, ordering: ordering, grouping: grouping, source: source,
             argumentCount: namedArguments.isEmpty ? argumentCount : numberedCount + namedArguments.count,
             namedArguments: namedArguments)
     }

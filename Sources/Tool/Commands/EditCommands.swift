@@ -67,6 +67,7 @@ struct UpdateCommand: ParsableCommand {
 
     func run() throws {
         try reportingErrors(file) {
+            try Edit.requireCondition(text)
             let session = try openFile(file, opening, readOnly: false)
             let type = try objectType(className, in: session)
             try Edit.run(session, dryRun: dryRun) { () throws(DatabaseError) in
@@ -101,6 +102,7 @@ struct DeleteCommand: ParsableCommand {
 
     func run() throws {
         try reportingErrors(file) {
+            try Edit.requireCondition(text)
             let session = try openFile(file, opening, readOnly: false)
             _ = try objectType(className, in: session)
             try Edit.run(session, dryRun: dryRun) { () throws(DatabaseError) in
@@ -109,89 +111,5 @@ struct DeleteCommand: ParsableCommand {
                 return "\(try session.query(table, text ?? "", values).results().deleteObjects()) deleted"
             }
         }
-    }
-}
-
-/// What commands and the shell's statements do alike.
-enum Edit {
-    /// In a write of its own, or as a part of the one that is open; `body` says what it has done.
-    static func run(
-        _ session: Session, dryRun: Bool = false, _ body: () throws(DatabaseError) -> String
-    ) throws(DatabaseError) {
-        if session.isInWrite {
-            return printLine(try session.atomically { () throws(DatabaseError) in try body() })
-        }
-        try session.beginWrite()
-        do throws(DatabaseError) {
-            let outcome = try body()
-            if dryRun {
-                try session.cancel()
-                return printLine("\(outcome); nothing was changed (dry run)")
-            }
-            try session.commit()
-            printLine(outcome)
-        } catch {
-            if session.isInWrite { try session.cancel() }
-            throw error
-        }
-    }
-
-    static func pair(_ text: String) -> PropertyAssignments.Given {
-        let parts = text.parts(between: "=", most: 1)
-        return PropertyAssignments.Given(parts[0], parts.count == 2 ? parts[1] : "")
-    }
-
-    /// A query that was forgotten would mean everything.
-    static func checkSelection(_ text: String?, _ all: Bool) throws {
-        guard (text == nil) == all else {
-            throw ValidationError("give a query, or --all for all objects of the class")
-        }
-    }
-
-    static func insert(
-        _ session: Session, _ type: ObjectType, _ values: [String], _ policy: UpdatePolicy
-    ) throws(DatabaseError) -> (created: Int, updated: Int) {
-        let table = try session.tableKey(type.name)
-        var options = JSONImport.Options()
-        options.policy = policy
-        let importer = try JSONImport(session, into: table, options)
-        if values == ["-"] {
-            let input = try InputFile(standardInput: ())
-            defer { withExtendedLifetime(input) {} }
-            do throws(DatabaseError) { try importer.run(input.bytes) } catch {
-                throw ExchangeError.named("standard input", error)
-            }
-        } else {
-            if !isJSON(values), let wrong = values.first(where: { !$0.utf8.contains(UInt8(ascii: "=")) }) {
-                throw DatabaseError(.invalidArgument, "'\(wrong)' is neither NAME=VALUE nor a JSON object")
-            }
-            let text =
-                isJSON(values)
-                ? values.joined(separator: "\n") : try PropertyAssignments(session, table, values.map(pair)).object
-            do throws(DatabaseError) {
-                try text.withUTF8Bytes { bytes throws(DatabaseError) in try importer.run(bytes) }
-            } catch { throw text.contains("\n") ? error : PropertyAssignments.withoutLine(error) }
-        }
-        return (importer.outcome.created, importer.outcome.updated)
-    }
-
-    private static func isJSON(_ values: [String]) -> Bool {
-        guard let first = values.first?.first(where: { !$0.isWhitespace }) else { return false }
-        return first == "{" || first == "["
-    }
-
-    static func update(
-        _ session: Session, _ type: ObjectType, _ results: LiveResults, _ values: [PropertyAssignments.Given]
-    ) throws(DatabaseError) -> Int {
-        let table = try session.tableKey(type.name)
-        let assignments = try PropertyAssignments(session, table, values)
-        // What is assigned may be what is asked for.
-        let keys = try results.keys()
-        for key in keys {
-            try Console.checkInterruption()
-            try assignments.assign(to: ObjectKey(key))
-        }
-        try assignments.finish()
-        return keys.count
     }
 }

@@ -56,7 +56,7 @@ enum Statement {
             guard words.skip("where") else {
                 throw wrong("say which objects: delete from \(name) where ...; TRUEPREDICATE means all of them")
             }
-            return .delete(className: name, query: words.rest)
+            return .delete(className: name, query: try condition(words.rest))
         case "begin" where words.rest.isEmpty: return .begin
         case "commit" where words.rest.isEmpty: return .commit
         case "rollback" where words.rest.isEmpty: return .rollback
@@ -77,6 +77,13 @@ enum Statement {
     private static func query(_ words: inout StatementText) -> String {
         _ = words.skip("where")
         return words.rest
+    }
+
+    /// Behind `where` of what changes objects.
+    private static func condition(_ query: String) throws(DatabaseError) -> String {
+        try Edit.requireCondition(
+            query, or: "where TRUEPREDICATE means all of them, and LIMIT(10) behind that any ten")
+        return query
     }
 
     private static func select(_ words: inout StatementText) throws(DatabaseError) -> Statement {
@@ -116,7 +123,7 @@ enum Statement {
         guard words.skip("where") else {
             throw wrong("say which objects: ... where ...; TRUEPREDICATE means all of them")
         }
-        return .update(className: name, values: values, query: words.rest)
+        return .update(className: name, values: values, query: try condition(words.rest))
     }
 
     /// Of a text in quotes, which is that text; everything else is read by the type of the property.
