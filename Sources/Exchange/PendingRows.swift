@@ -129,22 +129,15 @@ package enum ExchangeError {
     /// Rows of a batch have no meaning for whoever sees lines.
     static func withoutRow(_ error: DatabaseError) -> DatabaseError {
         guard let row = error.details.rowIndex else { return error }
-        let prefix = "row \(row): "
-        guard error.message.hasPrefix(prefix) else { return error }
+        guard let message = error.message.behindBytes(of: "row \(row): ") else { return error }
         return DatabaseError(
-            error.code, String(error.message.dropFirst(prefix.count)), path: error.details.path,
-            className: error.details.className, propertyName: error.details.propertyName)
+            error.code, message, path: error.details.path, className: error.details.className,
+            propertyName: error.details.propertyName)
     }
 
     /// `people.csv:7: ...` instead of `line 7: ...`.
     package static func named(_ source: String, _ error: DatabaseError) -> DatabaseError {
-        var message = error.message
-        if message.hasPrefix("line ") {
-            message.removeFirst(5)
-            message = source + ":" + message
-        } else {
-            message = source + ": " + message
-        }
+        let message = error.message.behindBytes(of: "line ").map { source + ":" + $0 } ?? source + ": " + error.message
         return DatabaseError(
             error.code, message, path: error.details.path, className: error.details.className,
             propertyName: error.details.propertyName)

@@ -16,7 +16,7 @@ import Musl
 func realmFile(_ path: String, _ key: [UInt8]?) throws(DatabaseError) -> RealmFile? {
     guard fileExists(path) else { return nil }
     if let file = try RealmFileOpening.realmFile(path, key) { return file }
-    guard key == nil, path.hasSuffix(".realm"), try !Session.isDatabase(path) else { return nil }
+    guard key == nil, path.endsWithBytes(of: ".realm"), try !Session.isDatabase(path) else { return nil }
     throw DatabaseError(
         .notAMotteFile, "'\(path)' is no Realm file, or it is encrypted; then name its key with --key-file", path: path)
 }

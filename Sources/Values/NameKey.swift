@@ -24,6 +24,29 @@ extension String {
     package func precedesInBytes(_ other: String) -> Bool { utf8.lexicographicallyPrecedes(other.utf8) }
 
     package func beginsWithBytes(of other: String) -> Bool { utf8.starts(with: other.utf8) }
+    package func endsWithBytes(of other: String) -> Bool { utf8.reversed().starts(with: other.utf8.reversed()) }
+
+    /// What stands behind a beginning; nil where the text begins with something else.
+    package func behindBytes(of beginning: String) -> String? {
+        guard beginsWithBytes(of: beginning) else { return nil }
+        return String(decoding: utf8.dropFirst(beginning.utf8.count), as: UTF8.self)
+    }
+
+    /// What stands before an end; nil where the text ends with something else.
+    package func beforeBytes(of end: String) -> String? {
+        guard endsWithBytes(of: end) else { return nil }
+        return String(decoding: utf8.dropLast(end.utf8.count), as: UTF8.self)
+    }
+
+    package var withoutSpacesAtEnd: String {
+        var end = utf8.endIndex
+        while end > utf8.startIndex {
+            let last = utf8.index(before: end)
+            guard utf8[last] == UInt8(ascii: " ") else { break }
+            end = last
+        }
+        return String(decoding: utf8[..<end], as: UTF8.self)
+    }
 
     /// What stands before, between and behind each occurrence of an ASCII character, as far as `most` cuts.
     package func parts(between separator: Unicode.Scalar, most: Int = .max) -> [String] {

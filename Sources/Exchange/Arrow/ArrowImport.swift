@@ -122,8 +122,8 @@ package final class ArrowImport {
     private static func named(_ error: DatabaseError, _ type: ObjectType) -> DatabaseError {
         guard error.details.className == nil else { return error }
         var message = error.message
-        if let name = error.details.propertyName, message.hasPrefix("'\(name)'") {
-            message = "\(type.name).\(name)" + String(message.dropFirst(name.count + 2))
+        if let name = error.details.propertyName, let rest = message.behindBytes(of: "'\(name)'") {
+            message = "\(type.name).\(name)" + rest
         }
         return DatabaseError(
             error.code, message, className: type.name, propertyName: error.details.propertyName)

@@ -55,7 +55,7 @@ package enum ArrowType: Equatable, Sendable {
     }
 
     private static func withParameters(_ format: String) -> ArrowType {
-        let parts = format.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = format.parts(between: ":", most: 1)
         guard parts.count == 2 else { return .other(format) }
         switch parts[0] {
         case "tss": return .timestamp(unitsPerSecond: 1)
@@ -69,7 +69,7 @@ package enum ArrowType: Equatable, Sendable {
             guard let count = Int(parts[1]), (0 ... 1 << 30).contains(count) else { return .other(format) }
             return .fixedList(count: count)
         case "d":
-            let numbers = parts[1].split(separator: ",", omittingEmptySubsequences: false).map { Int($0) }
+            let numbers = parts[1].parts(between: ",").map { Int($0) }
             guard numbers.count >= 2, let scale = numbers[1], (-6_000 ... 6_000).contains(scale) else {
                 return .other(format)
             }

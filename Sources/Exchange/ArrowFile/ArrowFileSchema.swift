@@ -60,12 +60,12 @@ enum ArrowFileSchema {
     }
 
     private static func parameterized(_ format: String, _ buffer: inout FlatBuffer) -> (UInt8, FlatBuffer.Place) {
-        let parts = format.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        let parameter = parts.count > 1 ? String(parts[1]) : ""
+        let parts = format.parts(between: ":", most: 1)
+        let parameter = parts.count > 1 ? parts[1] : ""
         switch parts[0] {
         case "w": return (15, buffer.table([.int(Int32(parameter) ?? 0)]))
         default:
-            let units: [Substring: Int16] = ["tss": 0, "tsm": 1, "tsu": 2, "tsn": 3]
+            let units: [String: Int16] = ["tss": 0, "tsm": 1, "tsu": 2, "tsn": 3]  // names: ASCII
             let zone = buffer.string(parameter)
             return (10, buffer.table([.short(units[parts[0]] ?? 0), .place(zone)]))
         }

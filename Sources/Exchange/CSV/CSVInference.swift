@@ -176,7 +176,7 @@ package struct CSVInference {
         var sink = ByteSink()
         JSONValueWriter.plain(.double(value), to: &sink)
         let written = sink.string
-        return isSame(written, text) || (written.hasSuffix(".0") && isSame(String(written.dropLast(2)), text))
+        return isSame(written, text) || written.beforeBytes(of: ".0").map { isSame($0, text) } ?? false
     }
 
     private static func isSame(_ written: String, _ text: UnsafeRawBufferPointer) -> Bool {

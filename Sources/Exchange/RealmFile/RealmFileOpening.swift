@@ -53,7 +53,7 @@ package enum RealmFileOpening {
 
     /// `app.motte` for `app.realm`, `data.motte` for `data`.
     package static func convertedPath(_ path: String) -> String {
-        (path.hasSuffix(".realm") ? String(path.dropLast(6)) : path) + ".motte"
+        (path.beforeBytes(of: ".realm") ?? path) + ".motte"
     }
 
     /// nil for everything else. Of an encrypted file nobody can tell without trying.

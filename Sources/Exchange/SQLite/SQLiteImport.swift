@@ -56,12 +56,11 @@ private struct RowPlaces {
 
     /// `line 7: ...` as `table Person, row 6: ...`.
     func named(_ error: DatabaseError) -> DatabaseError {
-        let mark = "line "
-        guard error.message.hasPrefix(mark), let end = error.message.firstIndex(of: ":"),
-            let number = Int(error.message.dropFirst(mark.count)[..<end].prefix { $0.isWholeNumber })
+        guard let parts = error.message.behindBytes(of: "line ")?.parts(between: ":", most: 1), parts.count == 2,
+            let number = Int(String(decoding: parts[0].utf8.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self))
         else { return error }
-        let rest = error.message[error.message.index(after: end)...]
-        return with(error, String(rest.drop { $0 == " " }), at: number)
+        let rest = parts[1].utf8.drop { $0 == UInt8(ascii: " ") }
+        return with(error, String(decoding: rest, as: UTF8.self), at: number)
     }
 
     private func with(_ error: DatabaseError, _ message: String, at line: Int) -> DatabaseError {

@@ -35,8 +35,7 @@ extension Explanation {
                 let space = String(repeating: " ", count: widths[column] - cell.count)
                 line += column == 0 ? cell + space : "  " + space + cell
             }
-            while line.hasSuffix(" ") { line.removeLast() }
-            return line
+            return line.withoutSpacesAtEnd
         }
         return ([title] + table).joined(separator: "\n")
     }
@@ -53,6 +52,7 @@ extension Explanation {
     /// Long conditions would move all numbers out of sight.
     private static func shortened(_ detail: String) -> String {
         let most = 80
+        // characters: what is shown is cut between them, and the two that end a line make one space
         let flat = String(detail.map { $0.isNewline ? " " : $0 })
         return flat.count <= most ? flat : String(flat.prefix(most - 3)) + "..."
     }

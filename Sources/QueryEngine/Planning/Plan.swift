@@ -87,8 +87,7 @@ enum PlanText {
 
     /// A comparison as the objects behind the first step of its path see it.
     static func behind(_ step: PathStep, _ text: String) -> String {
-        let beginning = step.name + "."
-        return text.hasPrefix(beginning) ? String(text.dropFirst(beginning.count)) : text
+        text.behindBytes(of: step.name + ".") ?? text
     }
 
     private static func inParentheses(_ predicate: BoundPredicate) -> String {

@@ -212,7 +212,7 @@ struct PlanTree {
 extension BoundPath {
     /// As it is written.
     var text: String {
-        let end = name.split(separator: ".", omittingEmptySubsequences: false).dropFirst().joined(separator: ".")
+        let end = name.parts(between: ".").dropFirst().joined(separator: ".")
         var names = steps.map(\.name)
         if case .object = self.end {
             return names.isEmpty ? "SELF" : names.joined(separator: ".")

@@ -112,19 +112,17 @@ struct ImportCommand: ParsableCommand {
 
     /// Without the ending of what packed it.
     private static func unpackedName(_ name: String) -> String {
-        for ending in [".gz", ".zst", ".zstd"] where name.hasSuffix(ending) {
-            return String(name.dropLast(ending.count))
-        }
+        for ending in [".gz", ".zst", ".zstd"] { if let rest = name.beforeBytes(of: ending) { return rest } }
         return name
     }
 
     private var sourceFormat: ImportFormat {
         if let format { return format }
         let source = Self.unpackedName(source)
-        if source.hasSuffix(".realm") { return .realm }
-        if source.hasSuffix(".csv") || source.hasSuffix(".tsv") { return .csv }
-        return source.hasSuffix(".json")
-            ? .json : source.hasSuffix(".jsonl") ? .jsonl : className == nil ? .jsonl : .csv
+        if source.endsWithBytes(of: ".realm") { return .realm }
+        if source.endsWithBytes(of: ".csv") || source.endsWithBytes(of: ".tsv") { return .csv }
+        return source.endsWithBytes(of: ".json")
+            ? .json : source.endsWithBytes(of: ".jsonl") ? .jsonl : className == nil ? .jsonl : .csv
     }
 
     func run() throws {
@@ -266,7 +264,7 @@ struct ImportCommand: ParsableCommand {
     }
 
     private func schemaText(_ argument: String) throws -> String {
-        if argument.contains("{") { return argument }
+        if argument.utf8.contains(UInt8(ascii: "{")) { return argument }
         return try openInput(argument).text
     }
 
@@ -356,7 +354,7 @@ struct ImportCommand: ParsableCommand {
         var options = CSVImport.Options()
         switch delimiter {
         case let delimiter?: options.delimiter = CSVDelimiter.byte(delimiter) ?? 0x2C
-        case nil where Self.unpackedName(source).hasSuffix(".tsv"): options.delimiter = 0x09
+        case nil where Self.unpackedName(source).endsWithBytes(of: ".tsv"): options.delimiter = 0x09
         case nil: options.delimiter = CSVDelimiter.guess(bytes)
         }
         if let zone { options.zone = try TimeZoneOption.reader(zone) }

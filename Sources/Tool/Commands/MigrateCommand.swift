@@ -36,7 +36,7 @@ struct MigrateCommand: ParsableCommand {
 
     private func add(_ entry: String, to renames: inout SchemaRenames) throws {
         let sides = entry.parts(between: "=", most: 1)
-        guard sides.count == 2, !sides.contains("") else {
+        guard sides.count == 2, sides.allSatisfy({ !$0.isEmpty }) else {
             throw DatabaseError(.invalidArgument, "'\(entry)' is no rename; write Class.old=new or Old=New")
         }
         let path = sides[0].parts(between: ".", most: 1)

@@ -41,7 +41,9 @@ struct LoginOptions: ParsableArguments {
 }
 
 func checkPlace(_ place: String) throws {
-    guard place.contains("://"), !NatsPlace.isOne(place) else { return }
+    // The scheme ends where the first colon stands.
+    let parts = place.parts(between: ":", most: 1)
+    guard parts.count == 2, parts[1].beginsWithBytes(of: "//"), !NatsPlace.isOne(place) else { return }
     guard !PostgresFeed.isPlace(place) else {
         throw ValidationError("'\(place)' is fed by 'motte ship', and nobody can follow it")
     }

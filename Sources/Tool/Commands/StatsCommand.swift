@@ -171,7 +171,7 @@ struct ColumnStatistics {
     }
 
     private static func csv(_ cell: String) -> String {
-        guard cell.unicodeScalars.contains(where: { $0 == "," || $0 == "\"" || Character($0).isNewline }) else {
+        guard cell.utf8.contains(where: { ",\"\r\n".utf8.contains($0) }) else {
             return cell
         }
         return "\"" + cell.parts(between: "\"").joined(separator: "\"\"") + "\""

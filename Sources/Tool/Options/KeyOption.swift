@@ -17,7 +17,8 @@ struct KeyOption: ParsableArguments {
         let bytes = Array(input.bytes)
         withExtendedLifetime(input) {}
         if bytes.count == 64 { return bytes }
-        let digits = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }.utf8.map { digit($0) }
+        // Lines and groups of digits, as they are printed.
+        let digits = bytes.filter { $0 != UInt8(ascii: " ") && !(0x09 ... 0x0D).contains($0) }.map { digit($0) }
         guard digits.count == 128, digits.allSatisfy({ $0 != nil }) else {
             throw DatabaseError(
                 .invalidArgument, "'\(path)' is no key: it must have 64 bytes, or 128 hexadecimal digits", path: path)

@@ -18,7 +18,9 @@ enum TimeZoneOption {
         if let seconds = fixed(name) { return { $0 - seconds } }
         let folder = Colour.variable("TZDIR")
         let path = (folder.isEmpty ? "/usr/share/zoneinfo" : folder) + "/" + name
-        guard !name.isEmpty, !name.hasPrefix("/"), !name.contains(".."), access(path, R_OK) == 0 else {
+        // No path: a name of the table.
+        let isOfTable = !name.parts(between: "/").contains { $0.isEmpty || $0.hasSameBytes(as: "..") }
+        guard isOfTable, access(path, R_OK) == 0 else {
             throw DatabaseError(
                 .invalidArgument,
                 "there is no time zone '\(name)'; zones are UTC, +02:00, or names as Europe/Berlin, which take the "
@@ -31,13 +33,14 @@ enum TimeZoneOption {
 
     private static func fixed(_ name: String) -> Int64? {
         if name == "UTC" || name == "Z" { return 0 }
-        let digits = name.dropFirst().filter { $0 != ":" }
-        guard let sign = name.first, sign == "+" || sign == "-", digits.count == 4 || digits.count == 2,
-            digits.utf8.allSatisfy({ (0x30 ... 0x39).contains($0) }), let number = Int64(digits)
+        let digits = name.utf8.dropFirst().filter { $0 != UInt8(ascii: ":") }
+        guard let sign = name.utf8.first, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-"),
+            digits.count == 4 || digits.count == 2, digits.allSatisfy({ (0x30 ... 0x39).contains($0) }),
+            let number = Int64(String(decoding: digits, as: UTF8.self))
         else { return nil }
         let (hours, minutes) = digits.count == 4 ? (number / 100, number % 100) : (number, 0)
         guard hours < 24, minutes < 60 else { return nil }
-        return (hours * 3_600 + minutes * 60) * (sign == "-" ? -1 : 1)
+        return (hours * 3_600 + minutes * 60) * (sign == UInt8(ascii: "-") ? -1 : 1)
     }
 
     private static func local(_ seconds: Int64) -> Int64? {

@@ -70,8 +70,7 @@ struct TableText {
             line += isHeader && isColoured ? Colour.bold + padded + Colour.plain : padded
         }
         line += right
-        if format == .table { while line.utf8.last == UInt8(ascii: " ") { line.removeLast() } }
-        sink.append(text: line + "\n")
+        sink.append(text: (format == .table ? line.withoutSpacesAtEnd : line) + "\n")
     }
 
     private var frame: (String, String, String) {
@@ -125,6 +124,7 @@ struct TableText {
         return text.reduce(0) { $0 + width($1) }
     }
 
+    // characters: a terminal shows each in its place
     private static func width(_ character: Character) -> Int {
         character.unicodeScalars.reduce(0) { max($0, width($1)) }
     }

@@ -75,7 +75,7 @@ final class Shell {
             }
             let text = String(cString: read)
             free(read)
-            if pending.isEmpty, text.hasPrefix(".") { history.add(text) }
+            if pending.isEmpty, text.beginsWithBytes(of: ".") { history.add(text) }
             guard take(text, &pending, inHistory: true) != .quit else { return true }
         }
     }
@@ -105,8 +105,8 @@ final class Shell {
 
     func run(text: String) -> Bool {
         var pending = ""
-        for part in text.split(separator: "\n", omittingEmptySubsequences: false) {
-            switch take(String(part), &pending) {
+        for part in text.parts(between: "\n") {
+            switch take(part, &pending) {
             case .done: continue
             case .quit: return true
             case .failed: return false
@@ -123,9 +123,10 @@ final class Shell {
     private func take(_ text: String, _ pending: inout String, inHistory: Bool = false) -> Outcome {
         if pending.isEmpty {
             let command = StatementText.trimmed(text)
-            if command.isEmpty || command.hasPrefix("--") || command.hasPrefix("#") { return .done }
-            if command.hasPrefix(".") {
-                let words = StatementText.arguments(String(command.dropFirst()))
+            let isComment = command.beginsWithBytes(of: "--") || command.beginsWithBytes(of: "#")
+            if command.isEmpty || isComment { return .done }
+            if let dotted = command.behindBytes(of: ".") {
+                let words = StatementText.arguments(dotted)
                 if words.first == "quit" || words.first == "exit" { return .quit }
                 let isWhole = words.first != "read" && words.first != "output"
                 return attempt(isWhole: isWhole) { () throws(DatabaseError) in try self.command(words) }

@@ -29,9 +29,11 @@ struct ShellCompletion: Sendable {
     /// nil: names of files.
     func candidates(before text: String, word: String) -> [String]? {
         let text = pending + text
-        let words = text.split { $0.isWhitespace || ",;()=".contains($0) }.map(String.init)
+        let words = text.unicodeScalars.split {
+            $0.properties.isWhitespace || ",;()=".unicodeScalars.contains($0)
+        }.map(String.init)
         let earlier = word.isEmpty ? words[...] : words.dropLast()
-        if let first = words.first, first.hasPrefix(".") {
+        if let first = words.first, first.beginsWithBytes(of: ".") {
             if earlier.isEmpty { return matching(word, ShellCommandName.allCases.map { "." + $0.rawValue }) }
             return Self.classCommands.contains(first) && earlier.count == 1
                 ? nonEmpty(matching(word, classes)) : first == ".mode" ? matching(word, modes) : nil

@@ -20,7 +20,8 @@ struct ShellHistory {
         let state = Colour.variable("XDG_STATE_HOME")
         let home = Colour.variable("HOME")
         // The specification takes absolute paths only.
-        let base = state.hasPrefix("/") ? state : home.hasPrefix("/") ? home + "/.local/state" : ""
+        let base =
+            state.beginsWithBytes(of: "/") ? state : home.beginsWithBytes(of: "/") ? home + "/.local/state" : ""
         path = base.isEmpty ? nil : base + "/motte/history"
     }
 
@@ -41,12 +42,12 @@ struct ShellHistory {
     private static func lines(_ path: String) -> [String]? {
         // Without one there is nothing to remember yet.
         guard let input = try? InputFile(path) else { return nil }
-        return input.text.split(separator: "\n").map(String.init)
+        return input.text.parts(between: "\n").filter { !$0.isEmpty }
     }
 
     /// At once, so that it is kept whatever becomes of the program. What begins with a space is kept nowhere.
     mutating func add(_ statement: String) {
-        guard !statement.hasPrefix(" ") else { return }
+        guard !statement.beginsWithBytes(of: " ") else { return }
         let line = TableText.oneLine(StatementText.trimmed(statement))
         guard !line.isEmpty, line != last else { return }
         last = line
@@ -63,7 +64,7 @@ struct ShellHistory {
 
     private static func makeFolders(of path: String) {
         var folder = ""
-        for part in path.split(separator: "/").dropLast() {
+        for part in path.parts(between: "/").dropLast() where !part.isEmpty {
             folder += "/" + part
             mkdir(folder, 0o700)
         }

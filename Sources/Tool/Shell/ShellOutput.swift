@@ -21,8 +21,8 @@ struct ShellOutput {
     private static var usualPager: String? {
         let named = Colour.variable("PAGER")
         if !named.isEmpty { return named == "cat" ? nil : named }
-        let folders = Colour.variable("PATH").split(separator: ":")
-        return folders.contains { access("\($0)/less", X_OK) == 0 } ? "less" : nil
+        let folders = Colour.variable("PATH").parts(between: ":")
+        return folders.contains { !$0.isEmpty && access("\($0)/less", X_OK) == 0 } ? "less" : nil
     }
 
     // MARK: A pager

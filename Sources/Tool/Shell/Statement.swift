@@ -8,6 +8,7 @@
 ///     begin;  commit;  rollback;
 import MotteExchange
 import MotteLiveObjects
+import MotteQueryEngine
 import MotteValues
 
 enum Statement {
@@ -31,11 +32,12 @@ enum Statement {
         -> Statement
     {
         var words = StatementText(text)
-        guard let first = words.name() else {
+        let isName = words.isAtQuotedName
+        guard let first = try words.name() else {
             throw wrong(
                 "a statement begins with a class or with \(Self.words.joined(separator: ", ")); .help says more")
         }
-        switch first.lowercased() {
+        switch isName ? "" : first.lowercased() {
         case "select": return try select(&words)
         case "count":
             let name = try className(&words)
@@ -69,7 +71,7 @@ enum Statement {
     private static func wrong(_ problem: String) -> DatabaseError { DatabaseError(.invalidArgument, problem) }
 
     private static func className(_ words: inout StatementText) throws(DatabaseError) -> String {
-        guard let name = words.name() else { throw wrong("a class is missing before '\(words.rest)'") }
+        guard let name = try words.name() else { throw wrong("a class is missing before '\(words.rest)'") }
         return name
     }
 
@@ -81,8 +83,7 @@ enum Statement {
 
     /// Behind `where` of what changes objects.
     private static func condition(_ query: String) throws(DatabaseError) -> String {
-        try Edit.requireCondition(
-            query, or: "where TRUEPREDICATE means all of them, and LIMIT(10) behind that any ten")
+        try Edit.requireCondition(query, or: "where TRUEPREDICATE means all of them, and LIMIT(10) behind that any ten")
         return query
     }
 
@@ -94,7 +95,7 @@ enum Statement {
         let name = try className(&words)
         let query = query(&words)
         var head = StatementText(columns)
-        if let function = head.name(), let operation = functions[function.lowercased()], head.skipMark("(") {
+        if let function = head.word(), let operation = functions[function.lowercased()], head.skipMark("(") {
             let inside = StatementText.trimmed(String(head.rest.dropLast()))
             guard head.rest.hasSuffix(")"), !inside.contains(","), !inside.contains("(") else {
                 throw wrong("one total at a time, or columns: '\(columns)' is neither")
@@ -112,7 +113,7 @@ enum Statement {
         guard words.skip("set") else { throw wrong("write update \(name) set property = value where ...") }
         var values: [PropertyAssignments.Given] = []
         repeat {
-            guard let property = words.name(), words.skipMark("=") else {
+            guard let property = try words.name(), words.skipMark("=") else {
                 throw wrong("behind set stand assignments, property = value, with commas between them")
             }
             let text = words.value(before: ["where"])
@@ -126,28 +127,15 @@ enum Statement {
         return .update(className: name, values: values, query: try condition(words.rest))
     }
 
-    /// Of a text in quotes, which is that text; everything else is read by the type of the property.
+    /// Of a text in quotes, which is that text, as in queries; everything else is read by the type of the property.
     private static func unquoted(_ text: String) throws(DatabaseError) -> String? {
-        guard let quote = text.first, quote == "\"" || quote == "'", text.count > 1, text.last == quote else {
-            return nil
+        let bytes = Array(text.utf8)
+        guard bytes.first == UInt8(ascii: "\"") || bytes.first == UInt8(ascii: "'") else { return nil }
+        let read = try QuotedText(bytes, at: 0, in: QuerySource(text))
+        guard read.end == bytes.count else {
+            let quoted = String(decoding: bytes[..<read.end], as: UTF8.self)
+            throw wrong("behind \(quoted) stands neither a comma nor where; a quote in a text is written \\\"")
         }
-        var plain = ""
-        var isEscaped = false
-        for character in text.dropFirst().dropLast() {
-            if character == "\\", !isEscaped {
-                isEscaped = true
-                continue
-            }
-            guard isEscaped || character != quote else {
-                throw wrong("behind \(quote)\(plain)\(quote) stands neither a comma nor where")
-            }
-            if isEscaped {
-                plain.append(character == "n" ? "\n" : character == "t" ? "\t" : character)
-                isEscaped = false
-            } else {
-                plain.append(character)
-            }
-        }
-        return plain
+        return read.text
     }
 }

@@ -1,10 +1,20 @@
 /// Where statements end in what is typed, and the words that they begin with. What is in quotes is one word, and no
 /// semicolon in it ends anything.
+///
+/// Works on UTF-8 bytes, as the query language does: to Swift's characters, a quote with a combining mark behind it is
+/// no quote, and the two that end a line of some systems are one.
+import MotteQueryEngine
+import MotteValues
+
 struct StatementText {
+    private let source: QuerySource
     private let bytes: [UInt8]
     private var position = 0
 
-    init(_ text: String) { bytes = Array(text.utf8) }
+    init(_ text: String) {
+        source = QuerySource(text)
+        bytes = Array(text.utf8)
+    }
 
     // MARK: Statements
 
@@ -30,7 +40,7 @@ struct StatementText {
         }
         var index = index + 1
         while index < bytes.count, bytes[index] != quote {
-            index += bytes[index] == UInt8(ascii: "\\") && quote != UInt8(ascii: "`") ? 2 : 1
+            index += bytes[index] == UInt8(ascii: "\\") ? 2 : 1
         }
         return min(index + 1, bytes.count)
     }
@@ -46,14 +56,26 @@ struct StatementText {
             || (0x61 ... 0x7A).contains(byte | 0x20)
     }
 
+    /// Whether a name in backquotes follows, which is no word of the language.
+    var isAtQuotedName: Bool {
+        mutating get {
+            skipSpace()
+            return position < bytes.count && bytes[position] == UInt8(ascii: "`")
+        }
+    }
+
     /// A name, without the backquotes around it; nil, with nothing read, where something else stands.
-    mutating func name() -> String? {
+    mutating func name() throws(DatabaseError) -> String? {
+        guard isAtQuotedName else { return word() }
+        let read = try QuotedText(bytes, at: position, in: source)
+        position = read.end
+        return read.text
+    }
+
+    /// A name or a word without quotes.
+    mutating func word() -> String? {
         skipSpace()
         let first = position
-        if position < bytes.count, bytes[position] == UInt8(ascii: "`") {
-            position = Self.end(of: position, in: bytes)
-            return String(decoding: bytes[(first + 1) ..< max(first + 1, position - 1)], as: UTF8.self)
-        }
         while position < bytes.count, Self.isNameByte(bytes[position]) { position += 1 }
         return first < position ? String(decoding: bytes[first ..< position], as: UTF8.self) : nil
     }
@@ -61,7 +83,7 @@ struct StatementText {
     /// Past a word that is there, in any case of letters.
     mutating func skip(_ word: String) -> Bool {
         let before = position
-        if let found = name(), found.lowercased() == word { return true }
+        if let found = self.word(), found.lowercased() == word { return true }
         position = before
         return false
     }
@@ -80,7 +102,7 @@ struct StatementText {
         while let end = ahead.skipValue(stoppingAt: [word]) {
             if end == word {
                 let text = String(decoding: bytes[first ..< ahead.position], as: UTF8.self)
-                _ = ahead.name()
+                _ = ahead.word()
                 self = ahead
                 return Self.trimmed(text)
             }
@@ -105,7 +127,7 @@ struct StatementText {
         if marks.utf8.contains(byte) { return String(UnicodeScalar(byte)) }
         if Self.isNameByte(byte) {
             let before = position
-            let found = (name() ?? "").lowercased()
+            let found = (word() ?? "").lowercased()
             guard words.contains(found) else { return "" }
             position = before
             return found
@@ -126,37 +148,41 @@ struct StatementText {
     var rest: String { Self.trimmed(String(decoding: bytes[position...], as: UTF8.self)) }
 
     static func trimmed(_ text: String) -> String {
-        var text = Substring(text)
-        while let last = text.last, last.isWhitespace { text.removeLast() }
-        while let first = text.first, first.isWhitespace { text.removeFirst() }
-        return String(text)
+        var scalars = Substring(text).unicodeScalars
+        while let last = scalars.last, last.properties.isWhitespace { scalars.removeLast() }
+        while let first = scalars.first, first.properties.isWhitespace { scalars.removeFirst() }
+        return String(scalars)
     }
 
     /// Words of a line as a command line has them: quotes keep spaces, a backslash the character behind it.
     static func arguments(_ line: String) -> [String] {
         var words: [String] = []
-        var word: String?
-        var quote: Character?
+        var word = String.UnicodeScalarView()
+        // One in quotes may be empty.
+        var isInWord = false
+        var quote: Unicode.Scalar?
         var isEscaped = false
-        for character in line {
+        for scalar in line.unicodeScalars {
             if isEscaped {
-                word = (word ?? "") + String(character)
+                word.append(scalar)
                 isEscaped = false
-            } else if character == "\\", quote != "'" {
+            } else if scalar == "\\", quote != "'" {
                 isEscaped = true
+                continue
             } else if let open = quote {
-                if character == open { quote = nil } else { word = (word ?? "") + String(character) }
-            } else if character == "\"" || character == "'" {
-                quote = character
-                word = word ?? ""
-            } else if character.isWhitespace {
-                if let complete = word { words.append(complete) }
-                word = nil
+                if scalar == open { quote = nil } else { word.append(scalar) }
+            } else if scalar == "\"" || scalar == "'" {
+                quote = scalar
+            } else if scalar.properties.isWhitespace {
+                if isInWord { words.append(String(word)) }
+                word = String.UnicodeScalarView()
+                isInWord = false
+                continue
             } else {
-                word = (word ?? "") + String(character)
+                word.append(scalar)
             }
+            isInWord = true
         }
-        if let word { words.append(word) }
-        return words
+        return isInWord ? words + [String(word)] : words
     }
 }

@@ -29,7 +29,7 @@ extension JSONImport {
                     "text follows the JSON value in '\(String(decoding: cell.text.prefix(60), as: UTF8.self))'")
             }
         } catch {
-            if error.message.hasPrefix("line ") { throw error }
+            if error.message.beginsWithBytes(of: "line ") { throw error }
             throw ExchangeError.at(line: cell.line, plan.error(ExchangeError.withoutRow(error), at: cell.field))
         }
     }

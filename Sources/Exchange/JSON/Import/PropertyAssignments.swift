@@ -136,9 +136,8 @@ package struct PropertyAssignments {
 
     /// There is one line only.
     package static func withoutLine(_ error: DatabaseError) -> DatabaseError {
-        guard error.message.hasPrefix("line 1: ") else { return error }
+        guard let message = error.message.behindBytes(of: "line 1: ") else { return error }
         return DatabaseError(
-            error.code, String(error.message.dropFirst(8)), className: error.details.className,
-            propertyName: error.details.propertyName)
+            error.code, message, className: error.details.className, propertyName: error.details.propertyName)
     }
 }
