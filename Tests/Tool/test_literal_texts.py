@@ -94,6 +94,17 @@ def test_a_mark_behind_a_quote_is_of_the_text(file: pathlib.Path) -> None:
     assert motte("query", file, "P", "id == 1", "--columns", "s") == "s\n\u0600\n"
 
 
+def test_names_in_backquotes_are_no_words(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "words.motte"
+    with library.open(file, schema="select { `set`: int, `where`: int, `a``b`: int }"
+                      .replace("``", "\\`")) as db, db.write():
+        db.add(db.model("select")(set=1, where=2))
+    done = script(file, "`select`; update `select` set `set` = 5, `a\\`b` = 6 where `where` == 2; select sum(`a\\`b`) "
+                        "from `select`; delete from `select` where `set` == 5")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[2:] == ["1 updated", "6", "1 deleted"]
+
+
 # ---------------------------------------------------------------------------------------------------- literals
 
 LITERALS = {

@@ -46,7 +46,7 @@ struct ExportCommand: ParsableCommand {
         transform: ExportFormat.named) var format = ExportFormat.jsonl
     @Option(name: .customLong("where"), help: "Only the objects that match, in the query's order.") var query: String?
     @OptionGroup var parameters: ParameterOptions
-    @Option(help: "Columns, separated by commas; links are followed by dots.") var columns: String?
+    @OptionGroup var columns: ColumnOption
     @Option(help: "CSV: what separates fields, one character.") var delimiter = ","
     @Option(help: "CSV: a text that imports take for null, and that is quoted therefore.") var null = "NA"
     @Flag(help: "JSON: linked objects in place, not as references.") var nested = false
@@ -55,7 +55,7 @@ struct ExportCommand: ParsableCommand {
 
     func validate() throws {
         try checkDelimiter(delimiter)
-        if className == nil, format == .csv || format.isArrow || query != nil || columns != nil || nested {
+        if className == nil, format == .csv || format.isArrow || query != nil || columns.text != nil || nested {
             throw ValidationError(
                 "a whole database is exported as jsonl, json or sqlite; name a class for another format")
         }
@@ -104,14 +104,7 @@ struct ExportCommand: ParsableCommand {
     ) throws(DatabaseError) {
         guard let table = type.tableKey else { return }
         let results = try session.query(table, query ?? "", parameters.arguments(in: session)).results()
-        let schema = try session.schema
-        var paths: [ColumnPath]?
-        if let columns {
-            paths = []
-            for name in columns.parts(between: ",") where !name.isEmpty {
-                paths?.append(try ColumnPath(name, of: type, in: schema))
-            }
-        }
+        let paths = try columns.list()?.columns(of: type, in: try session.schema)
         if format == .csv {
             var options = CSVExport.Options()
             options.delimiter = CSVDelimiter.byte(delimiter) ?? 0x2C

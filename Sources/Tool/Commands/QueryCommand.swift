@@ -34,7 +34,7 @@ struct QueryCommand: ParsableCommand {
     var arguments: [String] = []
     @Flag(help: "Print only how many match.") var count = false
     @Flag(help: "Print the plan, run it, and print what that took.") var explain = false
-    @Option(help: "Columns to print, separated by commas; links are followed by dots.") var columns: String?
+    @OptionGroup var columns: ColumnOption
     @Option(help: "Print at most that many; 0 for all.") var limit = 100
     @OptionGroup var output: FormatOption
     @OptionGroup var parameters: ParameterOptions
@@ -65,7 +65,7 @@ struct QueryCommand: ParsableCommand {
                 let total = try results.aggregate(operation, property.columnKey)
                 return printLine(try PlainText.text(total, in: rows.session))
             }
-            try printRows(results, try RowText(type, columns: columns, session))
+            try printRows(results, try RowText(type, columns: try columns.list(), session))
         }
     }
 
@@ -75,13 +75,10 @@ struct QueryCommand: ParsableCommand {
             throw ValidationError("give one of --count, --explain, --sum, --avg, --min and --max")
         }
         guard limit >= 0 else { throw ValidationError("--limit is not negative") }
-        guard columns.map({ $0.utf8.contains { $0 != UInt8(ascii: ",") } }) ?? true else {
-            throw ValidationError("--columns names none; leave it out for all that are stored")
-        }
     }
 
     private func printGroups(_ query: String, _ values: Arguments, _ session: Session) throws(DatabaseError) {
-        guard [sum != nil, avg != nil, min != nil, max != nil, columns != nil].allSatisfy({ !$0 }) else {
+        guard [sum != nil, avg != nil, min != nil, max != nil, columns.text != nil].allSatisfy({ !$0 }) else {
             throw DatabaseError(
                 .invalidArgument,
                 "groups say themselves which columns they have: put aggregates behind GROUP(...), and leave out "

@@ -8,20 +8,10 @@ struct RowText {
     let session: Session
     let columns: [ColumnPath]
 
-    /// The named columns, whose links are followed by dots, or all stored ones.
-    init(_ type: ObjectType, columns: String?, _ session: Session) throws(DatabaseError) {
+    /// The named columns, or all stored ones.
+    init(_ type: ObjectType, columns: ColumnList?, _ session: Session) throws(DatabaseError) {
         self.session = session
-        guard let columns else {
-            self.columns = ColumnPath.stored(of: type)
-            return
-        }
-        let schema = try session.schema
-        var paths: [ColumnPath] = []
-        for name in columns.parts(between: ",") where !name.isEmpty {
-            let path = name.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed()
-            paths.append(try ColumnPath(String(path), of: type, in: schema))
-        }
-        self.columns = paths
+        self.columns = try columns?.columns(of: type, in: try session.schema) ?? ColumnPath.stored(of: type)
     }
 
     init(_ columns: [ColumnPath], _ session: Session) {
@@ -63,6 +53,6 @@ struct RowText {
         default: return try cells(object).map(TableText.oneLine).joined(separator: "  ")
         }
         let line = sink.string
-        return line.hasSuffix("\n") ? String(line.dropLast()) : line
+        return line.beforeBytes(of: "\n") ?? line
     }
 }

@@ -243,7 +243,7 @@ final class Shell {
         printLine(try prepared.results().explain(isAnalyzed: isAnalyzed).text)
     }
 
-    private func select(_ name: String, _ columns: String?, _ query: String) throws(DatabaseError) {
+    private func select(_ name: String, _ columns: ColumnList?, _ query: String) throws(DatabaseError) {
         let type = try objectType(name, in: session)
         let results = try prepared(name, query).results()
         var writer = ResultWriter(rows: try RowText(type, columns: columns, session), format: format, limit: limit)

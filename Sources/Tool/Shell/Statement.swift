@@ -12,7 +12,7 @@ import MotteQueryEngine
 import MotteValues
 
 enum Statement {
-    case select(className: String, columns: String?, query: String)
+    case select(className: String, columns: ColumnList?, query: String)
     case total(className: String, operation: AggregateOperation, property: String?, query: String)
     case explain(className: String, query: String, isAnalyzed: Bool)
     case insert(className: String, json: String)
@@ -96,16 +96,21 @@ enum Statement {
         let query = query(&words)
         var head = StatementText(columns)
         if let function = head.word(), let operation = functions[function.lowercased()], head.skipMark("(") {
-            let inside = StatementText.trimmed(String(head.rest.dropLast()))
-            guard head.rest.hasSuffix(")"), !inside.contains(","), !inside.contains("(") else {
-                throw wrong("one total at a time, or columns: '\(columns)' is neither")
+            guard let inside = head.rest.beforeBytes(of: ")").map(StatementText.trimmed) else {
+                throw wrong("'\(function)(' is not closed by ')'")
             }
-            if operation == .count, inside == "*" || inside.isEmpty {
+            if operation == .count, inside == "*" || inside == "" {
                 return .total(className: name, operation: .count, property: nil, query: query)
             }
-            return .total(className: name, operation: operation, property: inside, query: query)
+            let list = try ColumnList(inside)
+            guard list.paths.count == 1, list.hasQuotes || !inside.utf8.contains(UInt8(ascii: "(")) else {
+                throw wrong("one total at a time, or columns: '\(columns)' is neither")
+            }
+            return .total(className: name, operation: operation, property: list.paths[0], query: query)
         }
-        return .select(className: name, columns: columns == "*" ? nil : columns, query: query)
+        let list = columns == "*" ? nil : try ColumnList(columns)
+        guard list?.paths.isEmpty != true else { throw wrong("'\(columns)' names no column; * means all") }
+        return .select(className: name, columns: list, query: query)
     }
 
     private static func update(_ words: inout StatementText) throws(DatabaseError) -> Statement {
