@@ -297,6 +297,29 @@ def names_are_told_apart_by_their_bytes():
                 report(path, number, "equal keys by characters, use NameKey, or say what they are: // names: ASCII")
 
 
+TEXT_BY_CHARACTERS = re.compile(
+    r"\.has(?:Prefix|Suffix)\(|\.(?:split|components)\(separat\w+|\bCharacter\b"
+    r"|(?<!properties)\.is(?:Whitespace|Newline|WholeNumber|HexDigit|Letter)\b"
+    r"|(?<!utf8)(?<!unicodeScalars)\.(?:contains\(|(?:first|last)Index\(of: )\"")
+
+
+@check
+def texts_are_read_by_their_bytes():
+    """Of two that end a line, and of a quote with a combining mark behind it, Swift makes one character, which is equal
+    to none of them. What reads texts of users and files goes by bytes or scalars; `// characters: why` allows a line.
+    """
+    for path in tracked(".swift"):
+        parts = path.relative_to(ROOT).parts
+        if parts[0] != "Sources" or parts[1] not in {"Tool", "Exchange", "QueryEngine"}:
+            continue
+        for number, code, line, above in swift_code(path):
+            if "// characters: " in line or above.strip().startswith("// characters: "):
+                continue
+            if TEXT_BY_CHARACTERS.search(code):
+                report(path, number, "read by characters; use utf8, unicodeScalars, parts(between:), behindBytes(of:) "
+                                     "or beforeBytes(of:)")
+
+
 def parameter_count(text, start):
     """Of the list that opens at `start`, commas of its own level; 0 for an empty one."""
     depth, commas, angles, filled = 0, 0, 0, False

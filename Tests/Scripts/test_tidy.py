@@ -1,4 +1,4 @@
-"""What scripts/tidy.py takes for a comparison of names by characters, and what not."""
+"""What scripts/tidy.py takes for a comparison of names, or a reading of texts, by characters, and what not."""
 from __future__ import annotations
 
 import importlib.util
@@ -22,12 +22,13 @@ def tidy(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> types.Modul
     return module
 
 
-def found(tidy: types.ModuleType, line: str, folder: str = "Storage") -> int:
+def found(tidy: types.ModuleType, line: str, folder: str = "Storage",
+          check: str = "names_are_told_apart_by_their_bytes") -> int:
     path = tidy.ROOT / "Sources" / folder / "One.swift"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(line + "\n")
     tidy.findings.clear()
-    tidy.names_are_told_apart_by_their_bytes()
+    getattr(tidy, check)()
     return len(tidy.findings)
 
 
@@ -74,3 +75,34 @@ def test_dictionaries_of_programs(tidy: types.ModuleType) -> None:
     assert found(tidy, "public let userInfo: [String: Any]", "Motte") == 0
     assert found(tidy, "var given: [String: String] = [:]", "Tool") == 0
     assert found(tidy, "fields.first { $0.name == name }", "Motte") == 1
+
+
+READING = "texts_are_read_by_their_bytes"
+
+
+@pytest.mark.parametrize("line", [
+    "for line in text.split(separator: \"\\n\") {",
+    "if text.hasPrefix(\"--\") { return }",
+    "return path.hasSuffix(ending)",
+    "while let last = text.last, last.isWhitespace { text.removeLast() }",
+    "guard text.contains(\"\\n\") else { return }",
+    "let end = message.firstIndex(of: \":\")",
+    "var quote: Character?",
+])
+def test_texts_by_characters(tidy: types.ModuleType, line: str) -> None:
+    for folder in "Tool", "Exchange", "QueryEngine":
+        assert found(tidy, line, folder, READING) == 1
+        assert found(tidy, line + "  // characters: shown", folder, READING) == 0
+        assert found(tidy, "// characters: shown\n" + line, folder, READING) == 0
+    assert found(tidy, line, "Motte", READING) == 0
+
+
+@pytest.mark.parametrize("line", [
+    "for line in text.parts(between: \"\\n\") {",
+    "if text.beginsWithBytes(of: \"--\") { return }",
+    "while let last = scalars.last, last.properties.isWhitespace { scalars.removeLast() }",
+    "if words.contains(found) || text.utf8.contains(UInt8(ascii: \"{\")) { return }",
+    "// text.split(separator: \"x\")",
+])
+def test_what_reads_no_characters(tidy: types.ModuleType, line: str) -> None:
+    assert found(tidy, line, "Tool", READING) == 0
