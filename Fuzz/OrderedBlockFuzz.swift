@@ -71,7 +71,9 @@ enum OrderedBlockFuzz {
             try Finding.require(keys.count <= block.entryCount, "a search finds more than there is")
         }
         var changes = OrderedChanges(SpillFile())
-        for (bytes, key, isRemoved) in [([1, 97, 0, 0], 7, false), ([1, 97, 98, 0, 0], 50, true), ([0], 1 << 40, false)]
+        for (bytes, key, isRemoved) in [
+            ([1, 97, 0, 0], 7, false), ([1, 97, 98, 0, 0], 50, true), ([0], 1 << 40, false),
+        ]
             as [([UInt8], UInt64, Bool)]
         {
             bytes.asBytes { changes.append($0, key, isRemoved: isRemoved) }

@@ -1213,8 +1213,9 @@ motte_status motte_realm_copy_with_key(const motte_realm *realm, const char *pat
 
 /** Rewrites the realm's file without free pages. If anybody else has it open, or there are frozen things or references:
  *  BUSY. The realm continues at the newest version either way; one that cannot open the file again, which it lets go of
- *  meanwhile, is closed, and returns why (SCHEMA_CHANGED where another program has migrated it). The file is replaced only after the new one was read
- *  back and compared with it (INPUT_OUTPUT if it differs), and keeps mode and owner (PERMISSION_DENIED if it cannot).
+ *  meanwhile, is closed, and returns why (SCHEMA_CHANGED where another program has migrated it). The file is replaced
+ *  only after the new one was read back and compared with it (INPUT_OUTPUT if it differs), and keeps mode and owner
+ *  (PERMISSION_DENIED if it cannot).
  *  FILE_MOVED: the file was deleted, renamed or replaced while it was open; nothing is changed.
  *  Thread: owner. Result: -. Optional: out_before, out_after. Errors: BUSY, ALREADY_IN_WRITE, FROZEN, READ_ONLY,
  *  UNSUPPORTED, DISK_FULL, INPUT_OUTPUT, PERMISSION_DENIED, FILE_MOVED, SCHEMA_CHANGED, REENTRANT, CALLBACK. */

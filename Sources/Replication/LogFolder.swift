@@ -42,12 +42,16 @@ package struct LogFolder {
         }
         defer { closedir(stream) }
         var names: [String] = []
-        while let entry = readdir(stream) {
+        while true {
+            // The end is no error, and an error not the end.
+            errno = 0
+            guard let entry = readdir(stream) else { break }
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
             if !name.hasPrefix(".") { names.append(name) }
         }
+        guard errno == 0 else { throw Self.error("read the folder", path) }
         return names.sorted { $0.precedesInBytes($1) }
     }
 

@@ -8,8 +8,10 @@ import Testing
 
 @Suite struct ChangeBatchReplicasTests {
     private typealias Store = ChangeBatchTests.Store
-    private static let schema =
-        "Part { id: int, n: int, next: link<Part>, friends: list<Part> } Keyed { id: int key, n: int, part: link<Part> }"
+    private static let schema = """
+        Part { id: int, n: int, next: link<Part>, friends: list<Part> }
+        Keyed { id: int key, n: int, part: link<Part> }
+        """
 
     /// Every object by its id, which is one of a kind, as text.
     private static func content(_ source: RowSource) throws -> [String: String] {

@@ -1,5 +1,5 @@
-// Blocks of ordered indexes that are changed in place, beside a set of entries: one block through many rounds of changes,
-// so that what an edit leaves is what the next one finds.
+// Blocks of ordered indexes that are changed in place, beside a set of entries: one block through many rounds of
+// changes, so that what an edit leaves is what the next one finds.
 import MottePages
 import MotteStorage
 import MotteValues

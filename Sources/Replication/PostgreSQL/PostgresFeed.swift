@@ -48,7 +48,7 @@ package final class PostgresFeed {
 
     private static let schemes = ["postgresql://", "postgres://"]
 
-    private static func scheme(_ text: String) -> String { schemes.first { text.hasPrefix($0) } ?? "" }
+    private static func scheme(_ text: String) -> String { schemes.first { text.beginsWithBytes(of: $0) } ?? "" }
 
     /// Whether a place is one of these.
     package static func isPlace(_ text: String) -> Bool { !scheme(text).isEmpty }
@@ -62,19 +62,21 @@ package final class PostgresFeed {
 
     /// How it is named in the file, and printed: without the password.
     package static func name(_ address: String) -> String {
-        var parts = address.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-        let start = parts[0].index(parts[0].startIndex, offsetBy: scheme(address).count)
+        let parts = address.parts(between: "?", most: 1)
+        // By scalars: a password may begin with a mark that combines with the sign before it.
+        var place = parts[0].unicodeScalars
+        let start = place.index(place.startIndex, offsetBy: scheme(address).unicodeScalars.count)
         // names: ASCII, up to the server's
-        let end = parts[0][start...].firstIndex(of: "/") ?? parts[0].endIndex
-        if let at = parts[0][start ..< end].lastIndex(of: "@"),
-            let colon = parts[0][start ..< at].firstIndex(of: ":")
-        {
-            parts[0].removeSubrange(colon ..< at)
+        let end = place[start...].firstIndex(of: "/") ?? place.endIndex
+        if let at = place[start ..< end].lastIndex(of: "@"), let colon = place[start ..< at].firstIndex(of: ":") {
+            place.removeSubrange(colon ..< at)
         }
-        guard parts.count == 2 else { return parts[0] }
+        guard parts.count == 2 else { return String(place) }
         let secrets = ["password=", "sslpassword="]
-        let shown = parts[1].split(separator: "&").filter { part in !secrets.contains { part.hasPrefix($0) } }
-        return parts[0] + (shown.isEmpty ? "" : "?" + shown.joined(separator: "&"))
+        let shown = parts[1].parts(between: "&").filter { part in
+            !part.isEmpty && !secrets.contains { part.beginsWithBytes(of: $0) }
+        }
+        return String(place) + (shown.isEmpty ? "" : "?" + shown.joined(separator: "&"))
     }
 
     package init(

@@ -15,14 +15,17 @@ package struct NatsPlace: Equatable, Sendable {
     /// For messages and for what is kept: without passwords.
     package let text: String
 
-    package static func isOne(_ place: String) -> Bool { place.hasPrefix("nats://") || place.hasPrefix("tls://") }
+    package static func isOne(_ place: String) -> Bool {
+        place.beginsWithBytes(of: "nats://") || place.beginsWithBytes(of: "tls://")
+    }
 
     package init(_ place: String) throws(DatabaseError) {
-        guard let scheme = ["nats://", "tls://"].first(where: { place.hasPrefix($0) }) else {
+        guard let scheme = ["nats://", "tls://"].first(where: { place.beginsWithBytes(of: $0) }) else {
             throw Self.malformed(place, "it begins with nats:// or tls://")
         }
         needsTLS = scheme == "tls://"
-        let rest = place.dropFirst(scheme.count)
+        // By scalars: a mark that combines with a sign of the address belongs to the name or password behind it.
+        let rest = place.unicodeScalars.dropFirst(scheme.unicodeScalars.count)
         // names: ASCII
         guard let slash = rest.lastIndex(of: "/") else {
             throw Self.malformed(place, "behind the server comes the name of the database")
@@ -32,15 +35,15 @@ package struct NatsPlace: Equatable, Sendable {
             throw Self.malformed(place, "the name of the database has letters, digits, - and _ alone")
         }
         var servers: [String] = []
-        var shown: [Substring] = []
-        var login: Substring?
+        var shown: [String] = []
+        var login: Substring.UnicodeScalarView?
         for server in rest[..<slash].split(separator: ",", omittingEmptySubsequences: false) {
             let at = server.lastIndex(of: "@")
             let host = at.map { server[server.index(after: $0)...] } ?? server
             if let at { login = server[..<at] }
             guard !host.isEmpty else { throw Self.malformed(place, "there is no server between :// and the name") }
-            servers.append(scheme + host)
-            shown.append(host)
+            servers.append(scheme + String(host))
+            shown.append(String(host))
         }
         guard !servers.isEmpty else { throw Self.malformed(place, "there is no server between :// and the name") }
         self.servers = servers
@@ -50,9 +53,9 @@ package struct NatsPlace: Equatable, Sendable {
     }
 
     /// What is no byte of two digits stays as it is.
-    private static func decoded(_ text: Substring) -> String {
+    private static func decoded(_ text: Substring.UnicodeScalarView) -> String {
         var bytes: [UInt8] = []
-        var rest = text.utf8[...]
+        var rest = Substring(text).utf8[...]
         while let byte = rest.popFirst() {
             let digits = rest.prefix(2)
             guard byte == UInt8(ascii: "%"), digits.count == 2, digits.allSatisfy(Self.isHexDigit),

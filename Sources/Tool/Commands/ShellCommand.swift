@@ -18,8 +18,10 @@ struct ShellCommand: ParsableCommand {
     @OptionGroup var opening: OpenOptions
     @Option(
         name: [.customShort("c"), .customLong("command")],
-        help: ArgumentHelp("Statements to run, instead of those on standard input.", valueName: "statements"))
-    var statements: String?
+        help: ArgumentHelp(
+            "Statements to run, instead of those on standard input; several times: one after the other.",
+            valueName: "statements"))
+    var statements: [String] = []
 
     func validate() throws {
         guard let file else { return }
@@ -32,7 +34,7 @@ struct ShellCommand: ParsableCommand {
         guard let file else { throw CleanExit.helpRequest(MotteCommand.self) }
         try reportingErrors(file) {
             let shell = try Shell(file, opening)
-            let isDone = statements.map(shell.run(text:)) ?? shell.run()
+            let isDone = statements.isEmpty ? shell.run() : shell.run(text: statements.joined(separator: "\n"))
             if isDone { try shell.output.redirect(to: nil) }
             // A write that is still open is undone.
             try shell.session.close()

@@ -70,11 +70,12 @@ package struct FilterFormat {
     private static func inserting(
         keyPathsOf format: String, _ args: inout [Any?]
     ) throws(DatabaseError) -> String {
-        guard format.contains("%K") else { return format }
-        var text = ""
+        guard format.utf8.contains(UInt8(ascii: "%")) else { return format }
+        // By scalars: what combines with a quote or a sign of the format belongs to the text behind it.
+        var text = String.UnicodeScalarView()
         var place = 0
-        var quote: Character?
-        var rest = format[...]
+        var quote: Unicode.Scalar?
+        var rest = format.unicodeScalars[...]
         while let character = rest.popFirst() {
             if let open = quote {
                 text.append(character)
@@ -87,14 +88,14 @@ package struct FilterFormat {
                         .queryArgument, "%K in the filter '\(format)' wants the name of a property")
                 }
                 // What stands for every key and index, which no property is called.
-                text += path == "#any" ? "*" : path
+                text.append(contentsOf: (path == "#any" ? "*" : path).unicodeScalars)
             } else {
                 if character == "%" { place += 1 }
-                if "'\"`".contains(character) { quote = character }
+                if "'\"`".unicodeScalars.contains(character) { quote = character }
                 text.append(character)
             }
         }
-        return text
+        return String(text)
     }
 
     /// With shapes in the place of their arguments, and ANY before what asks for any element by `%K`.

@@ -9,6 +9,7 @@ extension OrderedBlock {
     /// over.
     package func applying(_ changes: [OrderedChanges.Change], limit: Int, pageKey: [UInt8]) -> EditedBlock? {
         var entryCount = 0
+        // There is always room for one entry.
         let bytes = [UInt8](unsafeUninitializedCapacity: OrderedBlockOutput.room(limit)) { buffer, initialized in
             guard let place = UnsafeMutableRawPointer(buffer.baseAddress) else { return }
             withUnsafeTemporaryAllocation(byteCount: 2 * OrderedBytes.longest, alignment: 8) { room in
@@ -40,14 +41,14 @@ private struct OrderedBlockEdit {
     private var groupsRead = 0
     private var entriesRead = 0
     /// The group that was read last, where nothing of it is written yet, and where it begins.
-    private var open: (group: OrderedBlock.Group, start: UnsafeRawPointer)?
+    private var pending: (group: OrderedBlock.Group, start: UnsafeRawPointer)?
     /// The bytes of the group that was read last.
     private let current: UnsafeMutableRawPointer
     private var currentCount = 0
     /// The bytes of the group that was written last, unless `isInStep`.
     private let last: UnsafeMutableRawPointer
     private var lastCount = 0
-    /// What was written last is, but for the open group, what was read last: the next group may be copied as it lies.
+    /// What was written last is, but for the pending group, what was read last: the next may be copied as it lies.
     private var isInStep = true
 
     init(
@@ -69,7 +70,7 @@ private struct OrderedBlockEdit {
             var end = next + 1
             while end < changes.count, OrderedReader.compare(changes[end].bytes, bytes) == 0 { end += 1 }
             copyGroups(below: bytes)
-            if let group = open?.group, OrderedReader.compare(bytes, currentBytes) == 0 {
+            if let group = pending?.group, OrderedReader.compare(bytes, currentBytes) == 0 {
                 change(group, changes[next ..< end])
             } else {
                 insert(bytes, changes[next ..< end])
@@ -110,11 +111,11 @@ private struct OrderedBlockEdit {
         entriesRead += group.count
     }
 
-    /// The first group that is not below is open then, if there is one.
+    /// The first group that is not below is pending then, if there is one.
     private mutating func copyGroups(below bytes: UnsafeRawBufferPointer) {
-        if open != nil {
+        if pending != nil {
             guard OrderedReader.compare(currentBytes, bytes) < 0 else { return }
-            copyOpen()
+            copyPending()
         }
         var search = OrderedBoundSearch(bytes, matched: OrderedBlockFiller.shared(currentBytes, bytes))
         var start = source.place, groups = 0, entries = 0
@@ -137,7 +138,7 @@ private struct OrderedBlockEdit {
             keepLast()
             guard let group else { return }
             read(group)
-            open = (group, place)
+            pending = (group, place)
             return
         }
     }
@@ -160,9 +161,9 @@ private struct OrderedBlockEdit {
         isInStep = true
     }
 
-    private mutating func copyOpen() {
-        guard let (group, start) = open else { return }
-        open = nil
+    private mutating func copyPending() {
+        guard let (group, start) = pending else { return }
+        pending = nil
         if isInStep {
             copy(UnsafeRawBufferPointer(start: start, count: source.place - start), 1, group.count)
         } else {
@@ -171,7 +172,7 @@ private struct OrderedBlockEdit {
     }
 
     private mutating func copyRest() {
-        copyOpen()
+        copyPending()
         if !isInStep, !isFull, let group = source.next() {
             read(group)
             copyBehindAnother(group)
@@ -198,9 +199,9 @@ private struct OrderedBlockEdit {
         isInStep = false
     }
 
-    /// Rows with the bytes of the open group.
+    /// Rows with the bytes of the pending group.
     private mutating func change(_ group: OrderedBlock.Group, _ changes: ArraySlice<OrderedChanges.Change>) {
-        open = nil
+        pending = nil
         if splice(group, changes) {
             isInStep = true
             return
@@ -224,8 +225,8 @@ private struct OrderedBlockEdit {
         if !keys.isEmpty { write(currentBytes, keys) }
     }
 
-    /// The open group with its changes among the differences as they lie. False, with nothing done, where its first key
-    /// or the width does not stay.
+    /// The pending group with its changes among the differences as they lie. False, with nothing done, where its first
+    /// key or the width does not stay.
     private mutating func splice(_ group: OrderedBlock.Group, _ changes: ArraySlice<OrderedChanges.Change>) -> Bool {
         let first = group.firstKey
         guard group.count > 1, let lowest = changes.first, let highest = changes.last, lowest.key > first,

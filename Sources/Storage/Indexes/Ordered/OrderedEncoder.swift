@@ -117,6 +117,7 @@ package struct OrderedEncoder {
     }
 
     private func encode(_ items: OrderedItems, _ range: Range<Int>, _ pageKey: [UInt8]) -> [UInt8] {
+        // There is always room for one entry.
         [UInt8](unsafeUninitializedCapacity: OrderedBlockOutput.room(blockBytes)) { buffer, initialized in
             guard let place = UnsafeMutableRawPointer(buffer.baseAddress) else { return }
             var block = OrderedBlockOutput(place)

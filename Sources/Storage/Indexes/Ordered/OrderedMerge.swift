@@ -63,16 +63,14 @@ struct OrderedMerge {
 
     private func isSmall(_ size: Int) -> Bool { size < encoder.blockBytes / 4 }
 
-    /// Makes the few changes that fall into the block in it. False, with nothing done, where they are many, or the block
-    /// would overflow, end or become small.
+    /// Makes the few changes that fall into the block in it. False, with nothing done, where they are many, or the
+    /// block would overflow, end or become small.
     private func edit(
         _ changes: inout UpcomingChanges, _ place: Place, into batch: inout PageBatch
     ) throws(DatabaseError) -> Bool {
-        guard let block = place.block,
-            let few = changes.few(Self.mostEdits, while: { change in
-                place.following.map { Self.isBelow(change, $0) } ?? true
-            })
-        else { return false }
+        guard let block = place.block, let few = changes.few(Self.mostEdits, below: place.following) else {
+            return false
+        }
         let pageKey = encoder.prefix + place.bound
         guard let edited = block.applying(few, limit: encoder.blockBytes, pageKey: pageKey) else { return false }
         let hasShrunk = edited.entryCount < block.entryCount
@@ -118,7 +116,7 @@ struct OrderedMerge {
         return OrderedItems.compare(change.bytes, change.key, items.bytes(last), last.key) > 0
     }
 
-    private static func isBelow(_ change: OrderedChanges.Change, _ bound: [UInt8]) -> Bool {
+    static func isBelow(_ change: OrderedChanges.Change, _ bound: [UInt8]) -> Bool {
         var whole = [UInt8](change.bytes)
         withUnsafeBytes(of: change.key.bigEndian) { whole.append(contentsOf: $0) }
         return whole.withUnsafeBytes { whole in bound.withUnsafeBytes { OrderedReader.compare(whole, $0) } } < 0
@@ -182,15 +180,15 @@ private struct UpcomingChanges {
     mutating func removeFirst() { first = ahead.popLast() ?? stream.next() }
     mutating func removeFirst(_ count: Int) { for _ in 0 ..< count { removeFirst() } }
 
-    /// The first ones that pass; nil where these are more than `most`.
-    mutating func few(_ most: Int, while passes: (OrderedChanges.Change) -> Bool) -> [OrderedChanges.Change]? {
+    /// The first one and those behind it that are below a block's bound; nil where these are more than `most`.
+    mutating func few(_ most: Int, below bound: [UInt8]?) -> [OrderedChanges.Change]? {
         guard let first else { return [] }
         var few = [first]
         // Looked at, and put back in their turn.
         var seen: [OrderedChanges.Change] = []
         while few.count <= most, let change = ahead.popLast() ?? stream.next() {
             seen.append(change)
-            guard passes(change) else { break }
+            guard bound.map({ OrderedMerge.isBelow(change, $0) }) ?? true else { break }
             few.append(change)
         }
         ahead += seen.reversed()

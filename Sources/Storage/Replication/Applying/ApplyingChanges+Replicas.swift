@@ -1,6 +1,6 @@
-/// What the origin of a batch keeps of other files, whose batches it applies itself: how far, and by which names it calls
-/// their objects. A copy of the origin that goes on in its place applies the next batch of those files, and no batch
-/// twice.
+/// What the origin of a batch keeps of other files, whose batches it applies itself: how far, and by which names it
+/// calls their objects. A copy of the origin that goes on in its place applies the next batch of those files, and no
+/// batch twice.
 import MotteValues
 
 extension ApplyingChanges {

@@ -35,9 +35,9 @@
 ///                 that a difference names, and does not make, are found in another file
 ///    11 places    table (of embedded objects), key count, per key: gap as above; then per key the table, the column
 ///                 and the key of the object that has it, and in a list its index, in a map its key: found likewise
-///    12 replicas  page count, per page the byte count of its key, the key, the byte count of the page, the page: what the
-///                 origin keeps of other files, whose batches it applies (`ReplicaPages`), for a copy that may go on in
-///                 its place; flags 1
+///    12 replicas  page count, per page the byte count of its key, the key, the byte count of the page, the page: what
+///                 the origin keeps of other files, whose batches it applies (`ReplicaPages`), for a copy that may go
+///                 on in its place; flags 1
 ///     9 inverse   i64 wall time of the commit of `from`, u32 section count, sections: what leads back; flags 1
 ///
 /// Sections ascend by kind, with 9 as the last, and within a kind by table and column. A text is its byte count and
