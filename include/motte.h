@@ -129,7 +129,7 @@ struct ArrowArrayStream {
 #define MOTTE_VERSION 1000
 /* Grows when something declared here changes its meaning; MOTTE_ABI_LAYOUT is a checksum over all struct layouts. */
 #define MOTTE_ABI_VERSION 1
-#define MOTTE_ABI_LAYOUT 0x3C5C33D9
+#define MOTTE_ABI_LAYOUT 0x7E299E47
 
 /* ---------------------------------------------------------------------------------------------------- types */
 
@@ -930,6 +930,9 @@ typedef struct motte_realm_details {
     uint64_t schema_version; /* of the stored schema */
     const char *warning;     /* what was wrong with the file when it was opened, such as a newer version that is
                                 incomplete, or NULL. The same as long as this process has the file open. */
+    uint64_t database_number; /* the same for all realms of this process that have this file, or database in memory,
+                                 open, whatever paths they were opened by. Another one after all were closed, and after
+                                 motte_realm_compact() */
 } motte_realm_details;
 
 /* What the engine has done since the file was opened in this process, summed over its realms. */

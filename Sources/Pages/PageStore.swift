@@ -80,6 +80,11 @@ package final class PageStore: Sendable {
         get throws(DatabaseError) { ObjectIdentifier(try pages()) }
     }
 
+    /// Where the file is, whatever the path that it was opened by leads to now; nil in memory.
+    package var filePath: String? {
+        get throws(DatabaseError) { try pages().filePath }
+    }
+
     /// Of a file that is encrypted.
     package var encryptionKey: [UInt8]? {
         get throws(DatabaseError) { try pages().encryptionKey }

@@ -54,10 +54,11 @@ public func motte_realm_info(
                 struct_size: 0, flags: stateFlags(session) | (isDamage ? UInt32(MOTTE_REALM_DAMAGED) : 0),
                 path: try realm.box.core.names.pointer(to: session.path),
                 version: try session.version.rawValue, latest_version: try session.latestVersion.rawValue,
-                file_size: fileSize(session.options.location),
+                file_size: fileSize(try session.place.location),
                 class_count: UInt32(try session.schema.objectTypes.count), reserved: 0,
                 schema_version: try session.schemaVersion,
-                warning: try realm.box.core.names.pointer(toOptional: warning?.description))
+                warning: try realm.box.core.names.pointer(toOptional: warning?.description),
+                database_number: try session.database.number)
         }
         return .ok
     }

@@ -48,12 +48,11 @@ extension Session {
     private func apply(
         _ batch: ChangeBatch, _ timeoutMilliseconds: Int64, _ receiver: Receiver
     ) throws(DatabaseError) -> ChangeBatchOutcome? {
-        try checkMayApply("apply changes")
-        try beginWrite(timeoutMilliseconds: timeoutMilliseconds, asFollower: true)
+        let shown = try beginReplicating("apply changes", timeoutMilliseconds)
         do throws(DatabaseError) {
             let leader = try committedSnapshot().leader()
             if receiver == .follower, leader?.origin != batch.origin {
-                try cancel()
+                try cancelReplicating(since: shown)
                 return nil
             }
             if let leader, leader.origin != batch.origin || batch.isPatch || batch.isDifference {
@@ -64,11 +63,11 @@ extension Session {
             let outcome = try requireWrite().apply(batch, asCopy: receiver == .copy || leader != nil)
             // It may have brought a schema.
             schemaMoved()
-            if outcome == .known { try cancel() } else { try commit() }
+            if outcome == .known { try cancelReplicating(since: shown) } else { try commit() }
             return outcome
         } catch {
             // Unless it was committed, and a callback failed after it.
-            if isInWrite { try cancel() }
+            if isInWrite { try cancelReplicating(since: shown) }
             throw error
         }
     }
@@ -193,15 +192,33 @@ extension Session {
     private func writingOfReplication(
         _ action: String, _ timeoutMilliseconds: Int64 = -1, _ body: (WriteTransaction) throws(DatabaseError) -> Void
     ) throws(DatabaseError) {
-        try checkMayApply(action)
-        try beginWrite(timeoutMilliseconds: timeoutMilliseconds, asFollower: true)
+        let shown = try beginReplicating(action, timeoutMilliseconds)
         do throws(DatabaseError) {
             try body(try requireWrite())
             try commit()
         } catch {
-            if isInWrite { try cancel() }
+            if isInWrite { try cancelReplicating(since: shown) }
             throw error
         }
+    }
+
+    /// Begins a write that is none of the program: its observers are notified before, and change nothing in it. Answers
+    /// which version they know.
+    private func beginReplicating(
+        _ action: String, _ timeoutMilliseconds: Int64
+    ) throws(DatabaseError) -> Version {
+        try checkMayApply(action)
+        try refresh()
+        try checkMayApply(action)
+        let shown = try version
+        try beginWrite(timeoutMilliseconds: timeoutMilliseconds, asFollower: true)
+        return shown
+    }
+
+    /// Nothing was done. What others have committed meanwhile is shown now, and observers are notified of it.
+    private func cancelReplicating(since shown: Version) throws(DatabaseError) {
+        try cancel()
+        if try version != shown { deliver(hook, at: .refresh) }
     }
 
     private func checkMayApply(_ action: String) throws(DatabaseError) {

@@ -38,14 +38,15 @@ extension Session {
         try refresh()
         // What is at the path is to be what is open, or there would be something else there afterwards.
         try database.pages.checkPlace()
+        let place = try self.place
         leaveFile()
         let outcome: Result<CompactionOutcome, DatabaseError>
         do throws(DatabaseError) {
-            outcome = .success(try Session.compact(options, progress: progress))
+            outcome = .success(try Session.compact(place, progress: progress))
         } catch {
             outcome = .failure(error)
         }
-        try returnToFile()
+        try returnToFile(place)
         return try outcome.get()
     }
 

@@ -5,6 +5,7 @@ import MotteValues
 extension Session {
     /// Waits for the write lock (negative: for ever), advances to the newest version, delivers what is pending.
     /// Where a callback fails that has changed something in it, no write is open: all of that is undone.
+    /// `asFollower`: no write of the program, who is notified by the commit, or by whoever cancels it.
     package func beginWrite(
         timeoutMilliseconds: Int64 = -1, asFollower: Bool = false
     ) throws(DatabaseError) {
@@ -23,7 +24,7 @@ extension Session {
         writeSerial &+= 1
         births.begin()
         // Members of a group are notified of those before them when all are durable.
-        guard let hook, group?.members.isEmpty ?? true else { return }
+        guard let hook, !asFollower, group?.members.isEmpty ?? true else { return }
         isBeginningWrite = true
         defer { isBeginningWrite = false }
         do throws(DatabaseError) { try hook.deliver(self, at: .beginWrite) } catch {

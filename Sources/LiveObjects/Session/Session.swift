@@ -239,12 +239,12 @@ package final class Session: @unchecked Sendable {
         openDatabase = nil
     }
 
-    /// After `leaveFile`. A failure closes the session.
-    func returnToFile() throws(DatabaseError) {
+    /// After `leaveFile`, with what `place` was before. A failure closes the session.
+    func returnToFile(_ place: SessionOptions) throws(DatabaseError) {
         // Closed by a progress handler.
         guard owner != Self.nobody else { return }
         do throws(DatabaseError) {
-            let (database, snapshot) = try SessionOpening(options).reopen(after: leftSchema)
+            let (database, snapshot) = try SessionOpening(place).reopen(after: leftSchema)
             leftSchema = nil
             openDatabase = database
             self.snapshot = snapshot
@@ -297,6 +297,25 @@ package final class Session: @unchecked Sendable {
     }
 
     package var isClosed: Bool { owner == Self.nobody }
+
+    /// The options with the file that is open, whatever the path in them leads to now: a link may have been changed
+    /// since, or the folder that a path begins in.
+    package var place: SessionOptions {
+        get throws(DatabaseError) {
+            var place = options
+            if case .file = options.location, let path = try database.pages.filePath { place.location = .file(path) }
+            return place
+        }
+    }
+
+    /// Whether both show the same open file, or the same database in memory, so that an object of one is one of the
+    /// other. What is closed shows none.
+    package func hasSameFile(as other: Session) -> Bool {
+        if self === other { return true }
+        guard let openDatabase, let theirs = other.openDatabase else { return false }
+        return openDatabase === theirs
+    }
+
     package var isInWrite: Bool { write != nil }
     /// Whether what was borrowed outside of writes at this epoch still holds.
     package func hasStayed(at epoch: UInt64) -> Bool { write == nil && epochBase == epoch }

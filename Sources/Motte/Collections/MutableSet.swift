@@ -179,7 +179,7 @@ public final class MutableSet<Element: RealmCollectionValue>: RealmCollection, _
             attempt { () throws(DatabaseError) in try body(mine, theirs) }
         } else if Element._shape.type == .link || (Element._shape.type == .mixed && other.hasObjects) {
             // Unmanaged sets may hold objects of any realm.
-            guard let mine, !mine.session.path.hasSameBytes(as: theirs.session.path) else { return fallback() }
+            guard let mine, !mine.session.hasSameFile(as: theirs.session) else { return fallback() }
             misuse("A set cannot be combined with objects of another Realm", .invalidInput)
         } else {
             fallback()

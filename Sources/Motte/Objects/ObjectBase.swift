@@ -290,7 +290,7 @@ extension ObjectBase {
     fileprivate final func isSame(_ other: ObjectBase?) -> Bool {
         guard let other else { return false }
         guard let live, let otherLive = other.live else { return self === other }
-        return live.link == otherLive.link && live.session.path.hasSameBytes(as: otherLive.session.path)
+        return live.link == otherLive.link && live.session.hasSameFile(as: otherLive.session)
             && isFrozen == other.isFrozen
     }
 

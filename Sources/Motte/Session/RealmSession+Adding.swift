@@ -66,7 +66,7 @@ extension RealmSession {
             }
             return live
         }
-        guard live.session.path.hasSameBytes(as: session.path), !live.session.isFrozen else {
+        guard live.session.hasSameFile(as: session), !live.session.isFrozen else {
             throw DatabaseError(
                 .invalidArgument,
                 "Object is already managed by another Realm. Use create instead to copy it into this Realm.")

@@ -240,7 +240,7 @@ package final class RealmSession: @unchecked Sendable {
     /// Whether objects of both are the same stored ones: one session, or one version of one file.
     func isSameVersion(as other: RealmSession) -> Bool {
         if self === other { return true }
-        guard session.isFrozen, other.session.isFrozen, session.path.hasSameBytes(as: other.session.path),
+        guard session.isFrozen, other.session.isFrozen, session.hasSameFile(as: other.session),
             // What is closed is equal to nothing.
             let version = try? session.version
         else { return false }

@@ -19,6 +19,8 @@ protocol PageStorage: SharedPages {
     var memoryBytes: Int { get }
     /// nil for a store without a file.
     var fileIdentity: FileIdentity? { get }
+    /// Where that was found, through all links; nil without a file.
+    var filePath: String? { get }
     /// Where the processes that have the file open meet; nil if they do not.
     var sidecarPath: String? { get }
 

@@ -46,6 +46,7 @@ final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
         if key != nil { throw FileHead.isPlain(path) }
     }
     var fileIdentity: FileIdentity? { nil }
+    var filePath: String? { nil }
     var sidecarPath: String? { nil }
     func checkPlace(isBeginning: Bool) {}
     func lockAcrossProcesses(_ deadline: Deadline, _ cancellation: WaitCancellation?) -> Bool { true }

@@ -108,6 +108,7 @@ package final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     }
 
     var fileIdentity: FileIdentity? { identity }
+    var filePath: String? { path }
     var canWrite: Bool { isWritable }
     var encryptionKey: [UInt8]? { image.cipher?.userKey }
     var memoryBytes: Int { image.memory.budget }

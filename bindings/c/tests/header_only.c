@@ -23,7 +23,7 @@ CHECK(sizeof(motte_error_details) == 80);
 CHECK(sizeof(motte_prop_spec) == 64);
 CHECK(sizeof(motte_class_details) == 56);
 CHECK(sizeof(motte_prop_details) == 72);
-CHECK(sizeof(motte_realm_details) == 64);
+CHECK(sizeof(motte_realm_details) == 72);
 CHECK(sizeof(motte_counters) == 48);
 CHECK(sizeof(motte_coll_details) == 32);
 CHECK(sizeof(motte_changes_details) == 64);

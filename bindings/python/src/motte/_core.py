@@ -47,7 +47,7 @@ class Core(abc.ABC, _objects.Core):
         self._frozen: Optional[weakref.ref[Any]] = None
         info = realm.info()
         self._path = info.path
-        self._identity = (info.path, info.version if is_frozen else None)
+        self._identity = (info.database_number, info.version if is_frozen else None)
         self._rows: Union[dict[int, Row], _PassingRows] = _PassingRows() if is_frozen else {}
         self._layouts = layouts_of(realm, classes, self._link_maker())
         self._class_ids: dict[Any, int] = {layout.model: layout.class_id for layout in self._layouts.values()}
@@ -166,7 +166,7 @@ class Core(abc.ABC, _objects.Core):
             raise errors.InvalidArgumentError(
                 f"this {type(instance).__name__} is in no database yet; add it first",
                 class_name=type(instance).__name__)
-        if row.database is not self and row.identity[0][0] != self._path:
+        if row.database is not self and row.identity[0][0] != self._identity[0]:
             raise errors.InvalidArgumentError(
                 f"this {type(instance).__name__} belongs to {row.database!r}", class_name=type(instance).__name__)
         return Link(row.class_id, instance._live_key())

@@ -49,6 +49,7 @@ class RealmInfo(NamedTuple):
     file_size: int
     schema_version: int
     warning: Optional[str]
+    database_number: int
 
 
 def _numbers(struct: Any) -> tuple[int, ...]:
@@ -99,7 +100,7 @@ class Realm(Guarded):
         errors.check(lib.motte_realm_info(self.raw, details))
         return RealmInfo(int(details.flags), text(details.path), int(details.version), int(details.latest_version),
                          int(details.file_size), int(details.schema_version),
-                         text(details.warning) if details.warning else None)
+                         text(details.warning) if details.warning else None, int(details.database_number))
 
     def version(self) -> tuple[int, int]:
         current, latest = ffi.new("uint64_t *"), ffi.new("uint64_t *")

@@ -442,12 +442,12 @@ class Database(Core):
         """
         try:
             return Compaction(*self._realm.compact(progress))
-        except errors.Error:
+        finally:
+            # It has opened the file again, or has been closed.
             try:
-                self._realm.version()
+                self._identity = (self._realm.info().database_number, self._identity[1])
             except errors.ClosedError:
                 self.close()
-            raise
 
     def compact_online(
         self, *, max_bytes: Optional[int] = None, progress: Optional[Progress] = None

@@ -339,7 +339,8 @@ class Model(_objects.Object):
     def __hash__(self) -> int:
         if self._row is None:
             raise TypeError(f"a {type(self).__name__} that is in no database has no hash, because adding it changes it")
-        return hash((self._key, self._row.identity))
+        # The same for as long as it lives: a database has another number after it was compacted.
+        return hash((self._key, self._row.class_id))
 
     def __repr__(self) -> str:
         name = type(self).__name__

@@ -420,7 +420,7 @@ def _static(model: type[Model], name: str) -> Any:
 class Row(_objects.Row):
     """The rows of one class in one database."""
 
-    __slots__ = ("realm", "properties", "primary_key", "identity", "new", "__weakref__")
+    __slots__ = ("realm", "properties", "primary_key", "new", "__weakref__")
 
     if TYPE_CHECKING:
         database: AnyDatabase
@@ -430,7 +430,11 @@ class Row(_objects.Row):
         self._bind(database, layout.realm.address, layout.class_id, layout.model, *layout.bindings())
         self.realm = layout.realm
         self.properties, self.primary_key, self.new = layout.properties, layout.primary_key, layout.new
-        self.identity = (database._identity, layout.class_id)
+
+    @property
+    def identity(self) -> tuple[tuple[int, Optional[int]], int]:
+        """Of which class of which open file its objects are, and of which version, if they are frozen."""
+        return self.database._identity, self.class_id
 
     def bound(self, name: str) -> Bound:
         try:
