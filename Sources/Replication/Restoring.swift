@@ -165,7 +165,7 @@ package enum Restoring {
                 break
             }
             guard let batch = try batch(after: position, start, log, isPartial) else { break }
-            try session.restore(by: batch)
+            _ = try session.apply(batch)
             batches += 1
             position = batch.to
             wallTime = batch.wallTimeNanoseconds

@@ -82,6 +82,24 @@ import Testing
         }
     }
 
+    private static func asFollower(_ store: Store, _ body: (WriteTransaction) throws -> Void) throws {
+        let write = try store.database.beginWrite(on: store.snapshot, asFollower: true)
+        try body(write)
+        try write.commit()
+    }
+
+    /// An object goes, and comes again by an undo: it has another key, and is the same to all others.
+    private static func deleteAndUndo(_ store: Store, _ random: inout SeededRandom) throws {
+        let table = try #require(store.snapshot.schema["Part"]?.tableKey)
+        let keys = try ChangeBatchTests.liveKeys(try store.snapshot.table(table))
+        guard let key = keys.randomElement(using: &random) else { return }
+        let before = store.snapshot.copy(), content = try content(store.snapshot)
+        try store.write { try $0.delete(table, key) }
+        let batch = try store.database.changeBatch(from: before, to: store.snapshot)
+        #expect(try store.apply(try batch.inverse()) == .applied)
+        #expect(try Self.content(store.snapshot) == content)
+    }
+
     @Test func aCopyGoesOnInItsOriginsPlace() throws {
         var applied = 0, undone = 0
         try PropertyTest.run(rounds: 40) { random, comment in
@@ -95,7 +113,7 @@ import Testing
             func follow() throws {
                 let position = try copy.snapshot.replicaPosition(try middle.database.origin())?.version
                 let batch = try middle.batch(from: position ?? Version(0))
-                _ = try copy.write { try $0.apply(batch, asCopy: true) }
+                try Self.asFollower(copy) { _ = try $0.apply(batch) }
             }
             func change(_ store: Store) throws {
                 let before = store.snapshot.copy()
@@ -107,17 +125,30 @@ import Testing
                     undone += try store.apply(batch) == .applied ? 1 : 0
                 }
             }
+            let leader = FollowedLeader(origin: try middle.database.origin(), name: "middle", source: "here")
+            try copy.write { try $0.follow(leader) }
             try follow()
             for _ in 0 ..< 12 {
                 try change(source)
+                if random.chance(30) { try Self.deleteAndUndo(middle, &random) }
                 if random.chance(70), try applyNext(middle) == .applied { applied += 1 }
                 if random.chance(60) { try follow() }
             }
             try follow()
             #expect(try Self.content(copy.snapshot) == Self.content(middle.snapshot), "\(comment)")
+            try Self.asFollower(copy) { try $0.follow(nil) }
+            // It may still have what its origin has, until it applies something itself.
+            for _ in 0 ..< random.below(3) {
+                try change(source)
+                if random.chance(50) { try Self.deleteAndUndo(middle, &random) }
+                _ = try applyNext(middle)
+                try follow()
+                #expect(try Self.content(copy.snapshot) == Self.content(middle.snapshot), "\(comment)")
+            }
             // Both go on, each by itself.
             for round in 0 ..< 6 {
                 try change(source)
+                for store in [middle, copy] where random.chance(40) { try Self.deleteAndUndo(store, &random) }
                 let outcomes = [try applyNext(middle), try applyNext(copy)]
                 #expect(outcomes[0] == outcomes[1], "\(comment), \(round)")
                 let expected = try Self.content(source.snapshot)

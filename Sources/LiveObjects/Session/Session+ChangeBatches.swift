@@ -31,27 +31,21 @@ extension Session {
     package func apply(
         _ batch: ChangeBatch, timeoutMilliseconds: Int64 = -1
     ) throws(DatabaseError) -> ChangeBatchOutcome {
-        try apply(batch, timeoutMilliseconds, .anybody) ?? .known
+        try apply(batch, timeoutMilliseconds, mustFollow: false) ?? .known
     }
 
     /// The next batch of whom the file follows; false where it does no longer.
     package func follow(by batch: ChangeBatch) throws(DatabaseError) -> Bool {
-        try apply(batch, -1, .follower) != nil
+        try apply(batch, -1, mustFollow: true) != nil
     }
 
-    /// The next batch of whom the file is a copy of, which follows nobody.
-    package func restore(by batch: ChangeBatch) throws(DatabaseError) { _ = try apply(batch, -1, .copy) }
-
-    /// What the file is to the origin of a batch.
-    private enum Receiver { case anybody, follower, copy }
-
     private func apply(
-        _ batch: ChangeBatch, _ timeoutMilliseconds: Int64, _ receiver: Receiver
+        _ batch: ChangeBatch, _ timeoutMilliseconds: Int64, mustFollow: Bool
     ) throws(DatabaseError) -> ChangeBatchOutcome? {
         let shown = try beginReplicating("apply changes", timeoutMilliseconds)
         do throws(DatabaseError) {
             let leader = try committedSnapshot().leader()
-            if receiver == .follower, leader?.origin != batch.origin {
+            if mustFollow, leader?.origin != batch.origin {
                 try cancelReplicating(since: shown)
                 return nil
             }
@@ -60,7 +54,7 @@ extension Session {
                     .readOnly, "this file follows \(leader.name), and the batch is not of that; apply it elsewhere",
                     path: path)
             }
-            let outcome = try requireWrite().apply(batch, asCopy: receiver == .copy || leader != nil)
+            let outcome = try requireWrite().apply(batch)
             // It may have brought a schema.
             schemaMoved()
             if outcome == .known { try cancelReplicating(since: shown) } else { try commit() }

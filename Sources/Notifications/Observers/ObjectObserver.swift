@@ -119,8 +119,9 @@ final class VersionObserver: Observer {
 
     private func changes(_ context: DeliveryContext) -> ChangeSet {
         var changes = ChangeSet(.session, from: context.from, to: context.to)
-        // Compared by identity: a catalog is read again only where a commit has changed it.
-        changes.hasNewSchema = shown !== context.source.catalog
+        // A catalog is read again only where a commit has changed it, or the file was let go of meanwhile.
+        changes.hasNewSchema =
+            shown !== context.source.catalog && shown.encoded() != context.source.catalog.encoded()
         shown = context.source.catalog
         return changes
     }

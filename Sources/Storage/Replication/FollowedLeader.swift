@@ -1,8 +1,8 @@
 /// Whom a file follows. It is kept in the file, so that whoever writes to it otherwise is refused, in every process,
 /// with where to write.
 ///
-///     page: kind 0x46, sealed as all of replication; u8 0: nobody any more, 2: nobody yet, or 1, origin 16 bytes,
-///     name, source; a text is its byte count and UTF-8
+///     page: kind 0x46, sealed as all of replication; u8 0: nobody any more, 2: nobody yet, or 1; the origin that it is a
+///     copy of, 16 bytes; of 1 also name and source; a text is its byte count and UTF-8
 import MottePages
 import MotteValues
 
@@ -31,16 +31,28 @@ package struct FollowedLeader: Equatable, Sendable {
     private static let nobodyYet: UInt8 = 2
 
     /// Of a copy that may follow, whatever the file did that it was made of.
-    static var newCopy: [UInt8] { ReplicaPages.sealed(kind, [nobodyYet], key: ReplicaPages.following) }
+    static func newCopy(of origin: ChangeOrigin) -> [UInt8] { page(nobodyYet, origin) }
 
-    static func page(_ leader: FollowedLeader?) -> [UInt8] {
-        var body: [UInt8] = [leader == nil ? nobodyAnyMore : somebody]
-        if let leader {
-            body.append(u64: leader.origin.high)
-            body.append(u64: leader.origin.low)
-            for text in [leader.name, leader.source] { ChangeBatchWriter.append(text, to: &body) }
-        }
+    /// Of a file that follows nobody any more.
+    static func formerCopy(of origin: ChangeOrigin) -> [UInt8] { page(nobodyAnyMore, origin) }
+
+    static func page(_ leader: FollowedLeader) -> [UInt8] {
+        page(somebody, leader.origin, [leader.name, leader.source])
+    }
+
+    private static func page(_ state: UInt8, _ origin: ChangeOrigin, _ texts: [String] = []) -> [UInt8] {
+        var body: [UInt8] = [state]
+        body.append(u64: origin.high)
+        body.append(u64: origin.low)
+        for text in texts { ChangeBatchWriter.append(text, to: &body) }
         return ReplicaPages.sealed(kind, body, key: ReplicaPages.following)
+    }
+
+    /// Which file this one is or was a copy of, and whether it follows nobody any more.
+    static func original(_ page: UnsafeRawBufferPointer) throws(DatabaseError) -> (origin: ChangeOrigin, hasLeft: Bool) {
+        var reader = LogReader(try ReplicaPages.opened(kind, page, key: ReplicaPages.following))
+        let state = try reader.byte()
+        return (ChangeOrigin(high: try reader.u64(), low: try reader.u64()), state == nobodyAnyMore)
     }
 
     /// nil: nobody.
@@ -61,11 +73,6 @@ package struct FollowedLeader: Equatable, Sendable {
         return try decode(page.bytes)
     }
 
-    static func hasLeft(_ page: UnsafeRawBufferPointer) throws(DatabaseError) -> Bool {
-        var reader = LogReader(try ReplicaPages.opened(kind, page, key: ReplicaPages.following))
-        return try reader.byte() == nobodyAnyMore
-    }
-
     var refusal: DatabaseError {
         DatabaseError(
             .readOnly,
@@ -81,7 +88,14 @@ extension Snapshot {
     /// Whether the file has followed somebody, or is a restored one, and goes a way of its own since.
     package func hasLeft() throws(DatabaseError) -> Bool {
         guard let page = try pages.get(ReplicaPages.following) else { return false }
-        return try FollowedLeader.hasLeft(page.bytes)
+        return try FollowedLeader.original(page.bytes).hasLeft
+    }
+
+    /// Whether the file has what an origin keeps of others: it is or was a copy of that.
+    func replicas(of origin: ChangeOrigin) throws(DatabaseError) -> ApplyingChanges.Replicas {
+        guard let page = try pages.get(ReplicaPages.following) else { return .none }
+        let (original, hasLeft) = try FollowedLeader.original(page.bytes)
+        return original != origin ? .none : hasLeft ? .formerCopy : .copy
     }
 }
 
@@ -100,7 +114,16 @@ extension WriteTransaction {
     /// From this commit on only the leader's batches are applied; nil: everybody may write.
     package func follow(_ leader: FollowedLeader?) throws(DatabaseError) {
         try requireOpen()
-        replicaPages[ReplicaPages.following] = FollowedLeader.page(leader)
+        if let leader {
+            replicaPages[ReplicaPages.following] = FollowedLeader.page(leader)
+        } else {
+            // A copy of no other file is one of itself.
+            var original = try database.origin()
+            if let page = try base.pages.get(ReplicaPages.following) {
+                original = try FollowedLeader.original(page.bytes).origin
+            }
+            replicaPages[ReplicaPages.following] = FollowedLeader.formerCopy(of: original)
+        }
         noteChange()
     }
 
@@ -115,7 +138,7 @@ extension WriteTransaction {
         }
         names.forEachChangedPage { replicaPages[$0] = $1 }
         replicaPages[ReplicaPages.position(position.origin)] = position.page
-        replicaPages[ReplicaPages.following] = FollowedLeader.newCopy
+        replicaPages[ReplicaPages.following] = FollowedLeader.newCopy(of: position.origin)
         if let record = try base.pages.get(PageKeys.catalog) {
             replicaPages[ReplicaPages.catalog(position.origin)] = [UInt8](record.bytes)
         }

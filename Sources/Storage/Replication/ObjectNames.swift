@@ -26,6 +26,7 @@ package struct ObjectNameBlock {
 
     static let shift: Int64 = 13
     static let kind: UInt8 = 0x4E
+    static func number(of key: Int64) -> UInt64 { UInt64(clamping: key >> shift) }
     private(set) var runs: [Run] = []
 
     package init() {}
@@ -105,6 +106,23 @@ package struct ObjectNameBlock {
             }
         }
         runs = kept
+    }
+
+    /// These names instead of those that the keys had.
+    mutating func overlay(_ runs: [Run], block: UInt64) {
+        let start = Int64(clamping: block) << Self.shift
+        var locals = [Int64](repeating: -1, count: 1 << Self.shift)
+        for run in self.runs + runs {
+            for offset in 0 ..< run.count { locals[Int(run.first - start + offset)] = run.local + offset }
+        }
+        self.runs = []
+        for (index, local) in locals.enumerated() where local >= 0 {
+            if let last = self.runs.last, last.end == start + Int64(index), last.local + last.count == local {
+                self.runs[self.runs.count - 1].count += 1
+            } else {
+                self.runs.append(Run(first: start + Int64(index), count: 1, local: local))
+            }
+        }
     }
 
     /// False where one of the keys has a name already.
@@ -200,6 +218,19 @@ final class ObjectNames {
             first = end
         }
         return true
+    }
+
+    /// Objects of a block of the origin are from now on those here.
+    func overlay(
+        _ table: TableKey, _ number: UInt64, with runs: [ObjectNameBlock.Run]
+    ) throws(DatabaseError) {
+        guard !runs.isEmpty else { return }
+        let place = Place(table: table, block: number)
+        var block = try block(place)
+        latest = nil
+        block.overlay(runs, block: number)
+        blocks[place] = block
+        changed.insert(place)
     }
 
     /// Calls `body` with the keys here of all objects of a run that have names, however long the run.

@@ -84,7 +84,7 @@ extension WriteTransaction {
             try batch.bytes.withBytes { bytes throws(DatabaseError) in
                 var applying = try ApplyingChanges(self, batch, nil)
                 applying.givesTheirKeys = true
-                applying.takesReplicas = true
+                applying.replicas = .copy
                 try applying.run(UnsafeRawBufferPointer(rebasing: bytes[ChangeBatchFormat.headerSize...]))
                 applying.names.forEachChangedPage { _, _ in isRenamed = true }
             }

@@ -105,7 +105,7 @@ def test_what_is_compacted_is_what_is_open(way: Callable[[], tuple[motte.Databas
     first, other = way()
     with first:
         held, former = first.objects(Item)[3], os.stat(other).st_ino
-        assert first.compact().after > 0
+        first.compact()
         assert os.stat(other).st_ino == former
         assert [each.n for each in first.objects(Item)] == list(range(10)) and held.n == 3
         assert held == first.objects(Item)[3] and hash(held) == hash(first.objects(Item)[3])

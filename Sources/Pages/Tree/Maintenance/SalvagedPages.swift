@@ -31,6 +31,7 @@ final class SalvagedPages: SharedPages, PageStorage, @unchecked Sendable {
     func checkKey(_ key: [UInt8]?) {}
     // The file itself is opened by others as what it is.
     var fileIdentity: FileIdentity? { nil }
+    var filePath: String? { nil }
     var sidecarPath: String? { nil }
     func checkPlace(isBeginning: Bool) {}
     func lockAcrossProcesses(_ deadline: Deadline, _ cancellation: WaitCancellation?) -> Bool { true }

@@ -184,8 +184,8 @@ extension ApplyingChanges {
             if goesByKeys { return try ownLive(view, key) }
             local = try names.local(view.key, key)?.rawValue
         }
-        guard let local, try view.locate(ObjectKey(local)) != nil else { return nil }
-        return ObjectKey(local)
+        guard let local else { return nil }
+        return try standing(view, local, ownNames)
     }
 
     // MARK: What was there before

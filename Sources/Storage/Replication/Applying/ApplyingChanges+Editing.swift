@@ -179,7 +179,10 @@ extension ApplyingChanges {
                     if let key = try live(table.key, key) { objects.append(key) }
                 }
             } else {
-                try names.forEach(table.key, in: run) { key throws(DatabaseError) in objects.append(key) }
+                let view = try write.table(table.key)
+                try names.forEach(table.key, in: run) { key throws(DatabaseError) in
+                    if let key = try standing(view, key.rawValue, ownNames) { objects.append(key) }
+                }
             }
         }
         return objects

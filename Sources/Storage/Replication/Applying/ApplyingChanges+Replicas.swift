@@ -4,51 +4,133 @@
 import MotteValues
 
 extension ApplyingChanges {
+    private struct Page {
+        let key: [UInt8]
+        let bytes: UnsafeRawBufferPointer
+        let origin: ChangeOrigin
+        let part: ReplicaPages.Part
+    }
+
     mutating func takeReplicas(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
         let own = try write.database.origin()
-        // Objects that came again have new names of the batch's own origin.
-        var all: [ChangeOrigin: ObjectNames] = isOwn ? [:] : [batch.origin: names]
+        var pages: [Page] = []
         for _ in 0 ..< (try reader.count(minimumSize: 2)) {
             let key = [UInt8](try reader.content())
-            let page = try reader.content()
             guard let (origin, part) = ReplicaPages.part(key) else { throw ChangeBatch.damaged() }
+            let page = Page(key: key, bytes: try reader.content(), origin: origin, part: part)
             // What the origin keeps of this file, which it followed once, this file knows itself.
-            if origin == own, !isOwn { continue }
-            switch part {
-            case .position:
-                _ = try Self.decoding { () throws(DatabaseError) in try ReplicaPosition(decoding: page, of: origin) }
-                write.replicaPages[key] = [UInt8](page)
-            case .catalog:
-                _ = try Self.decoding { () throws(DatabaseError) in try Catalog.decode(page) }
-                write.replicaPages[key] = [UInt8](page)
-            case .names(let table, let number):
-                let block = try Self.decoding { () throws(DatabaseError) in
-                    try ObjectNameBlock(decoding: page, block: number, key: key)
-                }
-                let named = all[origin] ?? ObjectNames(write.base.pages, origin)
-                all[origin] = named
-                try take(block.runs, try self.table(table).key, into: named)
+            if origin != own || isOwn { pages.append(page) }
+        }
+        // As what objects of the origin came again is asked for by what it calls those of others.
+        var successors = Successors()
+        for page in pages where page.origin == batch.origin && !isOwn {
+            if case .names(let table, let number) = page.part {
+                successors[table, default: [:]][number] = try Self.block(page, number)
             }
         }
-        for (origin, named) in all where origin != batch.origin || isOwn {
+        let passedBy = try passedBy(pages)
+        for page in pages where page.origin == batch.origin { try take(page, own, successors) }
+        for page in pages where page.origin != batch.origin && !passedBy.contains(page.origin) {
+            try take(page, own, successors)
+        }
+        for (origin, named) in otherNames where origin != batch.origin || isOwn {
             named.forEachChangedPage { write.replicaPages[$0] = $1 }
         }
     }
 
-    /// Objects here are from now on called as the origin calls its own. One that came and went within the batch is not
-    /// here.
-    private func take(
-        _ runs: [ObjectNameBlock.Run], _ table: TableKey, into named: ObjectNames
-    ) throws(DatabaseError) {
-        for run in runs {
-            var here = [ObjectNameBlock.Run(first: run.local, count: run.count, local: run.local)]
-            if !isOwn {
-                here = []
-                try names.forEachRun(table, in: run.local ..< run.local + run.count) { here.append($0) }
+    /// Files of which this one has applied more than the origin had: it goes its own way with them. Only a copy that
+    /// follows nobody any more has.
+    private func passedBy(_ pages: [Page]) throws(DatabaseError) -> Set<ChangeOrigin> {
+        guard case .formerCopy = replicas else { return [] }
+        var passed: Set<ChangeOrigin> = []
+        for page in pages where page.part == .position {
+            let theirs = try Self.decoding { () throws(DatabaseError) in
+                try ReplicaPosition(decoding: page.bytes, of: page.origin)
             }
-            for part in here {
-                let first = run.first + part.first - run.local
-                guard try named.add(table, first ..< first + part.count, local: part.local, replacing: true) else {
+            if let known = try write.base.replicaPosition(page.origin), known.version > theirs.version {
+                passed.insert(page.origin)
+            }
+        }
+        return passed
+    }
+
+    /// As which object of the origin one of it came again, as far as the batch says.
+    private typealias Successors = [TableKey: [UInt64: ObjectNameBlock]]
+
+    private static func block(_ page: Page, _ number: UInt64) throws(DatabaseError) -> ObjectNameBlock {
+        try decoding { () throws(DatabaseError) in
+            try ObjectNameBlock(decoding: page.bytes, block: number, key: page.key)
+        }
+    }
+
+    private mutating func take(
+        _ page: Page, _ own: ChangeOrigin, _ successors: Successors
+    ) throws(DatabaseError) {
+        switch page.part {
+        case .position:
+            _ = try Self.decoding { () throws(DatabaseError) in
+                try ReplicaPosition(decoding: page.bytes, of: page.origin)
+            }
+            write.replicaPages[page.key] = [UInt8](page.bytes)
+        case .catalog:
+            _ = try Self.decoding { () throws(DatabaseError) in try Catalog.decode(page.bytes) }
+            write.replicaPages[page.key] = [UInt8](page.bytes)
+        case .names(let table, let number):
+            let block = try Self.block(page, number)
+            let known = successors[table] ?? [:]
+            let table = try self.table(table).key
+            let runs = try here(block.runs, table, known)
+            if page.origin == batch.origin, !isOwn { try noteSuccessors(runs, table, own) }
+            try names(of: page.origin).overlay(table, number, with: runs)
+        }
+    }
+
+    /// The names of the batch's own origin are those by which its objects are found here.
+    private mutating func names(of origin: ChangeOrigin) -> ObjectNames {
+        if origin == batch.origin, !isOwn { return names }
+        let known = otherNames[origin] ?? ObjectNames(write.base.pages, origin)
+        otherNames[origin] = known
+        return known
+    }
+
+    /// The same names for the objects here. One that came and went within the batch is not here, unless it came again.
+    private func here(
+        _ runs: [ObjectNameBlock.Run], _ table: TableKey, _ successors: [UInt64: ObjectNameBlock]
+    ) throws(DatabaseError) -> [ObjectNameBlock.Run] {
+        guard !isOwn else { return runs }
+        var here: [ObjectNameBlock.Run] = []
+        for run in runs {
+            for offset in 0 ..< run.count {
+                var key = run.local + offset
+                var found = try names.local(table, key)
+                while found == nil, let next = successors[ObjectNameBlock.number(of: key)]?.local(key), next > key {
+                    key = next
+                    found = try names.local(table, key)
+                }
+                guard let local = found?.rawValue else { continue }
+                let first = run.first + offset
+                if let last = here.last, last.end == first, last.local + last.count == local {
+                    here[here.count - 1].count += 1
+                } else {
+                    here.append(ObjectNameBlock.Run(first: first, count: 1, local: local))
+                }
+            }
+        }
+        return here
+    }
+
+    /// An object of the origin came again by an undo there: here it is another one too, by whatever name others call
+    /// the former.
+    private mutating func noteSuccessors(
+        _ runs: [ObjectNameBlock.Run], _ table: TableKey, _ own: ChangeOrigin
+    ) throws(DatabaseError) {
+        let successors = names(of: own)
+        for run in runs {
+            for offset in 0 ..< run.count {
+                guard let former = try names.local(table, run.first + offset)?.rawValue else { continue }
+                let local = run.local + offset
+                guard former < local else { continue }
+                guard try successors.add(table, former ..< former + 1, local: local, replacing: true) else {
                     throw ChangeBatch.damaged()
                 }
             }

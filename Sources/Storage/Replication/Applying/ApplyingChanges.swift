@@ -6,6 +6,8 @@ struct ApplyingChanges {
     let write: WriteTransaction
     let batch: ChangeBatch
     let names: ObjectNames
+    /// As which object here one of this file came again.
+    let ownNames: ObjectNames
     /// Whether the batch was read from this very file. Its objects go by their own keys then; only one that was deleted
     /// and comes again has a new key, which `names` keeps.
     let isOwn: Bool
@@ -28,8 +30,18 @@ struct ApplyingChanges {
     let goesByKeys: Bool
     /// New objects get their keys of the batch: it is a commit of this file that the file has lost.
     var givesTheirKeys = false
-    /// This file is a copy of the origin, or the origin itself, and has what that keeps of other files.
-    var takesReplicas = false
+    /// Whether this file has what the origin keeps of other files.
+    var replicas = Replicas.none
+    /// Names of others that are taken over.
+    var otherNames: [ChangeOrigin: ObjectNames] = [:]
+
+    enum Replicas {
+        case none
+        /// It is a copy of the origin, or the origin itself.
+        case copy
+        /// It was a copy of the origin, and follows nobody any more.
+        case formerCopy
+    }
     /// Sections of what the batch deletes, and by class the objects here that these are, once somebody asks.
     private var deletions: [ChangeBatchReader] = []
     private var goingKeys: [TableKey: Set<Int64>] = [:]
@@ -51,7 +63,9 @@ struct ApplyingChanges {
         self.write = write
         self.batch = batch
         names = ObjectNames(write.base.pages, batch.origin)
-        isOwn = try write.database.origin() == batch.origin
+        let own = try write.database.origin()
+        isOwn = own == batch.origin
+        ownNames = isOwn ? names : ObjectNames(write.base.pages, own)
         goesByKeys = isOwn || batch.isDifference && position == nil
         schemaIsKnown = isOwn || batch.isDifference || position?.schemaChangedIn == batch.schemaChangedIn
     }
@@ -85,7 +99,7 @@ struct ApplyingChanges {
             case .maps: try editMaps(&reader)
             case .deleted: try delete(&reader)
             case .replicas:
-                guard takesReplicas else { continue }
+                if case .none = replicas { continue }
                 try takeReplicas(&reader)
             // For whoever turns the batch round.
             case .inverse: continue
@@ -247,8 +261,8 @@ struct ApplyingChanges {
         let view = try write.table(table)
         if batch.isDifference { return try live(view, ofDifference: key) }
         guard isOwn else {
-            guard let local = try names.local(table, key), try view.locate(local) != nil else { return nil }
-            return local
+            guard let local = try names.local(table, key) else { return nil }
+            return try standing(view, local.rawValue, ownNames)
         }
         return try ownLive(view, key)
     }
@@ -264,10 +278,17 @@ struct ApplyingChanges {
 
     /// An object of the batch's origin, which this file is, or whose objects have the same keys.
     func ownLive(_ view: TableView, _ key: Int64) throws(DatabaseError) -> ObjectKey? {
-        let table = view.key
+        try standing(view, key, names)
+    }
+
+    /// The object that had a key here, or as which it came again after it had gone: an undo in this file gives it
+    /// another key, whoever calls it.
+    func standing(
+        _ view: TableView, _ key: Int64, _ successors: ObjectNames
+    ) throws(DatabaseError) -> ObjectKey? {
         var current = ObjectKey(key)
         while try view.locate(current) == nil {
-            guard let next = try names.local(table, current.rawValue) else { return nil }
+            guard let next = try successors.local(view.key, current.rawValue) else { return nil }
             // What comes again has a higher key than what went.
             guard next.rawValue > current.rawValue else {
                 throw .corrupted("a page of replication names impossible objects")

@@ -12,9 +12,8 @@ package enum ChangeBatchOutcome: Equatable, Sendable {
 }
 
 extension WriteTransaction {
-    /// After an error the write is to be cancelled: a part may have been done. `asCopy`: the file is one of the batch's
-    /// origin, and has what that keeps of other files too.
-    package func apply(_ batch: ChangeBatch, asCopy: Bool = false) throws(DatabaseError) -> ChangeBatchOutcome {
+    /// After an error the write is to be cancelled: a part may have been done.
+    package func apply(_ batch: ChangeBatch) throws(DatabaseError) -> ChangeBatchOutcome {
         try requireOpen()
         let position = try base.replicaPosition(batch.origin)
         guard try isToApply(batch, after: position) else { return .known }
@@ -22,7 +21,7 @@ extension WriteTransaction {
         try postponingIndexChecks { () throws(DatabaseError) in
             try batch.bytes.withBytes { bytes throws(DatabaseError) in
                 var applying = try ApplyingChanges(self, batch, position)
-                applying.takesReplicas = asCopy
+                if !batch.isPatch, !batch.isDifference { applying.replicas = try base.replicas(of: batch.origin) }
                 try applying.run(UnsafeRawBufferPointer(rebasing: bytes[ChangeBatchFormat.headerSize...]))
             }
         }
