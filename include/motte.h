@@ -927,8 +927,8 @@ typedef struct motte_realm_details {
     uint64_t file_size;      /* bytes; 0 in memory */
     uint32_t class_count;
     uint32_t reserved;
-    uint64_t schema_version; /* of the stored schema */
-    const char *warning;     /* what was wrong with the file when it was opened, such as a newer version that is
+    uint64_t schema_version;  /* of the stored schema */
+    const char *warning;      /* what was wrong with the file when it was opened, such as a newer version that is
                                 incomplete, or NULL. The same as long as this process has the file open. */
     uint64_t database_number; /* the same for all realms of this process that have this file, or database in memory,
                                  open, whatever paths they were opened by. Another one after all were closed, and after

@@ -1,8 +1,8 @@
 /// Whom a file follows. It is kept in the file, so that whoever writes to it otherwise is refused, in every process,
 /// with where to write.
 ///
-///     page: kind 0x46, sealed as all of replication; u8 0: nobody any more, 2: nobody yet, or 1; the origin that it is a
-///     copy of, 16 bytes; of 1 also name and source; a text is its byte count and UTF-8
+///     page: kind 0x46, sealed as all of replication; u8 0: nobody any more, 2: nobody yet, or 1; the origin that it is
+///     a copy of, 16 bytes; of 1 also name and source; a text is its byte count and UTF-8
 import MottePages
 import MotteValues
 
@@ -49,7 +49,9 @@ package struct FollowedLeader: Equatable, Sendable {
     }
 
     /// Which file this one is or was a copy of, and whether it follows nobody any more.
-    static func original(_ page: UnsafeRawBufferPointer) throws(DatabaseError) -> (origin: ChangeOrigin, hasLeft: Bool) {
+    static func original(
+        _ page: UnsafeRawBufferPointer
+    ) throws(DatabaseError) -> (origin: ChangeOrigin, hasLeft: Bool) {
         var reader = LogReader(try ReplicaPages.opened(kind, page, key: ReplicaPages.following))
         let state = try reader.byte()
         return (ChangeOrigin(high: try reader.u64(), low: try reader.u64()), state == nobodyAnyMore)

@@ -162,19 +162,6 @@ def an_observer_beside_others(home: Home) -> None:
     assert home.db.objects(Note).column("name").count("kept") == 1
 
 
-def a_batch_that_does_not_fit(home: Home) -> None:
-    """Observers are called as it begins."""
-    with motte.open(in_memory="its origin", schema=[Note, Bell, Named]) as origin:
-        version = origin.version
-        for number in range(2):
-            with origin.write():
-                origin.add(Note(name=f"{number}"))
-        batch = origin.changes_since(version + 1)
-    home.observing(home.obtain)
-    with pytest.raises(motte.Error):
-        home.db.apply(batch)
-
-
 def a_call(home: Home) -> None:
     """Code of the program runs in the middle of it."""
     def change(note: Note) -> int:
@@ -269,7 +256,7 @@ def a_queued_write(home: Home) -> None:
 
 @pytest.mark.parametrize("undo", [
     a_block, an_inner_block, the_block_around, an_interrupt_as_it_begins, an_interrupt_as_it_begins_later,
-    an_interrupt_after_a_look, an_observer, an_observer_beside_others, a_batch_that_does_not_fit, a_call,
+    an_interrupt_after_a_look, an_observer, an_observer_beside_others, a_call,
     a_block_in_a_call, a_call_in_a_block, on_commit, a_queued_write])
 def test_what_was_undone_is_gone(
     home: Home, undo: Callable[[Home], None], monkeypatch: pytest.MonkeyPatch

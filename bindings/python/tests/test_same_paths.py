@@ -1,4 +1,4 @@
-"""One path that leads to two files, one after the other, and two that lead to one: objects are of the file that is open.
+"""One path that leads to two files in turn, and two that lead to one: objects are of the file that is open.
 
 A link that is changed, a folder that a path begins in, a name in memory, a file in the place of another one.
 """
@@ -127,11 +127,6 @@ def test_a_file_in_the_place_of_another_is_another() -> None:
         assert [each.n for each in kept.objects(Item)] == list(range(10))
 
 
-def others_commit(db: motte.Database, other: motte.Database) -> None:
-    with other.write():
-        other.add(Item(n=-1))
-
-
 @pytest.fixture
 def two() -> Iterator[tuple[motte.Database, motte.Database]]:
     with fill("x.motte", 0) as db, motte.open("x.motte", schema=[Item]) as other:
@@ -170,7 +165,8 @@ def test_observers_are_not_within_writes_of_replication(
 
     with db.objects(Item).observe(told):
         db.dispatch()
-        others_commit(db, other)
+        with other.write():
+            other.add(Item(n=-1))
         if what == "keep":
             db.keep_changes(db.version)
         elif what == "known":
