@@ -211,4 +211,80 @@ import Testing
             #expect(try Self.content(middle.snapshot) == Self.content(source.snapshot))
         }
     }
+
+    private static func keyed(_ store: Store) throws -> (table: TableKey, key: ObjectKey?) {
+        let table = try #require(store.snapshot.schema["Keyed"]?.tableKey)
+        let view = try store.snapshot.table(table)
+        return (table, try Value.int(1).withView { try view.find(primaryKey: $0) })
+    }
+
+    private static func makeKeyed() throws -> Store {
+        let store = try Store(schema)
+        try store.write { try $0.keepChanges(since: Version(0)) }
+        try store.write { _ = try $0.create(try keyed(store).table, primaryKey: .int(1)) }
+        return store
+    }
+
+    private static func next(_ origin: Store, for store: Store) throws -> ChangeBatch {
+        let position = try store.snapshot.replicaPosition(try origin.database.origin())?.version
+        return try origin.batch(from: position ?? Version(0))
+    }
+
+    /// Two files have the same object. The batch of one deletes it, and its inverse brings it back: by the name that
+    /// the other calls it, too.
+    @Test(arguments: [true, false]) func anInverseOfAnotherFileKeepsAllNames(isChanged: Bool) throws {
+        let one = try Self.makeKeyed(), other = try Self.makeKeyed(), copy = try Store()
+        for origin in [one, other] { try copy.apply(try Self.next(origin, for: copy)) }
+        for _ in 0 ..< 3 {
+            let before = one.snapshot.copy()
+            try one.write { write in
+                let (table, key) = try Self.keyed(one)
+                try write.delete(table, try #require(key))
+            }
+            let batch = try one.database.changeBatch(from: before, to: one.snapshot)
+            try copy.apply(batch)
+            #expect(try Self.keyed(copy).key == nil)
+            try copy.apply(try batch.inverse())
+            #expect(try Self.keyed(copy).key != nil)
+            #expect(try one.apply(try batch.inverse()) == .applied)
+            try copy.apply(batch)
+            try copy.apply(try Self.next(one, for: copy))
+            #expect(try Self.keyed(copy).key != nil)
+        }
+        try other.write { write in
+            let (table, key) = try Self.keyed(other)
+            guard isChanged else { return try write.delete(table, try #require(key)) }
+            let column = try #require(other.snapshot.schema["Keyed"]?.property(named: "n")?.columnKey)
+            try write.set(table, column, try #require(key), to: .int(7))
+        }
+        try copy.apply(try Self.next(other, for: copy))
+        #expect(try (Self.keyed(copy).key == nil) == !isChanged)
+    }
+
+    /// A former copy that has undone a deletion itself, and gets those of its origin.
+    @Test func whatAFormerCopyUndidIsFoundBehindItsOriginsUndo() throws {
+        let origin = try Self.makeKeyed(), other = try Self.makeKeyed(), copy = try Store()
+        let leader = FollowedLeader(origin: try origin.database.origin(), name: "origin", source: "here")
+        try copy.write { try $0.follow(leader) }
+        try Self.asFollower(copy) { _ = try $0.apply(try Self.next(origin, for: copy)) }
+        try Self.asFollower(copy) { try $0.follow(nil) }
+        func deleteAndUndo(_ store: Store, _ told: () throws -> Void) throws {
+            let before = store.snapshot.copy(), (table, key) = try Self.keyed(store)
+            try store.write { try $0.delete(table, try #require(key)) }
+            try told()
+            let batch = try store.database.changeBatch(from: before, to: store.snapshot)
+            #expect(try store.apply(try batch.inverse()) == .applied)
+            try told()
+        }
+        try deleteAndUndo(copy) {}
+        try copy.apply(try Self.next(other, for: copy))
+        try deleteAndUndo(origin) { try copy.apply(try Self.next(origin, for: copy)) }
+        #expect(try Self.keyed(copy).key != nil)
+        try other.write { write in
+            let (table, key) = try Self.keyed(other)
+            try write.delete(table, try #require(key))
+        }
+        #expect(try copy.apply(try Self.next(other, for: copy)) == .applied)
+        #expect(try Self.keyed(copy).key == nil)
+    }
 }

@@ -308,6 +308,9 @@ package final class Session: @unchecked Sendable {
         }
     }
 
+    /// By which values name the open file that their objects are of; 0 of what is closed.
+    package var databaseNumber: UInt64 { openDatabase?.number ?? 0 }
+
     /// Whether both show the same open file, or the same database in memory, so that an object of one is one of the
     /// other. What is closed shows none.
     package func hasSameFile(as other: Session) -> Bool {

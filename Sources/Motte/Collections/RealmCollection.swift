@@ -22,7 +22,7 @@ public struct _CollectionHandle {
     func position(of element: some _HasPersistedType) throws(DatabaseError) -> Int? {
         let encoder = _Encoder(asking: ())
         element._encode(encoder)
-        guard encoder.files.isSubset(of: [NameKey(live.session.path)]) else { return nil }
+        guard encoder.files.isSubset(of: [live.session.databaseNumber]) else { return nil }
         return try encoder.withView { view throws(DatabaseError) in try live.find(view) }
     }
 }

@@ -55,7 +55,7 @@ package enum Dynamic {
     /// A value that is looked for, and the files that the objects in it are of.
     struct Asked {
         let value: Value
-        var files: Set<NameKey> = []
+        var files: Set<UInt64> = []
     }
 
     /// As `storedValue`; what is in no file is a link to nothing, which is equal to nothing.

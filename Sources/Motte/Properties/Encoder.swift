@@ -15,7 +15,7 @@ public final class _Encoder {
     package var policy = MotteLiveObjects.UpdatePolicy.error
     private let isAsking: Bool
     /// Of the objects that were encoded to be looked for.
-    private(set) var files: Set<NameKey> = []
+    private(set) var files: Set<UInt64> = []
 
     @exclusivity(unchecked) private var views = UnsafeMutablePointer<ValueView>.allocate(capacity: 16)
     @exclusivity(unchecked) private var capacity = 16
@@ -126,7 +126,7 @@ public final class _Encoder {
     func link(to object: ObjectBase) -> Value {
         guard let session else {
             guard let live = object.live else { return isAsking ? .link(.nowhere) : .null }
-            if isAsking { files.insert(NameKey(live.session.path)) }
+            if isAsking { files.insert(live.session.databaseNumber) }
             return .link(live.link)
         }
         do throws(DatabaseError) { return .link(try session.added(object, policy: policy).link) } catch {

@@ -35,7 +35,8 @@ extension RealmCollection {
     public func `where`(_ isIncluded: (Query<Element>) -> Query<Bool>) -> Results<Element> {
         _queried { live throws(DatabaseError) in
             let query = isIncluded(Query<Element>._root(Element._shape.target != nil))
-            return try live.narrowed(by: StoredNames.query(try query.parsed(for: live.session.path), of: _mappedType))
+            let parsed = try query.parsed(for: live.session.databaseNumber)
+            return try live.narrowed(by: StoredNames.query(parsed, of: _mappedType))
         }
     }
 

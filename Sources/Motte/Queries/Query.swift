@@ -43,7 +43,7 @@ package struct QueryReach {
     /// The collections that its paths pass, by the names that lead to them.
     var collections: Set<[String]> = []
     /// The files of the objects that it compares with.
-    var files: Set<NameKey> = []
+    var files: Set<UInt64> = []
     /// The values of its constants as the program gave them, by the positions of these.
     private(set) var given: [Int: Any] = [:]
 
@@ -107,10 +107,10 @@ public struct Query<T> {
     }
 
     /// What the engine runs on a file; nil for none.
-    package func parsed(for file: String?) throws(DatabaseError) -> ParsedQuery {
+    package func parsed(for file: UInt64?) throws(DatabaseError) -> ParsedQuery {
         switch node {
         case .condition(let predicate, let reach):
-            if let file, !reach.files.isSubset(of: [NameKey(file)]) { throw FilterFormat.foreignObject }
+            if let file, !reach.files.isSubset(of: [file]) { throw FilterFormat.foreignObject }
             return ParsedQuery(predicate)
         case .path(let path): return ParsedQuery(Query.isTrue(path))
         case .subquery: throw DatabaseError(.queryInvalid, "compare the count of the subquery with a number")

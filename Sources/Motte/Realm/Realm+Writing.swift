@@ -273,7 +273,7 @@ extension RealmSession {
     ) throws(DatabaseError) -> Bool {
         guard let column = property.columnKey else { return false }
         func isHeld(_ old: ValueView, _ new: Any?) -> Bool {
-            guard let new = Dynamic.asked(new), new.files.isSubset(of: [NameKey(session.path)]) else { return false }
+            guard let new = Dynamic.asked(new), new.files.isSubset(of: [session.databaseNumber]) else { return false }
             return new.value.withView { !old.differs(from: $0) }
         }
         if property.collection == .none { return isHeld(try live.get(column), value) }

@@ -327,11 +327,11 @@ extension RealmSession {
             return zip(old, new).allSatisfy { old, new in
                 // The elements that are there are of this file.
                 guard let old = Dynamic.asked(old), let new = Dynamic.asked(new) else { return false }
-                return old.value == new.value && new.files.isSubset(of: [NameKey(session.path)])
+                return old.value == new.value && new.files.isSubset(of: [session.databaseNumber])
             }
         }
         // As it is stored, which may be no value of the property's type.
-        guard field.shape.type != .link, Dynamic.asked(value)?.files.isSubset(of: [NameKey(session.path)]) != false,
+        guard field.shape.type != .link, Dynamic.asked(value)?.files.isSubset(of: [session.databaseNumber]) != false,
             let new = field.access.storedValue(value),
             // What cannot be compared is assigned, which says why.
             let old = try? object.live?.get(field.columnName)

@@ -41,11 +41,11 @@ struct Copies {
     /// An object by what it is: the instance, or the row that a managed one shows.
     private enum Original: Hashable {
         case instance(ObjectIdentifier)
-        case row(path: NameKey, ObjectLink)
+        case row(database: UInt64, ObjectLink)
 
         init(_ object: ObjectBase) {
             if let live = object.live {
-                self = .row(path: NameKey(live.session.path), live.link)
+                self = .row(database: live.session.databaseNumber, live.link)
             } else {
                 self = .instance(ObjectIdentifier(object))
             }

@@ -62,8 +62,15 @@ package final class PostgresFeed {
 
     /// How it is named in the file, and printed: without the password.
     package static func name(_ address: String) -> String {
-        let parts = address.parts(between: "?", most: 1)
-        // By scalars: a password may begin with a mark that combines with the sign before it.
+        // By scalars: a password may begin with a mark that combines with the sign before it. It may also have a
+        // question mark, so that the parameters begin behind the server.
+        let scalars = address.unicodeScalars
+        let begin = scalars.index(scalars.startIndex, offsetBy: scheme(address).unicodeScalars.count)
+        // names: ASCII, up to the server's
+        let login = scalars[begin ..< (scalars[begin...].firstIndex(of: "/") ?? scalars.endIndex)].firstIndex(of: "@")
+        let mark = scalars[(login ?? begin)...].firstIndex(of: "?")
+        let parts = [scalars[..<(mark ?? scalars.endIndex)], mark.map { scalars[scalars.index(after: $0)...] }]
+            .compactMap { $0.map(String.init) }
         var place = parts[0].unicodeScalars
         let start = place.index(place.startIndex, offsetBy: scheme(address).unicodeScalars.count)
         // names: ASCII, up to the server's

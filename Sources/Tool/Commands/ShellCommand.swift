@@ -34,7 +34,7 @@ struct ShellCommand: ParsableCommand {
         guard let file else { throw CleanExit.helpRequest(MotteCommand.self) }
         try reportingErrors(file) {
             let shell = try Shell(file, opening)
-            let isDone = statements.isEmpty ? shell.run() : shell.run(text: statements.joined(separator: "\n"))
+            let isDone = statements.isEmpty ? shell.run() : statements.allSatisfy(shell.run(text:))
             if isDone { try shell.output.redirect(to: nil) }
             // A write that is still open is undone.
             try shell.session.close()

@@ -136,7 +136,7 @@ package struct FilterFormat {
 
     private static func stored(_ argument: Any?, _ session: Session?) throws(DatabaseError) -> Value? {
         guard let asked = Dynamic.asked(argument) else { return nil }
-        if let session, !asked.files.isSubset(of: [NameKey(session.path)]) { throw foreignObject }
+        if let session, !asked.files.isSubset(of: [session.databaseNumber]) { throw foreignObject }
         return asked.value
     }
 

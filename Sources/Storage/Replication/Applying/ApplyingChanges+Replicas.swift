@@ -29,9 +29,9 @@ extension ApplyingChanges {
             }
         }
         let passedBy = try passedBy(pages)
-        for page in pages where page.origin == batch.origin { try take(page, own, successors) }
+        for page in pages where page.origin == batch.origin { try take(page, successors) }
         for page in pages where page.origin != batch.origin && !passedBy.contains(page.origin) {
-            try take(page, own, successors)
+            try take(page, successors)
         }
         for (origin, named) in otherNames where origin != batch.origin || isOwn {
             named.forEachChangedPage { write.replicaPages[$0] = $1 }
@@ -64,7 +64,7 @@ extension ApplyingChanges {
     }
 
     private mutating func take(
-        _ page: Page, _ own: ChangeOrigin, _ successors: Successors
+        _ page: Page, _ successors: Successors
     ) throws(DatabaseError) {
         switch page.part {
         case .position:
@@ -80,7 +80,7 @@ extension ApplyingChanges {
             let known = successors[table] ?? [:]
             let table = try self.table(table).key
             let runs = try here(block.runs, table, known)
-            if page.origin == batch.origin, !isOwn { try noteSuccessors(runs, table, own) }
+            if page.origin == batch.origin, !isOwn { try noteSuccessors(runs, table) }
             try names(of: page.origin).overlay(table, number, with: runs)
         }
     }
@@ -121,18 +121,11 @@ extension ApplyingChanges {
 
     /// An object of the origin came again by an undo there: here it is another one too, by whatever name others call
     /// the former.
-    private mutating func noteSuccessors(
-        _ runs: [ObjectNameBlock.Run], _ table: TableKey, _ own: ChangeOrigin
-    ) throws(DatabaseError) {
-        let successors = names(of: own)
+    private func noteSuccessors(_ runs: [ObjectNameBlock.Run], _ table: TableKey) throws(DatabaseError) {
         for run in runs {
             for offset in 0 ..< run.count {
                 guard let former = try names.local(table, run.first + offset)?.rawValue else { continue }
-                let local = run.local + offset
-                guard former < local else { continue }
-                guard try successors.add(table, former ..< former + 1, local: local, replacing: true) else {
-                    throw ChangeBatch.damaged()
-                }
+                try lead(table, former, to: run.local + offset, in: ownNames)
             }
         }
     }

@@ -119,7 +119,7 @@ struct ApplyingChanges {
                 throw ChangeBatch.damaged("it has an embedded object without an owner, or with two")
             }
         }
-        names.forEachChangedPage { write.replicaPages[$0] = $1 }
+        for each in isOwn ? [names] : [names, ownNames] { each.forEachChangedPage { write.replicaPages[$0] = $1 } }
     }
 
     private func owners(of key: ObjectKey, in table: TableView) throws(DatabaseError) -> Int {
@@ -273,7 +273,7 @@ struct ApplyingChanges {
         let view = try write.table(table)
         if goesByKeys { return try ownLive(view, key) != nil }
         guard let local = try names.local(table, key) else { return false }
-        return try view.locate(local) != nil
+        return try standing(view, local.rawValue, ownNames) != nil
     }
 
     /// An object of the batch's origin, which this file is, or whose objects have the same keys.
@@ -339,21 +339,30 @@ struct ApplyingChanges {
             }
         }
         guard isNamed, goesByKeys else {
+            if isNamed {
+                for key in keys {
+                    guard let former = try names.local(table.key, key)?.rawValue else { continue }
+                    try lead(table.key, former, to: local + key - keys.lowerBound, in: ownNames)
+                }
+            }
             guard try names.add(table.key, keys, local: local, replacing: isNamed) else { throw ChangeBatch.damaged() }
             return
         }
-        // What came again before has a name by which other batches call it: that leads here, too.
-        for key in keys {
-            let own = local + key - keys.lowerBound
-            var current: Int64? = key
-            while let former = current, former != own {
-                current = try names.local(table.key, former)?.rawValue
-                guard current ?? Int64.max > former else {
-                    throw .corrupted("a page of replication names impossible objects")
-                }
-                guard try names.add(table.key, former ..< former + 1, local: own, replacing: true) else {
-                    throw ChangeBatch.damaged()
-                }
+        for key in keys { try lead(table.key, key, to: local + key - keys.lowerBound, in: names) }
+    }
+
+    /// What came again before has a name by which others call it: all that leads to the former one leads to this.
+    func lead(
+        _ table: TableKey, _ former: Int64, to local: Int64, in successors: ObjectNames
+    ) throws(DatabaseError) {
+        var current: Int64? = former
+        while let key = current, key < local {
+            current = try successors.local(table, key)?.rawValue
+            guard current ?? Int64.max > key else {
+                throw .corrupted("a page of replication names impossible objects")
+            }
+            guard try successors.add(table, key ..< key + 1, local: local, replacing: true) else {
+                throw ChangeBatch.damaged()
             }
         }
     }
