@@ -136,6 +136,11 @@ never;
 
 def test_statements_of_the_command_line_and_of_files(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
     assert motte(people, "-c", "count Person; count Person id == 1") == "2\n1\n"
+    assert motte(people, "-c", "count Person", "-c", "count Person id == 1") == "2\n1\n"
+    split = subprocess.run(
+        [TOOL, people, "-c", "count Person id == 1", "-c", "OR id == 2", "-c", "count Person"], capture_output=True,
+        text=True)
+    assert split.stdout == "1\n" and split.returncode == 1, split
     (tmp_path / "one.txt").write_text("count Person;\n")
     (tmp_path / "round.txt").write_text(f".read {tmp_path}/round.txt\n")
     assert script(people, f".read {tmp_path}/one.txt\ncount Dog;\n").stdout == "2\n0\n"
