@@ -77,3 +77,54 @@ def test_copies_go_on_where_their_leader_was(tmp_path: pathlib.Path, seed: int) 
     for path in (leader, follower, restored):
         assert content(path) == content(source)
         done("verify", path)
+
+
+def delete_and_undo(path: pathlib.Path, chance: random.Random) -> None:
+    """The object that comes again has another key, and is the same to whoever names it."""
+    with motte.open(path, schema=SCHEMA) as db:
+        found = list(db.objects("Reading"))
+        if not found:
+            return
+        with db.freeze() as before:
+            with db.write():
+                db.delete(chance.choice(found))
+            db.apply(db.changes_since(before).inverse())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_came_again_is_known_in_copies(tmp_path: pathlib.Path, seed: int) -> None:
+    """Copies of every kind begin after undos, and the file itself is made anew."""
+    chance, numbers = random.Random(seed), [0]
+    source, leader, log = tmp_path / "source.motte", tmp_path / "leader.motte", tmp_path / "log"
+    for path in (source, leader):
+        with motte.open(path, schema=SCHEMA) as db:
+            db.keep_changes(db.version)
+    for _ in range(3):
+        write(source, chance, numbers)
+        pass_on(source, leader)
+        delete_and_undo(leader, chance)
+    done("ship", leader, "--to", log, "--name", "leader", "--once")
+    follower, restored, copy = (tmp_path / f"{name}.motte" for name in ("follower", "restored", "copy"))
+    done("follow", follower, "--from", log, "--once")
+    delete_and_undo(leader, chance)
+    done("ship", leader, "--to", log, "--name", "leader", "--once")
+    done("follow", follower, "--from", log, "--once")
+    done("restore", restored, "--from", log)
+    done("follow", follower, "--stop")
+    with motte.open(leader) as db:
+        db.copy_to(copy)
+    done("compact", leader)
+    files = (leader, follower, restored, copy)
+    for _ in range(4):
+        for path in files:
+            assert content(path) == content(source), path
+            if chance.random() < 0.5:
+                delete_and_undo(path, chance)
+            if chance.random() < 0.3:
+                done("compact", path)
+        write(source, chance, numbers)
+        for path in files:
+            pass_on(source, path)
+    for path in files:
+        assert content(path) == content(source), path
+        done("verify", path)

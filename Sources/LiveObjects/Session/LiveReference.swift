@@ -225,9 +225,7 @@ package final class LiveReference: @unchecked Sendable {
     /// A session that shows the version the reference was made at, for where there is none yet. `refresh` takes it on.
     package func openSession(confinement: SessionConfinement = .thread) throws(DatabaseError) -> Session {
         if let outcome, outcome.committed != nil {
-            var place = options
-            if let path = try database.pages.filePath { place.location = .file(path) }
-            return try Session.open(place, confinement: confinement)
+            return try Session.open(try options.placed(at: database), confinement: confinement)
         }
         return Session.showing(pin.copy(), of: database, options, confinement)
     }

@@ -298,14 +298,9 @@ package final class Session: @unchecked Sendable {
 
     package var isClosed: Bool { owner == Self.nobody }
 
-    /// The options with the file that is open, whatever the path in them leads to now: a link may have been changed
-    /// since, or the folder that a path begins in.
+    /// The options with the file that is open.
     package var place: SessionOptions {
-        get throws(DatabaseError) {
-            var place = options
-            if case .file = options.location, let path = try database.pages.filePath { place.location = .file(path) }
-            return place
-        }
+        get throws(DatabaseError) { try options.placed(at: try database) }
     }
 
     /// By which values name the open file that their objects are of; 0 of what is closed.
@@ -314,9 +309,7 @@ package final class Session: @unchecked Sendable {
     /// Whether both show the same open file, or the same database in memory, so that an object of one is one of the
     /// other. What is closed shows none.
     package func hasSameFile(as other: Session) -> Bool {
-        if self === other { return true }
-        guard let openDatabase, let theirs = other.openDatabase else { return false }
-        return openDatabase === theirs
+        self === other || databaseNumber != 0 && databaseNumber == other.databaseNumber
     }
 
     package var isInWrite: Bool { write != nil }

@@ -3,7 +3,8 @@
 ///
 ///     0x0B | 0 u32 | origin | 1                  position: `ReplicaPosition`
 ///     0x0B | 0 u32 | origin | 2                  the origin's catalog record at that position
-///     0x0B | table u32 | origin | block u64      names of the table's objects in the origin: `ObjectNameBlock`
+///     0x0B | table u32 | origin | block u64      names of the table's objects in the origin: `ObjectNameBlock`;
+///                                                of origin 0, as which object one of the file came again
 ///     0x0B | 0xFFFFFFFD                          versions that were taken in: `TakenVersions`
 ///     0x0B | 0xFFFFFFFE                          whom the file follows: `FollowedLeader`
 ///     0x0B | 0xFFFFFFFF                          from where on the change log is kept, and for whom: `KeptChanges`
@@ -22,6 +23,10 @@ package enum ReplicaPages {
     static let taken: [UInt8] = [space, 0xFF, 0xFF, 0xFF, 0xFD]
     static let following: [UInt8] = [space, 0xFF, 0xFF, 0xFF, 0xFE]
     package static let kept = KeySpace.keptChanges
+
+    /// By which a file keeps as which object one of its own came again, whoever calls it. It has no number of its own,
+    /// because a file's own changes with every copy and compaction, and these names go along.
+    static let itself = ChangeOrigin.unknown
 
     package static func position(_ origin: ChangeOrigin) -> [UInt8] { positions + bytes(origin) + [position] }
     package static func catalog(_ origin: ChangeOrigin) -> [UInt8] { positions + bytes(origin) + [catalog] }
@@ -43,6 +48,8 @@ package enum ReplicaPages {
         case position
         case catalog
         case names(TableKey, block: UInt64)
+
+        var isOfNames: Bool { if case .names = self { true } else { false } }
     }
 
     /// nil for keys of other things, as those of what a file keeps of itself.

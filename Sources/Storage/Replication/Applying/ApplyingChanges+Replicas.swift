@@ -16,26 +16,26 @@ extension ApplyingChanges {
         var pages: [Page] = []
         for _ in 0 ..< (try reader.count(minimumSize: 2)) {
             let key = [UInt8](try reader.content())
-            guard let (origin, part) = ReplicaPages.part(key) else { throw ChangeBatch.damaged() }
+            guard let (origin, part) = ReplicaPages.part(key), origin != batch.origin,
+                part.isOfNames || origin != ReplicaPages.itself
+            else { throw ChangeBatch.damaged() }
             let page = Page(key: key, bytes: try reader.content(), origin: origin, part: part)
             // What the origin keeps of this file, which it followed once, this file knows itself.
             if origin != own || isOwn { pages.append(page) }
         }
-        // As what objects of the origin came again is asked for by what it calls those of others.
-        var successors = Successors()
-        for page in pages where page.origin == batch.origin && !isOwn {
+        // As which objects of the origin came again is asked for by what it calls those of others.
+        let successors = Successors()
+        for page in pages where page.origin == ReplicaPages.itself && !isOwn {
             if case .names(let table, let number) = page.part {
-                successors[table, default: [:]][number] = try Self.block(page, number)
+                successors.blocks[table, default: [:]][number] = try Self.block(page, number)
             }
         }
         let passedBy = try passedBy(pages)
-        for page in pages where page.origin == batch.origin { try take(page, successors) }
-        for page in pages where page.origin != batch.origin && !passedBy.contains(page.origin) {
+        for page in pages where page.origin == ReplicaPages.itself { try take(page, successors) }
+        for page in pages where page.origin != ReplicaPages.itself && !passedBy.contains(page.origin) {
             try take(page, successors)
         }
-        for (origin, named) in otherNames where origin != batch.origin || isOwn {
-            named.forEachChangedPage { write.replicaPages[$0] = $1 }
-        }
+        for named in otherNames.values { named.forEachChangedPage { write.replicaPages[$0] = $1 } }
     }
 
     /// Files of which this one has applied more than the origin had: it goes its own way with them. Only a copy that
@@ -54,8 +54,12 @@ extension ApplyingChanges {
         return passed
     }
 
-    /// As which object of the origin one of it came again, as far as the batch says.
-    private typealias Successors = [TableKey: [UInt64: ObjectNameBlock]]
+    /// As which object of the origin one of it came again, as far as the batch says, and which object here each of them
+    /// leads to, once that was asked: a chain of them is walked once.
+    private final class Successors {
+        var blocks: [TableKey: [UInt64: ObjectNameBlock]] = [:]
+        var known: [ObjectLink: Int64?] = [:]
+    }
 
     private static func block(_ page: Page, _ number: UInt64) throws(DatabaseError) -> ObjectNameBlock {
         try decoding { () throws(DatabaseError) in
@@ -63,9 +67,7 @@ extension ApplyingChanges {
         }
     }
 
-    private mutating func take(
-        _ page: Page, _ successors: Successors
-    ) throws(DatabaseError) {
+    private mutating func take(_ page: Page, _ successors: Successors) throws(DatabaseError) {
         switch page.part {
         case .position:
             _ = try Self.decoding { () throws(DatabaseError) in
@@ -77,17 +79,16 @@ extension ApplyingChanges {
             write.replicaPages[page.key] = [UInt8](page.bytes)
         case .names(let table, let number):
             let block = try Self.block(page, number)
-            let known = successors[table] ?? [:]
+            let runs = try here(block.runs, table, successors)
             let table = try self.table(table).key
-            let runs = try here(block.runs, table, known)
-            if page.origin == batch.origin, !isOwn { try noteSuccessors(runs, table) }
+            if page.origin == ReplicaPages.itself, !isOwn { try noteSuccessors(runs, table) }
             try names(of: page.origin).overlay(table, number, with: runs)
         }
     }
 
-    /// The names of the batch's own origin are those by which its objects are found here.
+    /// What the origin keeps of itself are further names by which its objects are found here.
     private mutating func names(of origin: ChangeOrigin) -> ObjectNames {
-        if origin == batch.origin, !isOwn { return names }
+        if origin == ReplicaPages.itself, !isOwn { return names }
         let known = otherNames[origin] ?? ObjectNames(write.base.pages, origin)
         otherNames[origin] = known
         return known
@@ -95,19 +96,13 @@ extension ApplyingChanges {
 
     /// The same names for the objects here. One that came and went within the batch is not here, unless it came again.
     private func here(
-        _ runs: [ObjectNameBlock.Run], _ table: TableKey, _ successors: [UInt64: ObjectNameBlock]
+        _ runs: [ObjectNameBlock.Run], _ table: TableKey, _ successors: Successors
     ) throws(DatabaseError) -> [ObjectNameBlock.Run] {
         guard !isOwn else { return runs }
         var here: [ObjectNameBlock.Run] = []
         for run in runs {
             for offset in 0 ..< run.count {
-                var key = run.local + offset
-                var found = try names.local(table, key)
-                while found == nil, let next = successors[ObjectNameBlock.number(of: key)]?.local(key), next > key {
-                    key = next
-                    found = try names.local(table, key)
-                }
-                guard let local = found?.rawValue else { continue }
+                guard let local = try local(table, run.local + offset, successors) else { continue }
                 let first = run.first + offset
                 if let last = here.last, last.end == first, last.local + last.count == local {
                     here[here.count - 1].count += 1
@@ -117,6 +112,28 @@ extension ApplyingChanges {
             }
         }
         return here
+    }
+
+    /// The object here of one of the origin, or of the one as which that came again.
+    private func local(
+        _ table: TableKey, _ key: Int64, _ successors: Successors
+    ) throws(DatabaseError) -> Int64? {
+        let here = try self.table(table).key, blocks = successors.blocks[table] ?? [:]
+        var walked: [ObjectLink] = [], current = key, found: Int64?
+        while true {
+            found = try names.local(here, current)?.rawValue
+            if found != nil { break }
+            let link = ObjectLink(table: table, key: ObjectKey(current))
+            if let known = successors.known[link] {
+                found = known
+                break
+            }
+            walked.append(link)
+            guard let next = blocks[ObjectNameBlock.number(of: current)]?.local(current), next > current else { break }
+            current = next
+        }
+        for link in walked { successors.known[link] = .some(found) }
+        return found
     }
 
     /// An object of the origin came again by an undo there: here it is another one too, by whatever name others call

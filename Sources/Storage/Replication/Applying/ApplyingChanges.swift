@@ -62,10 +62,9 @@ struct ApplyingChanges {
     init(_ write: WriteTransaction, _ batch: ChangeBatch, _ position: ReplicaPosition?) throws(DatabaseError) {
         self.write = write
         self.batch = batch
-        names = ObjectNames(write.base.pages, batch.origin)
-        let own = try write.database.origin()
-        isOwn = own == batch.origin
-        ownNames = isOwn ? names : ObjectNames(write.base.pages, own)
+        isOwn = try write.database.origin() == batch.origin
+        ownNames = ObjectNames(write.base.pages, ReplicaPages.itself)
+        names = isOwn ? ownNames : ObjectNames(write.base.pages, batch.origin)
         goesByKeys = isOwn || batch.isDifference && position == nil
         schemaIsKnown = isOwn || batch.isDifference || position?.schemaChangedIn == batch.schemaChangedIn
     }
@@ -361,6 +360,7 @@ struct ApplyingChanges {
             guard current ?? Int64.max > key else {
                 throw .corrupted("a page of replication names impossible objects")
             }
+            if current == local { return }
             guard try successors.add(table, key ..< key + 1, local: local, replacing: true) else {
                 throw ChangeBatch.damaged()
             }
