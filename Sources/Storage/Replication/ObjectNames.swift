@@ -182,6 +182,22 @@ final class ObjectNames {
         }
     }
 
+    /// Of the names that a file keeps of itself: the object that had a key, or as which it came again after it had gone.
+    /// An undo gives it another key, whoever calls it.
+    func standing(_ view: TableView, _ key: Int64) throws(DatabaseError) -> ObjectKey? {
+        var current = ObjectKey(key)
+        while try view.locate(current) == nil {
+            guard let next = try local(view.key, current.rawValue) else { return nil }
+            let wasMadeUp = current.rawValue >= FileDifference.firstName
+            // What comes again has a higher key than what went.
+            guard wasMadeUp ? next.rawValue < FileDifference.firstName : next.rawValue > current.rawValue else {
+                throw .corrupted("a page of replication names impossible objects")
+            }
+            current = next
+        }
+        return current
+    }
+
     /// Whether one of the objects has a name.
     func hasName(_ table: TableKey, in keys: Range<Int64>) throws(DatabaseError) -> Bool {
         var first = keys.lowerBound

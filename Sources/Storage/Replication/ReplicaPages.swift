@@ -4,7 +4,8 @@
 ///     0x0B | 0 u32 | origin | 1                  position: `ReplicaPosition`
 ///     0x0B | 0 u32 | origin | 2                  the origin's catalog record at that position
 ///     0x0B | table u32 | origin | block u64      names of the table's objects in the origin: `ObjectNameBlock`;
-///                                                of origin 0, as which object one of the file came again
+///                                                of origin 0, as which object one of the file came again, and
+///                                                which has a name that a difference made up
 ///     0x0B | 0xFFFFFFFD                          versions that were taken in: `TakenVersions`
 ///     0x0B | 0xFFFFFFFE                          whom the file follows: `FollowedLeader`
 ///     0x0B | 0xFFFFFFFF                          from where on the change log is kept, and for whom: `KeptChanges`

@@ -37,11 +37,8 @@ extension WriteTransaction {
             rowCount: rowCount)
     }
 
-    /// The key of the next new object.
-    func nextNewKey(_ table: TableKey) throws(DatabaseError) -> Int64 { try writer(table).nextNewKey }
-
     /// The next new object of the table gets this key if nobody has it: the one that it had in a commit which is
-    /// applied again, one behind those that a batch names, or the first of those that a failed import gives back.
+    /// applied again, or the first of those that a failed import gives back.
     package func nextNew(_ table: TableKey, at key: Int64) throws(DatabaseError) {
         try writer(table).setNextNewKey(key)
     }

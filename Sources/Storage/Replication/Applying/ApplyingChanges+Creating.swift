@@ -44,12 +44,9 @@ extension ApplyingChanges {
         var local: [Int64] = []
         local.reserveCapacity(runs.count)
         let theirs = runs.keys
-        if batch.isDifference, goesByKeys, !isFound(table), let first = theirs.first, let last = theirs.last {
-            // The names of a difference begin where this file's keys ended; some of those were given since and lost.
-            // Then no new object has a key that is the name of another one.
-            let next = try write.nextNewKey(table.key)
-            if next != first { try write.nextNew(table.key, at: max(next, last + 1)) }
-        }
+        // No name has a page that could not be read again.
+        guard (theirs.last ?? 0) < TableState.keyLimit else { throw ChangeBatch.damaged() }
+        if batch.isDifference { try refuseAdditions(table, theirs) } else { try settleDeletions(table.key) }
         while local.count < theirs.count {
             var count = min(Self.rowsAtOnce, theirs.count - local.count)
             if givesTheirKeys {
@@ -94,6 +91,18 @@ extension ApplyingChanges {
         local.append(contentsOf: first.rawValue ..< next)
     }
 
+    /// What has been added to a class since a difference was made may be just what it makes: a file that it was applied
+    /// to, or that it leads to, does not have it twice.
+    private func refuseAdditions(_ table: StoredTable, _ theirs: [Int64]) throws(DatabaseError) {
+        guard goesByKeys, !isFound(table) else { return }
+        let view = try write.table(table.key)
+        for key in theirs where key >= FileDifference.firstName {
+            let own = key - FileDifference.firstName
+            guard own < view.nextNewKey else { return }
+            if try ownNames.standing(view, own) != nil { throw isHere(table) }
+        }
+    }
+
     private static func insert(
         _ write: WriteTransaction, _ table: TableKey, _ columns: [ColumnKey], _ values: [[ValueView]], _ count: Int
     ) throws(DatabaseError) -> ObjectKey {
@@ -123,7 +132,7 @@ extension ApplyingChanges {
             let view = try write.table(table.key)
             let own: ObjectKey
             var present = try view.find(primaryKey: values[primary][row])
-            if let known = present, givesTheirKeys, try goes(table.key, known) {
+            if let known = present, givesTheirKeys, going[table.key]?.contains(known.rawValue) == true {
                 write.unindex(values[primary][row], columns[primary], known)
                 replaced[ObjectLink(table: table.key, key: known)] = (values[primary][row].owned, columns[primary])
                 present = nil

@@ -178,14 +178,10 @@ extension ApplyingChanges {
 
     /// An object that a difference names: it was made by it, is found by its primary key, or goes by its key.
     func live(_ view: TableView, ofDifference key: Int64) throws(DatabaseError) -> ObjectKey? {
-        var local = made[view.key]?.other(key) ?? found[view.key]?.other(key)
-        if local == nil {
-            guard !isFound(view.layout.stored) else { return nil }
-            if goesByKeys { return try ownLive(view, key) }
-            local = try names.local(view.key, key)?.rawValue
+        guard let local = made[view.key]?.other(key) ?? found[view.key]?.other(key) else {
+            return isFound(view.layout.stored) ? nil : try named(view, key)
         }
-        guard let local else { return nil }
-        return try standing(view, local, ownNames)
+        return try ownNames.standing(view, local)
     }
 
     // MARK: What was there before

@@ -151,9 +151,17 @@ extension ApplyingChanges {
 
     func delete(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
         let table = try table(try reader.table())
-        let keys = try objects(table, in: try reader.runs()).filter {
-            !takenOver.contains(ObjectLink(table: table.key, key: $0))
-        }.map(\.rawValue)
+        let runs = try reader.runs()
+        var keys: [Int64] = []
+        if let going = going[table.key] {
+            let view = try write.table(table.key)
+            // What an object that went owned is gone already.
+            for key in going.sorted() where try view.locate(ObjectKey(key)) != nil { keys.append(key) }
+        } else {
+            keys = try objects(table, in: runs).map(\.rawValue)
+        }
+        try keepNames(table, ofDeleted: runs)
+        keys.removeAll { takenOver.contains(ObjectLink(table: table.key, key: ObjectKey($0))) }
         if !replaced.isEmpty {
             let going = Set(keys)
             for (link, former) in replaced where link.table == table.key && going.contains(link.key.rawValue) {
@@ -161,6 +169,22 @@ extension ApplyingChanges {
             }
         }
         _ = try write.delete(table.key, keys)
+    }
+
+    /// A file that is like the origin of a difference keeps which objects these were that it finds by what they are,
+    /// above all keys: the inverse makes them again, and others still call them by their former keys.
+    private func keepNames(_ table: StoredTable, ofDeleted runs: KeyRuns) throws(DatabaseError) {
+        guard batch.isDifference, goesByKeys, !isOwn, isFound(table), let found = found[table.key] else { return }
+        for run in runs.runs {
+            let keys = run.clamped(to: 0 ..< FileDifference.firstName)
+            try found.forEachRun(in: keys) { pairs throws(DatabaseError) in
+                let start = FileDifference.firstName
+                let names = start + pairs.first ..< start + pairs.end
+                guard try self.names.add(table.key, names, local: pairs.other, replacing: true) else {
+                    throw ChangeBatch.damaged()
+                }
+            }
+        }
     }
 
     /// Those of the batch that are here.
@@ -174,14 +198,18 @@ extension ApplyingChanges {
                     if try view.locate(ObjectKey(key)) != nil { objects.append(ObjectKey(key)) }
                 }
             } else if goesByKeys {
-                let end = try write.table(table.key).nextKey
+                let view = try write.table(table.key), end = view.nextKey
                 for key in run.clamped(to: 0 ..< max(0, end)) {
                     if let key = try live(table.key, key) { objects.append(key) }
                 }
+                let madeUp = run.clamped(to: FileDifference.firstName ..< Int64.max)
+                try ownNames.forEach(table.key, in: madeUp) { key throws(DatabaseError) in
+                    if let key = try ownNames.standing(view, key.rawValue) { objects.append(key) }
+                }
             } else {
                 let view = try write.table(table.key)
-                try names.forEach(table.key, in: run) { key throws(DatabaseError) in
-                    if let key = try standing(view, key.rawValue, ownNames) { objects.append(key) }
+                try names.forEach(table.key, in: atOrigin(run)) { key throws(DatabaseError) in
+                    if let key = try ownNames.standing(view, key.rawValue) { objects.append(key) }
                 }
             }
         }

@@ -142,7 +142,7 @@ extension ApplyingChanges {
         for run in runs {
             for offset in 0 ..< run.count {
                 guard let former = try names.local(table, run.first + offset)?.rawValue else { continue }
-                try lead(table, former, to: run.local + offset, in: ownNames)
+                try lead(table, former, to: run.local + offset)
             }
         }
     }

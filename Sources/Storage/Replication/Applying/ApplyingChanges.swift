@@ -26,7 +26,8 @@ struct ApplyingChanges {
     /// those that it made.
     var found: [TableKey: KeyMap] = [:]
     var made: [TableKey: KeyMap] = [:]
-    /// Whether objects have the keys here that they have in the batch's origin: this is that, or a copy of it.
+    /// Whether objects have the keys here that they have in the batch's origin: this is that, or a copy of it. Then
+    /// `ownNames` has as which one an object came again, and which one has a name that a difference made up.
     let goesByKeys: Bool
     /// New objects get their keys of the batch: it is a commit of this file that the file has lost.
     var givesTheirKeys = false
@@ -42,9 +43,9 @@ struct ApplyingChanges {
         /// It was a copy of the origin, and follows nobody any more.
         case formerCopy
     }
-    /// Sections of what the batch deletes, and by class the objects here that these are, once somebody asks.
+    /// Sections of what the batch deletes, and the objects here that these are, of classes of which it also makes some.
     private var deletions: [ChangeBatchReader] = []
-    private var goingKeys: [TableKey: Set<Int64>] = [:]
+    private(set) var going: [TableKey: Set<Int64>] = [:]
     /// Objects that go while a new one of a lost commit has their primary key already: they are found by it no longer.
     var replaced: [ObjectLink: (primaryKey: Value, column: StoredColumn)] = [:]
     /// Of classes that had objects before; built of what these hold when all of the batch is there.
@@ -259,57 +260,40 @@ struct ApplyingChanges {
     func live(_ table: TableKey, _ key: Int64) throws(DatabaseError) -> ObjectKey? {
         let view = try write.table(table)
         if batch.isDifference { return try live(view, ofDifference: key) }
-        guard isOwn else {
-            guard let local = try names.local(table, key) else { return nil }
-            return try standing(view, local.rawValue, ownNames)
+        return try named(view, key)
+    }
+
+    /// The object here, unless it is one that the batch itself has made.
+    private func isThere(_ table: TableKey, _ key: Int64) throws(DatabaseError) -> ObjectKey? {
+        try named(try write.table(table), key)
+    }
+
+    /// An object of the batch's origin by its key there, or by the name that a difference made up for it.
+    func named(_ view: TableView, _ key: Int64) throws(DatabaseError) -> ObjectKey? {
+        guard !goesByKeys else { return try ownNames.standing(view, key) }
+        guard let local = try names.local(view.key, atOrigin(key ..< key + 1).lowerBound) else { return nil }
+        return try ownNames.standing(view, local.rawValue)
+    }
+
+    /// The keys that objects with names which a difference made up have in the origin, if that applies it next: there
+    /// are no others by which this file would know them when a batch of the origin makes them.
+    func atOrigin(_ names: Range<Int64>) -> Range<Int64> {
+        guard names.lowerBound >= FileDifference.firstName else { return names }
+        return names.lowerBound - FileDifference.firstName ..< names.upperBound - FileDifference.firstName
+    }
+
+    /// Which objects of a class the batch deletes is settled before it makes any: one that it makes may take the name
+    /// of one that goes.
+    mutating func settleDeletions(_ table: TableKey) throws(DatabaseError) {
+        guard going[table] == nil else { return }
+        var keys: Set<Int64> = []
+        for body in deletions {
+            var reader = body
+            let stored = try self.table(try reader.table())
+            guard stored.key == table else { continue }
+            keys.formUnion(try objects(stored, in: try reader.runs()).map(\.rawValue))
         }
-        return try ownLive(view, key)
-    }
-
-    /// Whether an object of the batch's origin is here that no batch is about to make.
-    private func isThere(_ table: TableKey, _ key: Int64) throws(DatabaseError) -> Bool {
-        guard batch.isDifference else { return try live(table, key) != nil }
-        let view = try write.table(table)
-        if goesByKeys { return try ownLive(view, key) != nil }
-        guard let local = try names.local(table, key) else { return false }
-        return try standing(view, local.rawValue, ownNames) != nil
-    }
-
-    /// An object of the batch's origin, which this file is, or whose objects have the same keys.
-    func ownLive(_ view: TableView, _ key: Int64) throws(DatabaseError) -> ObjectKey? {
-        try standing(view, key, names)
-    }
-
-    /// The object that had a key here, or as which it came again after it had gone: an undo in this file gives it
-    /// another key, whoever calls it.
-    func standing(
-        _ view: TableView, _ key: Int64, _ successors: ObjectNames
-    ) throws(DatabaseError) -> ObjectKey? {
-        var current = ObjectKey(key)
-        while try view.locate(current) == nil {
-            guard let next = try successors.local(view.key, current.rawValue) else { return nil }
-            // What comes again has a higher key than what went.
-            guard next.rawValue > current.rawValue else {
-                throw .corrupted("a page of replication names impossible objects")
-            }
-            current = next
-        }
-        return current
-    }
-
-    /// Whether the batch deletes an object that is here.
-    mutating func goes(_ table: TableKey, _ key: ObjectKey) throws(DatabaseError) -> Bool {
-        if goingKeys[table] == nil {
-            var keys: Set<Int64> = []
-            for body in deletions {
-                var reader = body
-                let stored = try self.table(try reader.table())
-                guard stored.key == table else { continue }
-                keys.formUnion(try objects(stored, in: try reader.runs()).map(\.rawValue))
-            }
-            goingKeys[table] = keys
-        }
-        return goingKeys[table]?.contains(key.rawValue) == true
+        going[table] = keys
     }
 
     /// Objects of the batch are from now on these here.
@@ -318,50 +302,63 @@ struct ApplyingChanges {
             guard made[table.key, default: KeyMap()].append(keys.lowerBound, count: Int64(keys.count), to: local) else {
                 throw ChangeBatch.damaged()
             }
-            if isFound(table) { return }
+            if isFound(table) { return try lead(table, fromFormer: keys, to: local) }
         }
         if goesByKeys, keys.lowerBound == local { return }
-        var isNamed = goesByKeys
-        if !goesByKeys { isNamed = try names.hasName(table.key, in: keys) }
+        let keys = goesByKeys ? keys : atOrigin(keys)
+        let goesByOwnKeys = goesByKeys && keys.lowerBound < FileDifference.firstName
+        let names = goesByKeys ? ownNames : self.names
+        var isNamed = goesByOwnKeys
+        if !isNamed { isNamed = try names.hasName(table.key, in: keys) }
         if isNamed {
             // An object that was deleted may come again, and has a higher key then.
-            let mayCome = !goesByKeys || keys.upperBound <= local
+            let mayCome = !goesByOwnKeys || keys.upperBound <= local
             for key in keys {
-                let isHere = try isThere(table.key, key)
-                if mayCome, !isHere { continue }
+                let here = try isThere(table.key, key)
+                if mayCome, here == nil { continue }
                 // It takes the place of one that goes, and was that one before.
-                let own = ObjectKey(local + key - keys.lowerBound)
-                if isHere, !batch.isDifference, try live(table.key, key) == own, try goes(table.key, own) { continue }
-                throw DatabaseError(
-                    .historyForked, "the batch makes a \(table.name) that this file has; \(advice)",
-                    className: table.name)
+                if let here, !batch.isDifference, going[table.key]?.contains(here.rawValue) == true { continue }
+                throw isHere(table)
+            }
+            for key in keys {
+                let former = goesByOwnKeys ? key : try names.local(table.key, key)?.rawValue
+                if let former { try lead(table.key, former, to: local + key - keys.lowerBound) }
             }
         }
-        guard isNamed, goesByKeys else {
-            if isNamed {
-                for key in keys {
-                    guard let former = try names.local(table.key, key)?.rawValue else { continue }
-                    try lead(table.key, former, to: local + key - keys.lowerBound, in: ownNames)
-                }
-            }
-            guard try names.add(table.key, keys, local: local, replacing: isNamed) else { throw ChangeBatch.damaged() }
-            return
+        guard !goesByOwnKeys else { return }
+        guard try names.add(table.key, keys, local: local, replacing: isNamed) else { throw ChangeBatch.damaged() }
+    }
+
+    func isHere(_ table: StoredTable) -> DatabaseError {
+        DatabaseError(
+            .historyForked, "the batch makes a \(table.name) that this file has; \(advice)", className: table.name)
+    }
+
+    /// Objects that are found by what they are come again by the inverse of a difference: others call them by the keys
+    /// that they had here before.
+    private func lead(
+        _ table: StoredTable, fromFormer keys: Range<Int64>, to local: Int64
+    ) throws(DatabaseError) {
+        guard keys.lowerBound < FileDifference.firstName else { return }
+        let view = try write.table(table.key)
+        for key in keys {
+            var former: ObjectKey? = ObjectKey(key)
+            if !isOwn { former = try names.local(table.key, goesByKeys ? FileDifference.firstName + key : key) }
+            guard let former, try view.locate(former) == nil else { continue }
+            try lead(table.key, former.rawValue, to: local + key - keys.lowerBound)
         }
-        for key in keys { try lead(table.key, key, to: local + key - keys.lowerBound, in: names) }
     }
 
     /// What came again before has a name by which others call it: all that leads to the former one leads to this.
-    func lead(
-        _ table: TableKey, _ former: Int64, to local: Int64, in successors: ObjectNames
-    ) throws(DatabaseError) {
+    func lead(_ table: TableKey, _ former: Int64, to local: Int64) throws(DatabaseError) {
         var current: Int64? = former
         while let key = current, key < local {
-            current = try successors.local(table, key)?.rawValue
+            current = try ownNames.local(table, key)?.rawValue
             guard current ?? Int64.max > key else {
                 throw .corrupted("a page of replication names impossible objects")
             }
             if current == local { return }
-            guard try successors.add(table, key ..< key + 1, local: local, replacing: true) else {
+            guard try ownNames.add(table, key ..< key + 1, local: local, replacing: true) else {
                 throw ChangeBatch.damaged()
             }
         }

@@ -6,12 +6,14 @@
 /// are in the same place of the same object. However objects are matched, what comes out has the values of the second
 /// file; only how much has to be said depends on it.
 ///
-/// In the batch objects go by their keys in the first file. Those that only the second has are called by the keys that
-/// the first file would give next.
+/// In the batch objects go by their keys in the first file. Those that only the second has get names above all keys:
+/// 2^47 and the keys that the first file would give next, so that no name is the key of an object.
 import MotteSchemaModel
 import MotteValues
 
 struct FileDifference {
+    static let firstName: Int64 = 1 << 47
+
     let before: Snapshot
     let after: Snapshot
     let origins: (before: ChangeOrigin, after: ChangeOrigin)
@@ -119,32 +121,72 @@ struct FileDifference {
     }
 
     private func matchByIdentity(_ matched: inout MatchedClass, _ old: TableView) throws(DatabaseError) {
+        let new = matched.new
         let areOne = origins.before == origins.after
+        let itself = (
+            before: ObjectNames(before.pages, ReplicaPages.itself), after: ObjectNames(after.pages, ReplicaPages.itself)
+        )
+        var pairs: [(new: Int64, old: Int64)] = []
         if !areOne, try after.replicaPosition(origins.before) != nil {
             let names = ObjectNames(after.pages, origins.before)
-            var pairs: [(new: Int64, old: Int64)] = []
-            for run in try old.liveRuns().runs {
-                for key in run {
-                    guard let local = try names.local(matched.new.key, key), try matched.new.locate(local) != nil else {
-                        continue
-                    }
-                    pairs.append((local.rawValue, key))
+            try names.forEachRun(new.key, in: 0 ..< old.nextKey) { run throws(DatabaseError) in
+                for offset in 0 ..< run.count {
+                    guard let theirs = try itself.before.standing(old, run.first + offset) else { continue }
+                    guard let ours = try itself.after.standing(new, run.local + offset) else { continue }
+                    pairs.append((ours.rawValue, theirs.rawValue))
                 }
             }
-            return try Self.append(&pairs, to: &matched.pairs)
+            return try Self.append(some: pairs, to: &matched.pairs)
         }
-        var names: ObjectNames?
         if !areOne, try before.replicaPosition(origins.after) != nil {
-            names = ObjectNames(before.pages, origins.after)
+            let names = ObjectNames(before.pages, origins.after)
+            try names.forEachRun(old.key, in: 0 ..< new.nextKey) { run throws(DatabaseError) in
+                for offset in 0 ..< run.count {
+                    guard let theirs = try itself.after.standing(new, run.first + offset) else { continue }
+                    guard let ours = try itself.before.standing(old, run.local + offset) else { continue }
+                    pairs.append((theirs.rawValue, ours.rawValue))
+                }
+            }
+            return try Self.append(some: pairs, to: &matched.pairs)
         }
-        for run in try matched.new.liveRuns().runs {
-            for key in run {
-                var same: ObjectKey? = ObjectKey(key)
-                if let names { same = try names.local(old.key, key) }
-                guard let same, try old.locate(same) != nil else { continue }
-                try Self.append(key, same.rawValue, to: &matched.pairs)
+        for run in try new.liveRuns().runs {
+            for key in run where try old.locate(ObjectKey(key)) != nil {
+                try Self.append(key, key, to: &matched.pairs)
             }
         }
+        // What came again in one of them.
+        for run in try old.liveRuns().subtracting(matched.pairs.others).runs {
+            for key in run {
+                if let same = try itself.after.standing(new, key) { pairs.append((same.rawValue, key)) }
+            }
+        }
+        for run in try new.liveRuns().subtracting(matched.pairs.keys).runs {
+            for key in run {
+                if let same = try itself.before.standing(old, key) { pairs.append((key, same.rawValue)) }
+            }
+        }
+        try Self.append(some: pairs, to: &matched.pairs)
+    }
+
+    /// But for those of objects that have been paired, and each object once.
+    private static func append(
+        some all: [(new: Int64, old: Int64)], to map: inout KeyMap
+    ) throws(DatabaseError) {
+        guard !all.isEmpty else { return }
+        var pairs = all
+        let others = map.others
+        var byOld = KeyMap(), more = KeyMap()
+        pairs.sort { $0.old < $1.old }
+        for pair in pairs where map.other(pair.new) == nil && !others.contains(pair.old) {
+            _ = byOld.append(pair.old, to: pair.new)
+        }
+        pairs.removeAll(keepingCapacity: true)
+        try byOld.forEach { pairs.append((new: $1, old: $0)) }
+        pairs.sort { $0.new < $1.new }
+        for pair in pairs { _ = more.append(pair.new, to: pair.old) }
+        guard !map.runs.isEmpty else { return map = more }
+        guard let merged = KeyMap(more, map) else { throw .corrupted("two objects have the same name") }
+        map = merged
     }
 
     private static func append(_ key: Int64, _ other: Int64, to map: inout KeyMap) throws(DatabaseError) {
@@ -246,14 +288,16 @@ struct FileDifference {
     private mutating func nameObjects(_ key: TableKey) throws(DatabaseError) {
         guard var matched = classes[key] else { return }
         if let old = matched.old { matched.deleted = try old.liveRuns().subtracting(matched.pairs.others) }
-        var next = matched.old?.nextKey ?? 0
-        var paired = KeyRuns()
-        for run in matched.pairs.runs { paired.append(run.first ..< run.end) }
-        for run in try matched.new.liveRuns().subtracting(paired).runs {
+        var next = Self.firstName + (matched.old?.nextKey ?? 0)
+        for run in try matched.new.liveRuns().subtracting(matched.pairs.keys).runs {
             guard matched.created.append(run.lowerBound, count: Int64(run.count), to: next) else {
                 throw .corrupted("the keys of a class do not ascend")
             }
             next += Int64(run.count)
+        }
+        guard next <= TableState.keyLimit else {
+            let name = matched.new.layout.stored.name
+            throw DatabaseError(.valueTooLarge, "\(name) has no object keys left for a difference", className: name)
         }
         classes[key] = matched
     }

@@ -39,10 +39,28 @@ struct KeyMap {
 
     /// The keys there of those of a run that are known, however long the run.
     func others(of keys: Range<Int64>) -> [Int64] {
-        runs.flatMap { run -> [Int64] in
-            let known = keys.clamped(to: run.first ..< run.end)
-            return known.map { run.other + $0 - run.first }
+        var others: [Int64] = []
+        for run in runs {
+            for key in keys.clamped(to: run.first ..< run.end) { others.append(run.other + key - run.first) }
         }
+        return others
+    }
+
+    func forEachRun(in keys: Range<Int64>, _ body: (Run) throws(DatabaseError) -> Void) throws(DatabaseError) {
+        for run in runs {
+            let known = keys.clamped(to: run.first ..< run.end)
+            guard !known.isEmpty else { continue }
+            try body(
+                Run(first: known.lowerBound, count: Int64(known.count), other: run.other + known.lowerBound - run.first)
+            )
+        }
+    }
+
+    /// All keys here.
+    var keys: KeyRuns {
+        var keys = KeyRuns()
+        for run in runs { keys.append(run.first ..< run.end) }
+        return keys
     }
 
     /// All keys there.

@@ -1,0 +1,163 @@
+"""A file that applies another one's batches, and undoes what patches and differences did: whatever came again is found by
+the next batch, in the file, in its copies and behind compactions."""
+from __future__ import annotations
+
+import pathlib
+import random
+
+import pytest
+
+import motte
+from motte import Database, errors
+
+SCHEMA = """
+    Reading { n: int, name: string, next: link<Reading>, others: list<Reading> }
+    Place { id: int key, spot: link<Spot>, spots: list<Spot>, reading: link<Reading> }
+    embedded Spot { n: int, inner: link<Spot> }
+"""
+
+
+def content(db: Database) -> dict[str, object]:
+    def inside(spot: object) -> object:
+        return spot and (spot.n, inside(spot.inner))
+
+    readings, places = list(db.objects("Reading")), list(db.objects("Place"))
+    found: dict[str, object] = {
+        f"reading {each.n}": (each.name, each.next and each.next.n, [other.n for other in each.others])
+        for each in readings}
+    found.update({f"place {each.id}": (inside(each.spot), [inside(spot) for spot in each.spots],
+                                       each.reading and each.reading.n) for each in places})
+    assert len(found) == len(readings) + len(places)
+    return found
+
+
+def edit(db: Database, chance: random.Random, numbers: list[int], most: int = 5) -> None:
+    reading, place, spot = db.model("Reading"), db.model("Place"), db.model("Spot")
+    with db.write():
+        for _ in range(chance.randrange(1, most + 1)):
+            readings, places = list(db.objects(reading)), list(db.objects(place))
+            what = chance.random()
+            numbers[0] += 1
+            if not readings or what < 0.15:
+                db.add(reading(n=numbers[0], name="new"))
+            elif not places or what < 0.3:
+                db.add(place(id=numbers[0], spot=spot(n=numbers[0], inner=spot(n=1)), spots=[spot(n=2)]))
+            elif what < 0.4:
+                db.delete(chance.choice(readings + places))
+            elif what < 0.6:
+                one = chance.choice(readings)
+                one.next, one.name = chance.choice(readings), f"name {numbers[0]}"
+            elif what < 0.75:
+                chance.choice(readings).others.append(chance.choice(readings))
+            elif what < 0.85:
+                one = chance.choice(places)
+                one.reading = chance.choice(readings)
+                if one.spot and one.spot.inner:
+                    one.spot.inner.n = numbers[0]
+            else:
+                one = chance.choice(places)
+                if one.spots and chance.random() < 0.5:
+                    one.spots[chance.randrange(len(one.spots))].n = numbers[0]
+                elif chance.random() < 0.5:
+                    one.spot = spot(n=numbers[0])
+                else:
+                    one.spots.append(spot(n=numbers[0]))
+
+
+def pass_on(source: Database, target: Database) -> None:
+    batch = source.changes_since(target.applied_version(source.origin) or 0)
+    target.apply(batch)
+    assert not target.apply(batch)
+
+
+def undo_patch(db: Database, chance: random.Random, numbers: list[int]) -> None:
+    """To and fro, and then across both."""
+    with db.freeze() as before:
+        edit(db, chance, numbers)
+        patch = db.changes_since(before).inverse()
+        for _ in range(chance.randrange(1, 3)):
+            db.apply(patch)
+            db.apply(patch.inverse())
+        db.apply(patch)
+        state = content(db)
+        assert state == content(before)
+        across = db.changes_since(before)
+        if not across.is_empty:
+            db.apply(across.inverse())
+            assert content(db) == state
+            db.apply(across.inverse().inverse())
+            assert content(db) == state
+
+
+def undo_difference(db: Database, path: pathlib.Path, chance: random.Random, numbers: list[int]) -> Database:
+    """A copy is edited: here, or in another copy that goes on in this one's place, both ways."""
+    edited, state = path.with_name(f"{path.stem}-edited.motte"), content(db)
+    db.copy_to(edited)
+    with motte.open(edited, schema=SCHEMA) as other:
+        edit(other, chance, numbers)
+        difference, aim = db.changes_to(other), content(other)
+    edited.unlink()
+    if chance.random() < 0.5:
+        db.copy_to(edited)
+        db.close()
+        edited.replace(path)
+        db = motte.open(path, schema=SCHEMA)
+    for _ in range(chance.randrange(1, 4)):
+        if difference.is_empty:
+            break
+        db.apply(difference)
+        assert content(db) == aim
+        with pytest.raises((errors.HistoryForkedError, errors.DuplicatePrimaryKeyError)):
+            db.apply(difference)
+        db.apply(difference.inverse())
+        assert content(db) == state
+    return db
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_came_again_is_found_by_whoever_names_it(tmp_path: pathlib.Path, seed: int) -> None:
+    chance, numbers = random.Random(seed), [0]
+    path, former = tmp_path / "target.motte", tmp_path / "former.motte"
+    source, target = motte.open(tmp_path / "source.motte", schema=SCHEMA), motte.open(path, schema=SCHEMA)
+    source.keep_changes(source.version)
+    try:
+        for _ in range(12):
+            edit(source, chance, numbers)
+            pass_on(source, target)
+            assert content(target) == content(source)
+            what = chance.random()
+            if what < 0.4:
+                undo_patch(target, chance, numbers)
+            elif what < 0.8:
+                target = undo_difference(target, path, chance, numbers)
+            elif what < 0.9:
+                target.compact()
+            else:
+                target.copy_to(former)
+                target.close()
+                former.replace(path)
+                target = motte.open(path, schema=SCHEMA)
+            assert content(target) == content(source)
+            assert target.verify().is_sound
+    finally:
+        source.close()
+        target.close()
+
+
+def test_an_object_that_came_again_is_the_same_in_both_files(tmp_path: pathlib.Path) -> None:
+    """An undo gives it another key: it is no other object for that, whichever of the files went through it."""
+    chance, numbers = random.Random(1), [0]
+    with motte.open(tmp_path / "one.motte", schema=SCHEMA) as one, \
+            motte.open(tmp_path / "other.motte", schema=SCHEMA) as other:
+        one.keep_changes(one.version)
+        edit(one, chance, numbers, 40)
+        pass_on(one, other)
+        one.copy_to(tmp_path / "copy.motte")
+        with motte.open(tmp_path / "copy.motte", schema=SCHEMA) as copy:
+            for undone in (other, copy, one):
+                with undone.freeze() as before:
+                    with undone.write():
+                        undone.delete(undone.objects("Reading"))
+                    undone.apply(undone.changes_since(before).inverse())
+                for first, second in ((one, other), (other, one), (one, copy), (copy, one)):
+                    assert first.changes_to(second).is_empty
