@@ -182,8 +182,8 @@ final class ObjectNames {
         }
     }
 
-    /// Of the names that a file keeps of itself: the object that had a key, or as which it came again after it had gone.
-    /// An undo gives it another key, whoever calls it.
+    /// Of the names that a file keeps of itself: the object that had a key, or as which it came again after it had
+    /// gone. An undo gives it another key, whoever calls it.
     func standing(_ view: TableView, _ key: Int64) throws(DatabaseError) -> ObjectKey? {
         var current = ObjectKey(key)
         while try view.locate(current) == nil {

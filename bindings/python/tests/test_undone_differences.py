@@ -1,5 +1,5 @@
-"""A file that applies another one's batches, and undoes what patches and differences did: whatever came again is found by
-the next batch, in the file, in its copies and behind compactions."""
+"""A file that applies another one's batches, and undoes what patches and differences did: whatever came again is found
+by the next batch, in the file, in its copies and behind compactions."""
 from __future__ import annotations
 
 import pathlib
