@@ -213,8 +213,10 @@ with_addresses() {
 stage_addresses() {
     scripts/build.sh addresses | tee "$logs/addresses-output.txt"
     no_warnings "$logs/addresses-output.txt"
-    # Random tests are what takes long here; those of pages and of storage are longer in `fuzz`, all in `make soak`.
-    with_addresses 0.2 '^(Values|Pages|Columns|SchemaModel|RealmFile|Exchange|Replication|Conformance)Tests\.'
+    # Random tests are what takes long here; those of pages and of storage are longer in `fuzz`, all in `make soak`. The
+    # conformance cases run over row groups of three objects here, over those that users have in `unit`.
+    with_addresses 0.2 \
+        '^(Values|Pages|Columns|SchemaModel|RealmFile|Exchange|Replication)Tests\.|ConformanceTests/behavesOverTiny'
     # What uses rows has little memory here, and what was given up of it must not be touched any more.
     MOTTE_MEMORY=64K MOTTE_TEST_POISON=1 \
         with_addresses 0.15 '^(Storage|QueryEngine|LiveObjects|Notifications)Tests\.'

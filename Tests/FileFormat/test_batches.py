@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import pathlib
+import struct
 import sys
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
@@ -168,3 +169,69 @@ def test_a_file_that_applied_batches_is_read(tmp_path: pathlib.Path) -> None:
         kind, form, zero, crc = page[0], page[1], page[2:4], int.from_bytes(page[4:8], "little")
         assert kind in (0x50, 0x4E) and form == 1 and not any(zero)
         assert reader.crc32c(page[:4], bytes(4), page[8:], key) == crc
+
+
+def rewritten(batch: bytes, kind: int, change: Callable[[bytes], bytes]) -> bytes:
+    """The batch with other bytes in its sections of a kind, and with the checksum of these."""
+    run, body = changes.Run(batch), b""
+    head = bytearray(run.take(88))
+    while run.rest():
+        number, flags = run.byte(), run.byte()
+        section = run.take(run.number())
+        if number == kind:
+            section = change(section)
+        body += bytes([number, flags]) + varint(len(section)) + section
+    struct.pack_into("<IQ", head, 12, 0, 88 + len(body))
+    struct.pack_into("<I", head, 12, reader.crc32c(bytes(head) + body))
+    return bytes(head) + body
+
+
+def varint(number: int) -> bytes:
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes(out) + bytes([number])
+
+
+TREE = "Tree { id: int key, root: link<Node>, next: link<Tree> } embedded Node { n: int, inner: link<Node> }"
+
+
+@pytest.mark.parametrize("key", [2**63 - 1, 2**62, 2**62 - 1, 2**48, 2**47, -1, -2**63])
+def test_a_link_to_an_impossible_object_is_an_error(tmp_path: pathlib.Path, key: int) -> None:
+    with motte.open(tmp_path / "origin.motte", schema=TREE) as db, \
+            motte.open(tmp_path / "copy.motte", schema=TREE) as copy:
+        db.keep_changes(db.version)
+        with db.write():
+            tree = db.add(db.model("Tree")(id=1))
+        before = db.changes_since(0)
+        copy.apply(before)
+        with db.write():
+            tree.next = tree
+        link = varint((key << 1 ^ key >> 63) & (2**64 - 1))
+        bad = rewritten(bytes(db.changes_since(before.to_version)), changes.SET, lambda body: body[:-1] + link)
+        for _ in range(2):
+            with pytest.raises(motte.Error):
+                copy.apply(bad)
+            assert [(each.id, each.next) for each in copy.objects("Tree")] == [(1, None)]
+        assert copy.apply(db.changes_since(before.to_version))
+
+
+def test_embedded_objects_that_own_each_other_are_an_error(tmp_path: pathlib.Path) -> None:
+    with motte.open(tmp_path / "origin.motte", schema=TREE) as db, \
+            motte.open(tmp_path / "copy.motte", schema=TREE) as copy:
+        db.keep_changes(db.version)
+        with db.write():
+            tree = db.add(db.model("Tree")(id=1, root=db.model("Node")(n=1)))
+        before = db.changes_since(0)
+        copy.apply(before)
+        with db.write():
+            tree.root.inner = db.model("Node")(n=2)
+        batch = bytes(db.changes_since(before.to_version))
+        # The new one, with the second key, has itself inside.
+        bad = rewritten(batch, changes.SET, lambda body: body[:3] + b"\x01" + body[4:])
+        assert bad != batch and rewritten(batch, changes.SET, bytes) == batch
+        with pytest.raises(motte.Error, match="without an owner"):
+            copy.apply(bad)
+        assert copy.apply(batch)
+        assert copy.verify().is_sound

@@ -161,3 +161,106 @@ def test_an_object_that_came_again_is_the_same_in_both_files(tmp_path: pathlib.P
                     undone.apply(undone.changes_since(before).inverse())
                 for first, second in ((one, other), (other, one), (one, copy), (copy, one)):
                     assert first.changes_to(second).is_empty
+
+
+NOTES = "Note { text: string, tag: string, tags: list<string>, odd: set<int>, map: map<int> }"
+
+
+def texts(db: Database) -> list[str]:
+    return sorted(each.text for each in db.objects("Note"))
+
+
+def additions(path: pathlib.Path, db: Database, *added: str) -> list[motte.ChangeBatch]:
+    """Differences from one state, each with a note more."""
+    made = []
+    for text in added:
+        copy = path / f"{text}.motte"
+        db.copy_to(copy)
+        with motte.open(copy, schema=NOTES) as other:
+            with other.write():
+                other.add(other.model("Note")(text=text))
+            made.append(db.changes_to(other))
+    return made
+
+
+@pytest.mark.parametrize("is_copy", [False, True])
+def test_differences_from_one_state_make_other_objects(tmp_path: pathlib.Path, is_copy: bool) -> None:
+    with motte.open(tmp_path / "base.motte", schema=NOTES) as base:
+        with base.write():
+            base.add(base.model("Note")(text="base"))
+        one, two = additions(tmp_path, base, "one", "two")
+        base.copy_to(tmp_path / "copy.motte")
+        with motte.open(tmp_path / ("copy.motte" if is_copy else "base.motte"), schema=NOTES) as db:
+            db.apply(one)
+            with db.freeze() as before:
+                with db.write():
+                    db.objects("Note").where(text="one").first().tag = "edited"
+                edit = db.changes_since(before)
+            db.apply(edit.inverse())
+            db.apply(one.inverse())
+            db.apply(two)
+            with pytest.raises(errors.HistoryForkedError):
+                db.apply(edit.inverse().inverse())
+            with pytest.raises(errors.HistoryForkedError):
+                db.apply(one.inverse())
+            assert [(each.text, each.tag) for each in db.objects("Note")] == [("base", ""), ("two", "")]
+            db.apply(one)
+            assert texts(db) == ["base", "one", "two"]
+            db.apply(edit.inverse().inverse())
+            assert {each.text: each.tag for each in db.objects("Note")} == {"base": "", "one": "edited", "two": ""}
+
+
+def test_what_a_difference_made_is_no_object_of_its_origin(tmp_path: pathlib.Path) -> None:
+    """A file has the origin's batches, and undoes a difference before the next one comes."""
+    with motte.open(tmp_path / "origin.motte", schema=NOTES) as origin, \
+            motte.open(tmp_path / "other.motte", schema=NOTES) as db:
+        origin.keep_changes(origin.version)
+        with origin.write():
+            origin.add(origin.model("Note")(text="base"))
+        pass_on(origin, db)
+        made, = additions(tmp_path, origin, "made")
+        with db.freeze() as before:
+            db.apply(made)
+            patch = db.changes_since(before)
+        db.apply(patch.inverse())
+        with origin.write():
+            own = origin.add(origin.model("Note")(text="own"))
+        pass_on(origin, db)
+        db.apply(patch.inverse())
+        assert texts(db) == ["base", "own"]
+        with origin.write():
+            own.text = "its own"
+        pass_on(origin, db)
+        assert texts(db) == ["base", "its own"]
+
+
+@pytest.mark.parametrize("name,former,now", [
+    ("tags", [], ["a"]), ("tags", ["a"], ["a", "b"]), ("tags", ["a"], []), ("tags", ["a", "b"], ["b", "a"]),
+    ("odd", set(), {1}), ("odd", {1}, {1, 3}), ("map", {}, {"k": 1}), ("map", {"j": 1}, {"j": 1, "k": 1}),
+    ("map", {"j": 1}, {"j": 2}), ("tag", "a", "b"),
+])
+def test_what_an_object_holds_is_compared_before_it_goes(
+        tmp_path: pathlib.Path, name: str, former: object, now: object) -> None:
+    with motte.open(tmp_path / "base.motte", schema=NOTES) as base:
+        with base.write():
+            base.add(base.model("Note")(**{"text": "goes", name: former}))
+        base.copy_to(tmp_path / "copy.motte")
+        with motte.open(tmp_path / "copy.motte", schema=NOTES) as copy:
+            with copy.write():
+                copy.delete(copy.objects("Note"))
+            gone = base.changes_to(copy)
+        for _ in range(2):
+            assert base.apply(gone) and base.apply(gone.inverse())
+        with base.write():
+            setattr(base.objects("Note").first(), name, now)
+        with pytest.raises(errors.HistoryForkedError, match="has another value here"):
+            base.apply(gone)
+        assert plain_value(getattr(base.objects("Note").first(), name)) == now
+
+
+def plain_value(value: object) -> object:
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "keys"):
+        return dict(value.items())  # type: ignore[attr-defined]
+    return set(value) if isinstance(value, motte.Set) else list(value)  # type: ignore[call-overload]

@@ -45,7 +45,10 @@ extension ApplyingChanges {
         local.reserveCapacity(runs.count)
         let theirs = runs.keys
         // No name has a page that could not be read again.
-        guard (theirs.last ?? 0) < TableState.keyLimit else { throw ChangeBatch.damaged() }
+        let names = batch.isDifference ? FileDifference.firstName + FileDifference.keyLimit : TableState.keyLimit
+        guard (theirs.last ?? 0) < names, !batch.isDifference || areOfOneKind(theirs) else {
+            throw ChangeBatch.damaged()
+        }
         if batch.isDifference { try refuseAdditions(table, theirs) } else { try settleDeletions(table.key) }
         while local.count < theirs.count {
             var count = min(Self.rowsAtOnce, theirs.count - local.count)
@@ -89,6 +92,12 @@ extension ApplyingChanges {
             next += Int64(run.count)
         }
         local.append(contentsOf: first.rawValue ..< next)
+    }
+
+    /// Keys of the first file, or names that were made up.
+    private func areOfOneKind(_ theirs: [Int64]) -> Bool {
+        guard let first = theirs.first, let last = theirs.last else { return true }
+        return (first < FileDifference.firstName) == (last < FileDifference.firstName)
     }
 
     /// What has been added to a class since a difference was made may be just what it makes: a file that it was applied

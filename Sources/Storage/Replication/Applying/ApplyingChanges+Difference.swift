@@ -186,18 +186,41 @@ extension ApplyingChanges {
 
     // MARK: What was there before
 
+    /// Objects that go, and how many elements of each of their collections were compared.
+    private struct Going {
+        struct Place: Hashable {
+            let owner: ObjectLink
+            let column: ColumnKey
+        }
+
+        var objects: [ObjectLink] = []
+        var counts: [Place: Int] = [:]
+
+        mutating func count(_ table: StoredTable, _ column: StoredColumn, _ key: ObjectKey, _ count: Int) {
+            counts[Place(owner: ObjectLink(table: table.key, key: key), column: column.key), default: 0] += count
+        }
+    }
+
     private func compare(_ sections: Sections) throws(DatabaseError) {
+        var going = Going()
         for (kind, body) in sections {
             var reader = body
             switch kind {
-            case .created: try compareObjects(&reader)
+            case .created: try compareObjects(&reader, &going)
             case .set: try compareValues(&reader)
-            case .lists: try compareLists(&reader)
-            case .sets: try compareSets(&reader)
-            case .maps: try compareMaps(&reader)
+            case .lists: try compareLists(&reader, &going)
+            case .sets: try compareSets(&reader, &going)
+            case .maps: try compareMaps(&reader, &going)
             default: continue
             }
             guard reader.remaining == 0 else { throw ChangeBatch.damaged() }
+        }
+        for owner in going.objects {
+            let view = try write.table(owner.table), table = view.layout.stored
+            for column in table.columns where column.isList && !column.isMapKeys {
+                let count = going.counts[Going.Place(owner: owner, column: column.key)] ?? 0
+                guard try view.listCount(column.key, owner.key) == count else { throw isOther(table, column) }
+            }
         }
     }
 
@@ -217,7 +240,9 @@ extension ApplyingChanges {
     }
 
     /// Objects that go.
-    private func compareObjects(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
+    private func compareObjects(
+        _ reader: inout ChangeBatchReader, _ going: inout Going
+    ) throws(DatabaseError) {
         let key = try reader.table()
         let table = try table(key)
         var keys: [ObjectKey] = []
@@ -225,6 +250,9 @@ extension ApplyingChanges {
         let columnCount = try reader.count(minimumSize: 2)
         guard runs.count <= reader.remaining else { throw ChangeBatch.damaged() }
         for key in runs.keys { keys.append(try local(table, key)) }
+        if table.columns.contains(where: \.isList) {
+            for key in keys { going.objects.append(ObjectLink(table: table.key, key: key)) }
+        }
         if columnCount == 0 { _ = try reader.run(runs.count) }
         for _ in 0 ..< columnCount {
             guard let column = columns[key]?[try reader.column()], !column.isList else { throw ChangeBatch.damaged() }
@@ -249,7 +277,9 @@ extension ApplyingChanges {
     }
 
     /// Elements that were replaced or went: where an inverse puts them is where they are.
-    private func compareLists(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
+    private func compareLists(
+        _ reader: inout ChangeBatchReader, _ going: inout Going
+    ) throws(DatabaseError) {
         let (table, column) = try property(&reader, .list)
         try forEachOwner(table, &reader) { key, reader throws(DatabaseError) in
             _ = try reader.position()
@@ -260,7 +290,9 @@ extension ApplyingChanges {
                 let index = Int(try reader.position())
                 switch kind {
                 case 1, 3:
-                    for offset in 0 ..< (try reader.count()) {
+                    let elements = try reader.count()
+                    if kind == 1 { going.count(table, column, key, elements) }
+                    for offset in 0 ..< elements {
                         let value = try reader.value()
                         guard index < count - offset else { throw isOther(table, column) }
                         try require(
@@ -273,12 +305,15 @@ extension ApplyingChanges {
         }
     }
 
-    private func compareSets(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
+    private func compareSets(
+        _ reader: inout ChangeBatchReader, _ going: inout Going
+    ) throws(DatabaseError) {
         let (table, column) = try property(&reader, .set)
         try forEachOwner(table, &reader) { key, reader throws(DatabaseError) in
             let count = try reader.count()
             let view = try write.table(table.key)
             guard try view.listCount(column.key, key) == count else { throw isOther(table, column) }
+            going.count(table, column, key, count)
             for _ in 0 ..< count {
                 let value = try reader.value()
                 let isThere = try withLocal(value) { value throws(DatabaseError) in
@@ -289,7 +324,9 @@ extension ApplyingChanges {
         }
     }
 
-    private func compareMaps(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
+    private func compareMaps(
+        _ reader: inout ChangeBatchReader, _ going: inout Going
+    ) throws(DatabaseError) {
         let (table, column) = try property(&reader, .map)
         try forEachOwner(table, &reader) { key, reader throws(DatabaseError) in
             let view = try write.table(table.key)
@@ -300,6 +337,7 @@ extension ApplyingChanges {
                 case 1:
                     let value = try reader.value()
                     guard let place else { throw isOther(table, column) }
+                    going.count(table, column, key, 1)
                     try require(try view.listElement(column.key, key, place), value, table, column)
                 case 2:
                     if place != nil { throw isOther(table, column) }

@@ -176,7 +176,7 @@ extension ApplyingChanges {
     private func keepNames(_ table: StoredTable, ofDeleted runs: KeyRuns) throws(DatabaseError) {
         guard batch.isDifference, goesByKeys, !isOwn, isFound(table), let found = found[table.key] else { return }
         for run in runs.runs {
-            let keys = run.clamped(to: 0 ..< FileDifference.firstName)
+            let keys = run.clamped(to: 0 ..< FileDifference.keyLimit)
             try found.forEachRun(in: keys) { pairs throws(DatabaseError) in
                 let start = FileDifference.firstName
                 let names = start + pairs.first ..< start + pairs.end
@@ -202,13 +202,14 @@ extension ApplyingChanges {
                 for key in run.clamped(to: 0 ..< max(0, end)) {
                     if let key = try live(table.key, key) { objects.append(key) }
                 }
-                let madeUp = run.clamped(to: FileDifference.firstName ..< Int64.max)
-                try ownNames.forEach(table.key, in: madeUp) { key throws(DatabaseError) in
+                let start = FileDifference.firstName
+                let madeUp = run.clamped(to: start ..< start + FileDifference.keyLimit)
+                try ownNames.forEach(table.key, in: kept(madeUp)) { key throws(DatabaseError) in
                     if let key = try ownNames.standing(view, key.rawValue) { objects.append(key) }
                 }
             } else {
                 let view = try write.table(table.key)
-                try names.forEach(table.key, in: atOrigin(run)) { key throws(DatabaseError) in
+                try names.forEach(table.key, in: kept(run)) { key throws(DatabaseError) in
                     if let key = try ownNames.standing(view, key.rawValue) { objects.append(key) }
                 }
             }

@@ -112,22 +112,35 @@ struct ApplyingChanges {
             try write.buildIndex(index)
         }
         guard schemaIsKnown || sections.isEmpty else { throw ChangeBatch.damaged("it lacks its origin's schema") }
-        for child in adopted.objects.union(newEmbedded) {
-            let table = try write.table(child.table)
-            guard try table.locate(child.key) != nil else { continue }
-            guard try owners(of: child.key, in: table) == 1 else {
-                throw ChangeBatch.damaged("it has an embedded object without an owner, or with two")
-            }
-        }
+        try checkOwners(adopted.objects.union(newEmbedded))
         for each in isOwn ? [names] : [names, ownNames] { each.forEachChangedPage { write.replicaPages[$0] = $1 } }
     }
 
-    private func owners(of key: ObjectKey, in table: TableView) throws(DatabaseError) -> Int {
-        var keys: [Int64] = []
-        for (origin, column) in table.layout.incoming {
-            try table.backlinks(origin: origin, column.key, key, into: &keys)
+    /// Each embedded object has one owner, and is in the end in one that is not embedded.
+    private func checkOwners(_ children: Set<ObjectLink>) throws(DatabaseError) {
+        var checked: Set<ObjectLink> = []
+        for child in children where try write.table(child.table).locate(child.key) != nil {
+            var path: Set<ObjectLink> = []
+            var next: ObjectLink? = child
+            while let current = next, !checked.contains(current) {
+                guard path.insert(current).inserted, let owner = try owner(of: current) else {
+                    throw ChangeBatch.damaged("it has an embedded object without an owner, or with two")
+                }
+                next = write.catalog.table(owner.table)?.isEmbedded == true ? owner : nil
+            }
+            checked.formUnion(path)
         }
-        return keys.count
+    }
+
+    private func owner(of child: ObjectLink) throws(DatabaseError) -> ObjectLink? {
+        let table = try write.table(child.table)
+        var owners: [ObjectLink] = []
+        for (origin, column) in table.layout.incoming {
+            var keys: [Int64] = []
+            try table.backlinks(origin: origin, column.key, child.key, into: &keys)
+            for key in keys { owners.append(ObjectLink(table: origin, key: ObjectKey(key))) }
+        }
+        return owners.count == 1 ? owners[0] : nil
     }
 
     func split(
@@ -270,16 +283,17 @@ struct ApplyingChanges {
 
     /// An object of the batch's origin by its key there, or by the name that a difference made up for it.
     func named(_ view: TableView, _ key: Int64) throws(DatabaseError) -> ObjectKey? {
-        guard !goesByKeys else { return try ownNames.standing(view, key) }
-        guard let local = try names.local(view.key, atOrigin(key ..< key + 1).lowerBound) else { return nil }
+        let name = kept(key ..< key + 1).lowerBound
+        guard !goesByKeys else { return try ownNames.standing(view, name) }
+        guard let local = try names.local(view.key, name) else { return nil }
         return try ownNames.standing(view, local.rawValue)
     }
 
-    /// The keys that objects with names which a difference made up have in the origin, if that applies it next: there
-    /// are no others by which this file would know them when a batch of the origin makes them.
-    func atOrigin(_ names: Range<Int64>) -> Range<Int64> {
-        guard names.lowerBound >= FileDifference.firstName else { return names }
-        return names.lowerBound - FileDifference.firstName ..< names.upperBound - FileDifference.firstName
+    /// Under which names a file keeps what a difference calls so. Two differences may make up the same ones.
+    func kept(_ names: Range<Int64>) -> Range<Int64> {
+        guard batch.isDifference, names.lowerBound >= FileDifference.firstName else { return names }
+        let distance = batch.firstKeptName - FileDifference.firstName
+        return names.lowerBound + distance ..< names.upperBound + distance
     }
 
     /// Which objects of a class the batch deletes is settled before it makes any: one that it makes may take the name
@@ -305,11 +319,11 @@ struct ApplyingChanges {
             if isFound(table) { return try lead(table, fromFormer: keys, to: local) }
         }
         if goesByKeys, keys.lowerBound == local { return }
-        let keys = goesByKeys ? keys : atOrigin(keys)
         let goesByOwnKeys = goesByKeys && keys.lowerBound < FileDifference.firstName
         let names = goesByKeys ? ownNames : self.names
+        let kept = kept(keys)
         var isNamed = goesByOwnKeys
-        if !isNamed { isNamed = try names.hasName(table.key, in: keys) }
+        if !isNamed { isNamed = try names.hasName(table.key, in: kept) }
         if isNamed {
             // An object that was deleted may come again, and has a higher key then.
             let mayCome = !goesByOwnKeys || keys.upperBound <= local
@@ -320,13 +334,13 @@ struct ApplyingChanges {
                 if let here, !batch.isDifference, going[table.key]?.contains(here.rawValue) == true { continue }
                 throw isHere(table)
             }
-            for key in keys {
+            for key in kept {
                 let former = goesByOwnKeys ? key : try names.local(table.key, key)?.rawValue
-                if let former { try lead(table.key, former, to: local + key - keys.lowerBound) }
+                if let former { try lead(table.key, former, to: local + key - kept.lowerBound) }
             }
         }
         guard !goesByOwnKeys else { return }
-        guard try names.add(table.key, keys, local: local, replacing: isNamed) else { throw ChangeBatch.damaged() }
+        guard try names.add(table.key, kept, local: local, replacing: isNamed) else { throw ChangeBatch.damaged() }
     }
 
     func isHere(_ table: StoredTable) -> DatabaseError {
@@ -339,7 +353,7 @@ struct ApplyingChanges {
     private func lead(
         _ table: StoredTable, fromFormer keys: Range<Int64>, to local: Int64
     ) throws(DatabaseError) {
-        guard keys.lowerBound < FileDifference.firstName else { return }
+        guard keys.upperBound <= FileDifference.keyLimit else { return }
         let view = try write.table(table.key)
         for key in keys {
             var former: ObjectKey? = ObjectKey(key)

@@ -81,7 +81,8 @@ package struct ChangeBatch: Sendable, Equatable {
     package let origin: ChangeOrigin
     package let from: Version
     package let to: Version
-    /// Checksums of the change records of `from` and `to`; 0 where they are not known.
+    /// Checksums of the change records of `from` and `to`; 0 where they are not known. Of a difference, what tells it
+    /// from others.
     package let fromChecksum: UInt32
     package let toChecksum: UInt32
     package let wallTimeNanoseconds: Int64
@@ -95,6 +96,12 @@ package struct ChangeBatch: Sendable, Equatable {
     package let isDifference: Bool
     /// The schema was changed in a way that changes do not carry over: nobody can apply it.
     package let breaksSchema: Bool
+
+    /// Of a difference: under which name a file keeps the first one that it makes up. Its inverse has the same.
+    var firstKeptName: Int64 {
+        FileDifference.firstName + 2 * FileDifference.keyLimit
+            + Int64(fromChecksum ^ toChecksum) << ObjectNameBlock.shift
+    }
 
     /// Without any change.
     package var isEmpty: Bool { sectionCount == 0 }

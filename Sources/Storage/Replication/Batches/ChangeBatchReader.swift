@@ -92,8 +92,9 @@ struct ChangeBatchReader {
             return .timestamp(Timestamp(seconds: seconds, nanoseconds: UInt32(nanoseconds)))
         case .link:
             let table = try log.varint()
-            guard table <= UInt32.max else { throw ChangeBatch.damaged() }
-            return .link(ObjectLink(table: TableKey(UInt32(table)), key: ObjectKey(try log.zigzag())))
+            let key = try log.zigzag()
+            guard table <= UInt32.max, 0 ..< 1 << 62 ~= key else { throw ChangeBatch.damaged() }
+            return .link(ObjectLink(table: TableKey(UInt32(table)), key: ObjectKey(key)))
         case .decimal, .identifier:
             guard let count = kind.byteCount, let bytes = try log.run(count).baseAddress else {
                 throw ChangeBatch.damaged()

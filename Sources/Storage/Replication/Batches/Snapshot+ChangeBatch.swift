@@ -1,4 +1,5 @@
 /// Reading a change batch: the change log says what changed, this version has the values.
+import CMotteShim
 import MotteColumns
 import MottePages
 import MotteSchemaModel
@@ -138,27 +139,40 @@ struct ChangeBatchReading {
             schemaChangedIn: snapshot.catalog.changedIn)
         header.isWhole = isWhole
         header.breaksSchema = breaksSchema
-        return try finish(header, before)
+        return try finish(header, before, writer.finished())
     }
 
     /// The difference of two files, with what leads back.
     mutating func finish(
-        difference back: ChangeBatchReading, _ before: Snapshot
+        difference back: ChangeBatchReading, _ before: Snapshot, _ other: ChangeOrigin
     ) throws(DatabaseError) -> ChangeBatch {
         var back = back
         if !writer.isEmpty { inverse = back.writer.finished() }
+        let sections = writer.finished()
         var header = ChangeBatch.Header(
-            origin: origin, from: before.version, to: snapshot.version, fromChecksum: 0, toChecksum: 0,
+            origin: origin, from: before.version, to: snapshot.version,
+            fromChecksum: Self.mark(inverse?.bytes ?? [], origin, before.version),
+            toChecksum: Self.mark(sections.bytes, other, snapshot.version),
             wallTime: try Self.record(of: snapshot)?.wallTimeNanoseconds ?? 0,
             schemaChangedIn: snapshot.catalog.changedIn)
         header.isDifference = true
-        return try finish(header, before)
+        return try finish(header, before, sections)
     }
 
-    private mutating func finish(
-        _ header: ChangeBatch.Header, _ before: Snapshot?
+    /// Tells a difference from others, by one half for each of its two files.
+    private static func mark(_ sections: [UInt8], _ origin: ChangeOrigin, _ version: Version) -> UInt32 {
+        var file: [UInt8] = []
+        file.append(u64: origin.high)
+        file.append(u64: origin.low)
+        file.append(u64: version.rawValue)
+        let checksum = sections.withUnsafeBytes { motte_shim_crc32c(0, $0.baseAddress, $0.count) }
+        return file.withUnsafeBytes { motte_shim_crc32c(checksum, $0.baseAddress, $0.count) }
+    }
+
+    private func finish(
+        _ header: ChangeBatch.Header, _ before: Snapshot?, _ sections: (bytes: [UInt8], count: Int)
     ) throws(DatabaseError) -> ChangeBatch {
-        var (bytes, count) = writer.finished()
+        var (bytes, count) = sections
         if let inverse, let before {
             let wallTime = try Self.record(of: before)?.wallTimeNanoseconds ?? 0
             ChangeBatch.append(inverse: inverse.bytes, count: inverse.count, wallTime: wallTime, to: &bytes)

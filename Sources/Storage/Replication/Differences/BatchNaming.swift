@@ -76,7 +76,7 @@ extension FileDifference {
             guard let matched = numbers[table], let key = keys[table]?.other(name) else { return nil }
             return (matched.new, ObjectKey(key))
         }
-        return try forth.finish(difference: back, before)
+        return try forth.finish(difference: back, before, origins.after)
     }
 }
 

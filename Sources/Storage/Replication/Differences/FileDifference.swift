@@ -7,12 +7,17 @@
 /// file; only how much has to be said depends on it.
 ///
 /// In the batch objects go by their keys in the first file. Those that only the second has get names above all keys:
-/// 2^47 and the keys that the first file would give next, so that no name is the key of an object.
+/// 2^47 and the keys that the first file would give next, so that no name is the key of an object. A file that applies
+/// the difference keeps them elsewhere up there, each difference's in a place of its own:
+///
+///     2^47          names of this batch, for 2^45 keys; in a file, objects that differences deleted
+///     2^47 + 2^46   in a file, names that differences made up, from a multiple of 8,192 on
 import MotteSchemaModel
 import MotteValues
 
 struct FileDifference {
     static let firstName: Int64 = 1 << 47
+    static let keyLimit: Int64 = 1 << 45
 
     let before: Snapshot
     let after: Snapshot
@@ -295,7 +300,7 @@ struct FileDifference {
             }
             next += Int64(run.count)
         }
-        guard next <= TableState.keyLimit else {
+        guard next <= Self.firstName + Self.keyLimit else {
             let name = matched.new.layout.stored.name
             throw DatabaseError(.valueTooLarge, "\(name) has no object keys left for a difference", className: name)
         }

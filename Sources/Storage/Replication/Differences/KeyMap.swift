@@ -27,29 +27,36 @@ struct KeyMap {
         return true
     }
 
-    func other(_ key: Int64) -> Int64? {
+    /// Index of the first run that ends behind the key.
+    private func index(_ key: Int64) -> Int {
         var low = 0, high = runs.count
         while low < high {
             let middle = (low + high) / 2
             if runs[middle].end <= key { low = middle + 1 } else { high = middle }
         }
-        guard low < runs.count, runs[low].first <= key else { return nil }
-        return runs[low].other + key - runs[low].first
+        return low
+    }
+
+    func other(_ key: Int64) -> Int64? {
+        let index = index(key)
+        guard index < runs.count, runs[index].first <= key else { return nil }
+        return runs[index].other + key - runs[index].first
     }
 
     /// The keys there of those of a run that are known, however long the run.
     func others(of keys: Range<Int64>) -> [Int64] {
         var others: [Int64] = []
-        for run in runs {
+        for run in runs[index(keys.lowerBound)...] {
+            guard run.first < keys.upperBound else { break }
             for key in keys.clamped(to: run.first ..< run.end) { others.append(run.other + key - run.first) }
         }
         return others
     }
 
     func forEachRun(in keys: Range<Int64>, _ body: (Run) throws(DatabaseError) -> Void) throws(DatabaseError) {
-        for run in runs {
+        for run in runs[index(keys.lowerBound)...] {
             let known = keys.clamped(to: run.first ..< run.end)
-            guard !known.isEmpty else { continue }
+            guard !known.isEmpty else { break }
             try body(
                 Run(first: known.lowerBound, count: Int64(known.count), other: run.other + known.lowerBound - run.first)
             )
