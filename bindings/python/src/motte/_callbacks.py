@@ -168,9 +168,9 @@ def motte_python_pair(userdata: Any, old_object: Any, new_object: Any) -> int:
 
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]
-def motte_python_section_key(userdata: Any, _: Any, index: int, out_key: Any) -> int:
+def motte_python_section_key(userdata: Any, coll: Any, index: int, out_key: Any) -> int:
     # Nobody has the sections any more, and no key is none.
-    return 1 if ffi.from_handle(userdata).function() is None else _run(userdata, index, out_key)
+    return 1 if ffi.from_handle(userdata).function() is None else _run(userdata, coll, index, out_key)
 
 
 @ffi.def_extern(error=1, onerror=_interrupted)  # type: ignore[untyped-decorator]

@@ -39,6 +39,10 @@ def object_link(handle: Any) -> tuple[int, int]:
     return int(class_id[0]), int(key[0])
 
 
+def is_frozen(handle: Any) -> bool:
+    return bool(lib.motte_handle_is_frozen(handle))
+
+
 class Coll(Guarded):
     """A list, set, map, results or backlinks."""
 

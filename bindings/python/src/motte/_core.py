@@ -30,7 +30,8 @@ class Core(abc.ABC, _objects.Core):
     """An open database."""
 
     def __init__(self, realm: Realm, queue: Optional[Queue], classes: Optional[Sequence[type[Model]]],
-                 is_frozen: bool) -> None:
+                 is_frozen: bool, class_ids: Optional[Mapping[Any, int]] = None) -> None:
+        """With class ids, those of its classes are known."""
         self._realm, self._delivery = realm, Delivery(queue, realm.in_write, is_frozen)
         self._guarded_by(realm.guard)
         realm.guard.home = weakref.ref(self)
@@ -49,8 +50,10 @@ class Core(abc.ABC, _objects.Core):
         self._path = info.path
         self._identity = (info.database_number, info.version if is_frozen else None)
         self._rows: Union[dict[int, Row], _PassingRows] = _PassingRows() if is_frozen else {}
-        self._layouts = layouts_of(realm, classes, self._link_maker())
-        self._class_ids: dict[Any, int] = {layout.model: layout.class_id for layout in self._layouts.values()}
+        #: By class id; where those are known, as they are needed: what is frozen may be asked one thing.
+        self._layouts = layouts_of(realm, classes, self._link_maker()) if class_ids is None else {}
+        self._class_ids: dict[Any, int] = {
+            layout.model: layout.class_id for layout in self._layouts.values()} if class_ids is None else {**class_ids}
 
     @property
     def closed(self) -> bool:
@@ -71,6 +74,10 @@ class Core(abc.ABC, _objects.Core):
         """Of a frozen one, the database it was frozen in."""
 
     @abc.abstractmethod
+    def _frozen_in_common(self) -> Core:
+        """The frozen database of what is frozen by itself now."""
+
+    @abc.abstractmethod
     def _update_all(self, what: Any, values: Mapping[str, Any]) -> int:
         """Assigns properties of all objects of a collection."""
 
@@ -82,10 +89,18 @@ class Core(abc.ABC, _objects.Core):
         if row is None:
             layout = self._layouts.get(class_id)
             if layout is None:
-                layout = self._layouts[class_id] = stored_layout(self._realm, class_id, self._link_maker())
-                self._class_ids[layout.model] = class_id
+                layout = self._layouts[class_id] = self._new_layout(class_id)
             row = self._rows[class_id] = Row(self, layout)
         return row
+
+    def _new_layout(self, class_id: int) -> Layout:
+        realm = self._realm
+        for model, known in [*self._class_ids.items()]:
+            if known == class_id:
+                return Layout(realm, model, class_id, realm.properties(class_id), self._link_maker())
+        layout = stored_layout(realm, class_id, self._link_maker())
+        self._class_ids[layout.model] = class_id
+        return layout
 
     def _row_of(self, model: Union[type[AnyModel], str]) -> Row:
         if isinstance(model, str):
@@ -106,10 +121,10 @@ class Core(abc.ABC, _objects.Core):
         """The row of a class that stands in for one of the same name, as when a cell of a notebook ran again."""
         if not (isinstance(model, type) and issubclass(model, Model)):
             return None
-        layout = next((each for each in self._layouts.values() if each.model._stored_name == model._stored_name), None)
-        if layout is None or layout.model._is_made:
+        known = next((each for each in [*self._class_ids] if each._stored_name == model._stored_name), None)
+        if known is None or known._is_made:
             return None
-        known, class_id = layout.model, layout.class_id
+        class_id = self._class_ids[known]
         if not is_declared_alike(known, model):
             raise errors.UnknownClassError(
                 f"{model.__name__} was declared again, in another way, since this database was opened; open it again",
@@ -122,13 +137,14 @@ class Core(abc.ABC, _objects.Core):
         return row
 
     def _names(self) -> list[str]:
-        return [layout.model.__name__ for layout in self._layouts.values()]
+        return [model.__name__ for model in [*self._class_ids]]
 
     def model(self, name: str) -> type[Model]:
         """The model class of a name: the one passed to open(), or one made from what is stored."""
-        for layout in self._layouts.values():
-            if name in (layout.model.__name__, layout.model._stored_name):
-                return layout.model
+        for model in [*self._class_ids]:
+            if name in (model.__name__, model._stored_name):
+                found: type[Model] = model
+                return found
         class_id = self._realm.class_find(name)
         if class_id is None:
             raise errors.UnknownClassError(f"the database has no class {name}", class_name=name)

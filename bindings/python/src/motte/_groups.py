@@ -4,11 +4,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Optional
 
-from . import errors
+from . import _callbacks, errors
 from ._coll import Coll, explained
 from ._convert import Arguments, Cells, Maker, Values, utf8
 from ._ffi import NULL, ffi, lib
-from ._guard import Guarded
+from ._guard import FREE, Guard, Guarded
 from ._handles import out, own
 from ._held import Held
 from ._tokens import OK, Token
@@ -31,15 +31,26 @@ class NativeGroups(Guarded):
 
     __slots__ = ("columns", "_kept")
 
-    def __init__(self, coll: Coll, text: str, arguments: Arguments) -> None:
-        place, content = out("motte_groups"), utf8(text)
-        errors.check(lib.motte_coll_group(
-            coll.handle, content, len(content), arguments.pointer(), len(arguments), place))
-        super().__init__(own(place), coll.guard, Held.of(coll.held, arguments.held))
-        self._kept = coll.kept
+    def __init__(self, handle: Any, guard: Guard, held: Optional[Held], kept: Any) -> None:
+        super().__init__(handle, guard, held)
+        self._kept = kept
         number = ffi.new("size_t *")
         errors.check(lib.motte_groups_column_count(self.handle, number))
         self.columns = [self._column(index) for index in range(number[0])]
+
+    @staticmethod
+    def of(coll: Coll, text: str, arguments: Arguments) -> NativeGroups:
+        place, content = out("motte_groups"), utf8(text)
+        errors.check(lib.motte_coll_group(
+            coll.handle, content, len(content), arguments.pointer(), len(arguments), place))
+        return NativeGroups(own(place), coll.guard, Held.of(coll.held, arguments.held), coll.kept)
+
+    def freeze(self) -> NativeGroups:
+        place = out("motte_groups")
+        if self.held is not None:
+            self.held.check()
+        _callbacks.check_calling(lib.motte_freeze(self.raw, ffi.cast("void **", place)))
+        return NativeGroups(own(place), FREE, self.held, self._kept)
 
     def _column(self, index: int) -> Column:
         name, type_ = ffi.new("motte_str *"), ffi.new("motte_type *")

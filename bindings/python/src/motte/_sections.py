@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 from . import _callbacks, errors
-from ._coll import Coll
+from ._coll import Coll, is_frozen
 from ._convert import Cells, Maker, Values, one, utf8
 from ._ffi import ffi, lib
-from ._guard import Guarded
+from ._guard import FREE, Guarded
 from ._handles import out, own
 from ._tokens import OK, Token
 
@@ -23,6 +23,14 @@ class NativeSections(Guarded):
         super().__init__(handle, coll.guard, coll.held)
         self._kept = coll.kept, *kept
 
+    def freeze(self, coll: Coll) -> NativeSections:
+        """`coll` is the frozen collection."""
+        if self.held is not None:
+            self.held.check()
+        place = out("motte_sections")
+        _callbacks.check_calling(lib.motte_freeze(self.raw, ffi.cast("void **", place)))
+        return NativeSections(own(place), coll, self._kept)
+
     @staticmethod
     def by_path(coll: Coll, path: str, first_letter: bool) -> NativeSections:
         place, name = out("motte_sections"), utf8(path)
@@ -31,13 +39,16 @@ class NativeSections(Guarded):
         return NativeSections(own(place), coll)
 
     @staticmethod
-    def by_function(coll: Coll, function: Callable[[int], Any]) -> NativeSections:
-        """`function` gives the key of the element at a position."""
+    def by_function(coll: Coll, function: Callable[[Optional[Coll], int], Any]) -> NativeSections:
+        """`function` gives the key of the element at a position, of what is frozen of the collection where it is given
+        that."""
         kept: list[Values] = []
+        is_live = not is_frozen(coll.raw)
 
-        def key(index: int, out_key: Any) -> None:
+        def key(lent: Any, index: int, out_key: Any) -> None:
+            given = Coll(lent, FREE) if is_live and is_frozen(lent) else None
             # The library copies it right after this returns.
-            kept[:] = [one(function(index))]
+            kept[:] = [one(function(given, index))]
             out_key[0] = kept[0].pointer()[0]
 
         place = out("motte_sections")

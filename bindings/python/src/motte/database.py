@@ -9,15 +9,14 @@ import math
 import operator
 import sys
 import uuid
-import weakref
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar, Union, overload
 
 from . import (
-    _callbacks, _objects, _showing, changes, errors, exchange, fields, handover, importing, maintenance, predicates,
-    query, realmfiles, schema, storing,
+    _callbacks, _frozen, _objects, _showing, changes, errors, exchange, fields, handover, importing, maintenance,
+    predicates, query, realmfiles, schema, storing,
 )
 from ._config import Progress
 from ._core import Core
@@ -58,10 +57,13 @@ class Database(Core):
     Observation.stop(). Every call may raise `ClosedError` after close()."""
 
     def __init__(self, realm: Realm, queue: Optional[Queue], classes: Optional[Sequence[type[Model]]],
-                 live: Optional[Database] = None) -> None:
-        self._live = live
-        self._query_timeout: Optional[float] = None if live is None else live._query_timeout
-        super().__init__(realm, queue, classes, live is not None)
+                 frozen: Optional[_frozen.Origin] = None) -> None:
+        self._live = None if frozen is None else frozen.live
+        #: Whether it is of all that is frozen by itself, and closed by nobody.
+        self._is_common = frozen is not None and frozen.is_common
+        self._holders: _frozen.Holders = _frozen.Holders(None) if frozen is None else frozen.holders
+        super().__init__(realm, queue, classes, frozen is not None, None if frozen is None else frozen.class_ids)
+        self._holders.join(self)
 
     # -------------------------------------------------------------------------------------------- about it
 
@@ -122,7 +124,7 @@ class Database(Core):
         return f"<{state}Database {self._path}{': ' if shown else ''}{', '.join(shown)}>"
 
     def _counts(self) -> list[tuple[str, int]]:
-        return [(layout.model.__name__, self._realm.class_count(layout.class_id)) for layout in self._layouts.values()]
+        return [(model.__name__, self._realm.class_count(class_id)) for model, class_id in [*self._class_ids.items()]]
 
     def _repr_html_(self) -> str:
         """Its classes, their properties and how many objects there are, as a table, for notebooks."""
@@ -139,10 +141,16 @@ class Database(Core):
     # -------------------------------------------------------------------------------------------- closing, versions
 
     def close(self) -> None:
-        """Ends it; an open write is cancelled. Closing twice is fine."""
-        if self._closed:
+        """Ends it; an open write is cancelled. Closing twice is fine.
+
+        Of frozen ones it ends what came from this one, nothing else that is frozen. That of objects and collections
+        that were frozen by themselves goes with the last of these; closing it does nothing."""
+        if self._closed or self._is_common:
             return
-        self._realm.close()
+        if self._holders.leave(self):
+            self._realm.close()
+        else:
+            _frozen.end(self)
         self._closed = True
         if self._write is not None:
             self._write._end(cancelled=True)
@@ -191,25 +199,28 @@ class Database(Core):
     def query_timeout(self) -> Optional[float]:
         """How many seconds a query may take; what takes longer raises `QueryInterruptedError`. None: no limit, as it is
         unless set. Frozen databases have the limit of the one that they come from, as it was then."""
-        return self._query_timeout
+        return self._holders.query_timeout
 
     @query_timeout.setter
     def query_timeout(self, seconds: Optional[float]) -> None:
         if seconds is not None and not seconds >= 0:
             raise errors.InvalidArgumentError("a query takes a number of seconds from 0 on, or None for no limit")
         self._realm.set_query_timeout(-1 if seconds is None else math.ceil(min(seconds * 1000, 2.0 ** 60)))
-        self._query_timeout = seconds
+        self._holders.query_timeout = seconds
 
     def freeze(self) -> Database:
         """The database as it is now, for ever and for every thread; within a write as it was before that. Its version
-        stays on disk as long as it lives."""
-        if self._live is not None:
-            return self
-        frozen = None if self._frozen is None else self._frozen()
-        if frozen is None or frozen.closed or frozen._identity[1] != self.version:
-            frozen = Database(self._realm.freeze(), None, self.models, self)
-            self._frozen = weakref.ref(frozen)
-        return frozen
+        stays on disk as long as it lives.
+
+        Each call gives one of its own, which `with db.freeze() as frozen:` closes at the end of the block, and no
+        other. Those that are made of a frozen one share its query_timeout and interrupt() with it."""
+        return self._frozen_again()
+
+    def _frozen_again(self, is_common: bool = False) -> Database:
+        return Database(self._realm.freeze(), None, None, _frozen.origin(self, is_common))
+
+    def _frozen_in_common(self) -> Database:
+        return _frozen.in_common(self)
 
     def thaw(self) -> Database:
         """Of a frozen one, the database it was frozen in, for the thread of that one; this one if it is not frozen."""

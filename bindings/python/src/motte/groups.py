@@ -9,10 +9,11 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union, overload
 
 from . import _arrow, _pandas, _showing, errors, query
-from ._convert import BOOL, DOUBLE, FLOAT, INT, TIMESTAMP
+from ._convert import BOOL, DOUBLE, FLOAT, INT, TIMESTAMP, Arguments
 from ._ffi import ffi
 from ._groups import Column, NativeGroups
 from ._placing import placed
@@ -33,6 +34,10 @@ _EXTREME = re.compile(r"(?:MIN|MAX)\((.+)\)")
 _AS = re.compile(r"\bAS\s+(?:`((?:[^`\\]|\\.)*)`|([^\W\d]\w*))", re.IGNORECASE)
 #: Literals, in which everything may stand.
 _TEXTS = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
+#: now(), or a literal or a name between backticks, in which that is text.
+_NOW = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)|(?<![\w$@.])now\s*\(\s*\)""",
+                  re.IGNORECASE | re.DOTALL)
+_NOW_NAME = "motte_now"
 #: Spans of the calendar, in UTC.
 BUCKETS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 
@@ -210,7 +215,8 @@ class GroupBy:
         for name, each in [(each._title(), each) for each in aggregates] + list(named.items()):
             if each._form in ("MIN({})", "MAX({})"):
                 sources[name] = query.property_name(each._property)
-        return Groups(self._collection, f"{self._text} {', '.join(texts)}", (), built=sources)
+        return Groups(self._collection, f"{self._text} {', '.join(texts)}",
+                      self._collection._database._arguments([]), built=sources)
 
     def count(self) -> Groups:
         """The groups with the number of objects in each, called `count`."""
@@ -226,14 +232,15 @@ class Groups(Sequenced[Group]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, collection: AnyObjects, text: str, arguments: Sequence[Any], *, having: str = "",
-                 clauses: str = "", built: Optional[Mapping[str, str]] = None) -> None:
-        self._collection, self._given, self._arguments = collection, text, tuple(arguments)
+    def __init__(self, collection: AnyObjects, text: str, arguments: Arguments, *, having: str = "",
+                 clauses: str = "", built: Optional[Mapping[str, str]] = None,
+                 native: Optional[NativeGroups] = None) -> None:
+        #: The arguments as they were then, for groups that are made of these: lists of the program may change.
+        self._collection, self._given, self._arguments = collection, text, arguments
         #: Of groups that were not made by query text: the properties that columns have values of.
         self._having, self._clauses, self._built = having, clauses, built
         whole = text + (f" HAVING {having}" if having else "") + clauses
-        database = collection._database
-        self._native = NativeGroups(collection._coll, whole, database._arguments(list(arguments)))
+        self._native = native or NativeGroups.of(collection._coll, whole, arguments)
         #: What the columns are called, keys first.
         self.columns: tuple[str, ...] = tuple(each.name for each in self._native.columns)
         #: How many of them are keys.
@@ -261,7 +268,7 @@ class Groups(Sequenced[Group]):
 
     # -------------------------------------------------------------------------------------------- choosing
 
-    def _derived(self, arguments: Sequence[Any], having: str, clauses: str) -> Groups:
+    def _derived(self, arguments: Arguments, having: str, clauses: str) -> Groups:
         if self._built is None:
             raise errors.InvalidArgumentError("groups by query text say HAVING, SORT and LIMIT in the text")
         return Groups(self._collection, self._given, arguments, having=having, clauses=clauses, built=self._built)
@@ -273,7 +280,13 @@ class Groups(Sequenced[Group]):
         whole = f"{self._given} HAVING {condition}"
         model = self._collection._model()
         values = [placed(whole, place, model, value) for place, value in enumerate(arguments)]
-        return self._derived(values, condition, "")
+        database, now = self._collection._database, datetime.now(timezone.utc)
+        made = self._derived(database._arguments(values), condition, "")
+        fixed = _NOW.sub(lambda found: found[1] or f"${_NOW_NAME}", condition)
+        if fixed != condition:
+            # sorted() and limit() compile the text again: now() is when this was called for them, too.
+            made._having, made._arguments = fixed, database._arguments([*values, {_NOW_NAME: now}])
+        return made
 
     def sorted(self, *columns: str) -> Groups:
         """In the order of columns: `sorted("-count", "city")`, "-" for descending."""
@@ -357,7 +370,7 @@ class Groups(Sequenced[Group]):
     def freeze(self) -> Groups:
         """As they are now, for ever and for every thread; within a write as they were before that."""
         return Groups(self._collection.freeze(), self._given, self._arguments, having=self._having,
-                      clauses=self._clauses, built=self._built)
+                      clauses=self._clauses, built=self._built, native=self._native.freeze())
 
     # -------------------------------------------------------------------------------------------- observing
 

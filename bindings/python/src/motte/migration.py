@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional, Union
 
-from . import _callbacks, errors
+from . import _callbacks, _frozen, errors
 from ._coll import object_link
 from ._convert import utf8
 from ._ffi import NULL, lib, sized
@@ -48,7 +48,7 @@ class Migration:
     def old(self) -> Database:
         """The file as it was; its classes are made from what is stored."""
         if self._old is None:
-            self._old = Database(self._old_realm, None, None, self.new)
+            self._old = Database(self._old_realm, None, None, _frozen.Origin(self.new))
         return self._old
 
     @property

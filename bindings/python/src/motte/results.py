@@ -123,7 +123,7 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
 
     def freeze(self) -> Results[T]:
         """As it is now, for ever and for every thread; within a write as it was before that."""
-        return Results(self._database.freeze(), self._coll.freeze(), self._type, self._converter)
+        return Results(self._database._frozen_in_common(), self._coll.freeze(), self._type, self._converter)
 
     def _results(self, coll: Coll) -> Results[T]:
         return Results(self._database, coll, self._type, self._converter)
@@ -154,7 +154,7 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
         """Groups by query text: `query("age > $0 GROUP(city) COUNT, AVG(age) SORT(COUNT DESC)", 18)`. See
         docs/groups.md; `where()` takes text that asks for objects."""
         compiled = query.condition(self._model(), text, arguments, named)
-        return Groups(self, compiled.text, compiled.arguments)
+        return Groups(self, compiled.text, self._database._arguments(compiled.arguments))
 
     def group_by(self, *keys: Any, **named: Any) -> GroupBy:
         """The objects put together by keys: `group_by("city").count()`, `group_by("origin.name",
@@ -279,9 +279,12 @@ class Section(Results[T]):
 class Sections(Sequence[Section[T]], Generic[T]):
     """The sections of a collection, live. Made by `sectioned()`."""
 
-    def __init__(self, collection: Collection[T], by: SectionKey, first_letter: bool) -> None:
+    def __init__(self, collection: Collection[T], by: SectionKey, first_letter: bool,
+                 native: Optional[NativeSections] = None) -> None:
         self._collection, self._by, self._first_letter = collection, by, first_letter
-        if callable(by):
+        if native is not None:
+            self._native = native
+        elif callable(by):
             _callbacks.checked(by, "a section key")
             if first_letter:
                 raise errors.InvalidArgumentError("a function gives the whole key; first_letter is for key paths")
@@ -360,7 +363,12 @@ class Sections(Sequence[Section[T]], Generic[T]):
 
     def freeze(self) -> Sections[T]:
         """As they are now, for ever and for every thread; within a write as they were before that."""
-        return Sections(self._collection.freeze(), self._by, self._first_letter)
+        collection, database = self._collection.freeze(), self._collection._database
+        # The library does it: with the keys that a function has given, which may give others by now.
+        if database.thaw() is not database:
+            # What is frozen already it takes as it is, and asks for the keys when somebody looks.
+            len(self)
+        return Sections(collection, self._by, self._first_letter, self._native.freeze(collection._coll))
 
     # -------------------------------------------------------------------------------------------- observing
 
@@ -387,13 +395,18 @@ class Sections(Sequence[Section[T]], Generic[T]):
         return self._native.observe_one(key, callback, paths)
 
 
-def _key_function(collection: Collection[T], by: Callable[[T], Any]) -> Callable[[int], Any]:
-    """Gives the key of the element at a position. It keeps no database: whoever asks for keys has one."""
+def _key_function(collection: Collection[T], by: Callable[[T], Any]) -> Callable[[Optional[Coll], int], Any]:
+    """Gives the key of the element at a position. It keeps no database: whoever asks for keys has one.
+
+    Sections that are frozen within a write are of what there was before it, so the library lends the collection as it
+    was then."""
     home, there, coll = weakref.ref(collection._database), remake(collection), collection._coll
 
-    def key(index: int) -> Any:
+    def key(lent: Optional[Coll], index: int) -> Any:
         database = home()
         if database is None:
             raise errors.ClosedError("the database of these sections is gone")
-        return by(there(database, _coll=coll)[index])
+        if lent is not None:
+            database = database._frozen_in_common()
+        return by(there(database, _coll=coll if lent is None else lent)[index])
     return key
