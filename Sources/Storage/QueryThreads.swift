@@ -1,7 +1,7 @@
 /// How many threads a query may go through its row groups with.
 import MotteValues
 
-package struct QueryThreads: Sendable {
+package struct QueryThreads: Sendable, Equatable {
     /// The one that asks among them.
     package let most: Int
     /// How many estimated nanoseconds of work are worth one of them: beginning a thread and waiting for it takes some

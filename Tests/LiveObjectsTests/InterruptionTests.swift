@@ -118,6 +118,25 @@ import Musl
         }
     }
 
+    @Test func whatIsFrozenHasTheLimitOfTheMoment() throws {
+        try withSession { session in
+            let all = try session.objects("P")
+            var frozen: [LiveCollection] = []
+            for limit in [0, -1, 0, 600_000] as [Int64] {
+                session.queryControl.timeoutMilliseconds = limit
+                frozen.append(try all.freeze())
+            }
+            for (index, each) in frozen.enumerated() {
+                let results = try #require(each as? LiveResults)
+                if index.isMultiple(of: 2) {
+                    #expect(throws: DatabaseError.self) { try results.filter("age > 3").keys() }
+                } else {
+                    #expect(try results.filter("age > 3").keys().count == 2_760)
+                }
+            }
+        }
+    }
+
     @Test func anotherThreadInterrupts() throws {
         try withSession { session in
             let control = session.queryControl

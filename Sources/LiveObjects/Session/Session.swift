@@ -544,17 +544,24 @@ package final class Session: @unchecked Sendable {
     }
 
     /// The frozen session that frozen objects and collections of this version share, so that any number of them costs
-    /// one.
+    /// one. They have the limits that queries have when they are frozen.
     func sharedFrozen() throws(DatabaseError) -> Session {
         try check()
         if isFrozen { return self }
-        if let known = lastFrozen, !known.isClosed, let snapshot, lastFrozenVersion == snapshot.version {
+        if let known = lastFrozen, !known.isClosed, let snapshot, lastFrozenVersion == snapshot.version,
+            known.hasLimits(of: self)
+        {
             return known
         }
         let made = try freeze()
         lastFrozen = made
         lastFrozenVersion = try version
         return made
+    }
+
+    /// Whether queries end, and use as many threads, as those of another session do.
+    package func hasLimits(of other: Session) -> Bool {
+        queryControl.timeoutMilliseconds == other.queryControl.timeoutMilliseconds && queryThreads == other.queryThreads
     }
 
     /// A frozen session of no other one, for looking at a version that somebody has got hold of.

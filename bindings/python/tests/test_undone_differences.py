@@ -97,11 +97,7 @@ def undo_difference(db: Database, path: pathlib.Path, chance: random.Random, num
         edit(other, chance, numbers)
         difference, aim = db.changes_to(other), content(other)
     edited.unlink()
-    if chance.random() < 0.5:
-        db.copy_to(edited)
-        db.close()
-        edited.replace(path)
-        db = motte.open(path, schema=SCHEMA)
+    db = made_anew(db, path, chance)
     for _ in range(chance.randrange(1, 4)):
         if difference.is_empty:
             break
@@ -109,15 +105,37 @@ def undo_difference(db: Database, path: pathlib.Path, chance: random.Random, num
         assert content(db) == aim
         with pytest.raises((errors.HistoryForkedError, errors.DuplicatePrimaryKeyError)):
             db.apply(difference)
+        with db.freeze() as before:
+            edit(db, chance, numbers)
+            patch, edited_aim = db.changes_since(before), content(db)
+        for change, expected in ((patch.inverse(), aim), (difference.inverse(), state), (difference, aim),
+                                 (patch.inverse().inverse(), edited_aim), (patch.inverse(), aim)):
+            db.apply(change)
+            assert content(db) == expected
+        db = made_anew(db, path, chance)
         db.apply(difference.inverse())
         assert content(db) == state
+    return db
+
+
+def made_anew(db: Database, path: pathlib.Path, chance: random.Random) -> Database:
+    """As it is, compacted, or a copy of it."""
+    what = chance.random()
+    if what < 0.3:
+        db.compact()
+    elif what < 0.6:
+        copy = path.with_name(f"{path.stem}-copy.motte")
+        db.copy_to(copy)
+        db.close()
+        copy.replace(path)
+        return motte.open(path, schema=SCHEMA)
     return db
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_what_came_again_is_found_by_whoever_names_it(tmp_path: pathlib.Path, seed: int) -> None:
     chance, numbers = random.Random(seed), [0]
-    path, former = tmp_path / "target.motte", tmp_path / "former.motte"
+    path = tmp_path / "target.motte"
     source, target = motte.open(tmp_path / "source.motte", schema=SCHEMA), motte.open(path, schema=SCHEMA)
     source.keep_changes(source.version)
     try:
@@ -125,18 +143,11 @@ def test_what_came_again_is_found_by_whoever_names_it(tmp_path: pathlib.Path, se
             edit(source, chance, numbers)
             pass_on(source, target)
             assert content(target) == content(source)
-            what = chance.random()
-            if what < 0.4:
+            if chance.random() < 0.4:
                 undo_patch(target, chance, numbers)
-            elif what < 0.8:
-                target = undo_difference(target, path, chance, numbers)
-            elif what < 0.9:
-                target.compact()
             else:
-                target.copy_to(former)
-                target.close()
-                former.replace(path)
-                target = motte.open(path, schema=SCHEMA)
+                target = undo_difference(target, path, chance, numbers)
+            target = made_anew(target, path, chance)
             assert content(target) == content(source)
             assert target.verify().is_sound
     finally:
@@ -264,3 +275,101 @@ def plain_value(value: object) -> object:
     if hasattr(value, "keys"):
         return dict(value.items())  # type: ignore[attr-defined]
     return set(value) if isinstance(value, motte.Set) else list(value)  # type: ignore[call-overload]
+
+
+def test_properties_that_the_origin_lacks_are_compared_too(tmp_path: pathlib.Path) -> None:
+    """They came into the file after the difference was made: what goes would take their values along."""
+    more = NOTES.replace("}", ", extra: string?, count: int, spot: link<Spot> } embedded Spot { n: int }", 1)
+    with motte.open(tmp_path / "base.motte", schema=NOTES) as base:
+        with base.write():
+            base.add(base.model("Note")(text="goes"))
+        base.copy_to(tmp_path / "copy.motte")
+        with motte.open(tmp_path / "copy.motte", schema=NOTES) as copy:
+            with copy.write():
+                copy.delete(copy.objects("Note"))
+            gone = base.changes_to(copy)
+    with motte.open(tmp_path / "base.motte", schema=more) as base:
+        note = base.objects("Note").first()
+        for name, value, initial in (("extra", "mine", None), ("count", 3, 0),
+                                     ("spot", base.model("Spot")(n=7), None)):
+            with base.write():
+                setattr(note, name, value)
+            with pytest.raises(errors.HistoryForkedError, match=name):
+                base.apply(gone)
+            assert note.is_valid and getattr(note, name) is not None
+            with base.write():
+                setattr(note, name, initial)
+        assert base.apply(gone) and base.apply(gone.inverse())
+
+
+def test_values_of_properties_that_a_difference_adds_are_compared(tmp_path: pathlib.Path) -> None:
+    more = NOTES.replace("}", ", extra: string?, marks: set<int>, sizes: map<int>, row: list<int> }")
+    with motte.open(tmp_path / "base.motte", schema=NOTES) as base:
+        with base.write():
+            base.add(base.model("Note")(text="one"))
+        base.copy_to(tmp_path / "copy.motte")
+        with motte.open(tmp_path / "copy.motte", schema=more) as copy:
+            with copy.write():
+                note = copy.objects("Note").first()
+                note.extra, note.marks, note.sizes, note.row = "theirs", {1}, {"a": 1}, [1]
+            added = base.changes_to(copy)
+    values = {"extra": "mine", "marks": {7}, "sizes": {"k": 7}, "row": [7]}
+    with motte.open(tmp_path / "base.motte", schema=more) as base:
+        note = base.objects("Note").first()
+        for name, value in values.items():
+            with base.write():
+                setattr(note, name, value)
+            with pytest.raises(errors.HistoryForkedError):
+                base.apply(added)
+            assert plain_value(getattr(note, name)) == value
+            with base.write():
+                setattr(note, name, None if name == "extra" else type(value)())
+        assert base.apply(added)
+        with pytest.raises(errors.HistoryForkedError):
+            base.apply(added)
+        assert note.extra == "theirs" and set(note.marks) == {1} and dict(note.sizes.items()) == {"a": 1}
+
+
+LINKED = "Note { text: string, next: link<Note>, others: list<Note>, any: mixed, m: map<Note> }"
+
+
+@pytest.mark.parametrize("name", ["next", "others", "any", "m", "nested"])
+def test_what_something_else_links_to_does_not_go(tmp_path: pathlib.Path, name: str) -> None:
+    with motte.open(tmp_path / "base.motte", schema=LINKED) as base:
+        note = base.model("Note")
+        with base.write():
+            stays, goes = base.add(note(text="stays")), base.add(note(text="goes"))
+            goes.next, goes.others = goes, [goes]
+            stays.next = goes
+        base.copy_to(tmp_path / "copy.motte")
+        with motte.open(tmp_path / "copy.motte", schema=LINKED) as copy:
+            with copy.write():
+                copy.delete(copy.objects("Note").where(text="goes").first())
+            gone = base.changes_to(copy)
+        assert base.apply(gone) and base.apply(gone.inverse())
+        goes = base.objects("Note").where(text="goes").first()
+        assert stays.next == goes
+        value = {"next": goes, "others": [goes], "any": goes, "m": {"k": goes}, "nested": [[goes]]}[name]
+        with base.write():
+            other = base.add(note(text="links to it"))
+            setattr(other, "any" if name == "nested" else name, value)
+        with pytest.raises(errors.HistoryForkedError, match="links to a Note"):
+            base.apply(gone)
+        assert goes.is_valid and stays.next == goes
+
+
+def test_equal_numbers_of_different_kinds_are_not_the_same(tmp_path: pathlib.Path) -> None:
+    schema = "Note { odd: set<mixed> }"
+    with motte.open(tmp_path / "base.motte", schema=schema) as base:
+        with base.write():
+            found = base.add(base.model("Note")(odd={1}))
+        base.copy_to(tmp_path / "copy.motte")
+        with motte.open(tmp_path / "copy.motte", schema=schema) as copy:
+            with copy.write():
+                copy.objects("Note").first().odd.clear()
+                copy.objects("Note").first().odd.add(1.0)
+            change = base.changes_to(copy)
+        assert base.apply(change) and isinstance(next(iter(found.odd)), float)
+        with pytest.raises(errors.HistoryForkedError):
+            base.apply(change)
+        assert base.apply(change.inverse()) and isinstance(next(iter(found.odd)), int)

@@ -21,18 +21,24 @@ extension ApplyingChanges {
             // What a batch that leads back deletes is not here yet.
             try find(inverse, mayLack: true)
             try compare(inverse)
+            let compared = try namedColumns(inverse)
             (tables, columns) = (forth, theirs)
+            try compareAdded(sections, compared)
         }
     }
 
     private mutating func find(_ sections: Sections, mayLack: Bool) throws(DatabaseError) {
         var places: [ObjectLink: FoundPlace] = [:]
+        var taken: Set<TableKey> = []
         for (kind, body) in sections {
             var reader = body
             switch kind {
             case .classes: try takeClasses(&reader)
-            case .known: try takeKnown(&reader, mayLack: mayLack)
-            case .places: try takePlaces(&reader, &places)
+            case .known, .places:
+                // Each class once, so that what is found is not sorted again and again.
+                var start = body
+                guard taken.insert(try start.table()).inserted else { throw ChangeBatch.damaged() }
+                try kind == .known ? takeKnown(&reader, mayLack: mayLack) : takePlaces(&reader, &places)
             default: continue
             }
             guard reader.remaining == 0 else { throw ChangeBatch.damaged() }
@@ -69,10 +75,10 @@ extension ApplyingChanges {
             }
             guard found.append(key, to: local.rawValue) else { throw ChangeBatch.damaged() }
         }
-        try keep(found, table.key)
+        try note(found, table.key)
     }
 
-    private mutating func keep(_ found: KeyMap, _ table: TableKey) throws(DatabaseError) {
+    private mutating func note(_ found: KeyMap, _ table: TableKey) throws(DatabaseError) {
         guard let merged = KeyMap(found, self.found[table]) else { throw ChangeBatch.damaged() }
         self.found[table] = merged
     }
@@ -150,7 +156,7 @@ extension ApplyingChanges {
             for pair in pairs {
                 guard map.append(pair.key, to: pair.local) else { throw ChangeBatch.damaged() }
             }
-            try keep(map, table)
+            try note(map, table)
         }
     }
 
@@ -184,167 +190,65 @@ extension ApplyingChanges {
         return try ownNames.standing(view, local)
     }
 
-    // MARK: What was there before
-
-    /// Objects that go, and how many elements of each of their collections were compared.
-    private struct Going {
-        struct Place: Hashable {
-            let owner: ObjectLink
-            let column: ColumnKey
-        }
-
-        var objects: [ObjectLink] = []
-        var counts: [Place: Int] = [:]
-
-        mutating func count(_ table: StoredTable, _ column: StoredColumn, _ key: ObjectKey, _ count: Int) {
-            counts[Place(owner: ObjectLink(table: table.key, key: key), column: column.key), default: 0] += count
-        }
+    /// Under which names the file keeps what the difference made, and what it deleted that is found by what it is: by
+    /// its inverse, or by itself again, it comes again as another object, and others still name the former one. Names
+    /// and keys of one difference don't meet, those of two have places of their own.
+    private func keptNames(_ keys: Range<Int64>) -> Range<Int64> {
+        let isKey = keys.lowerBound < FileDifference.firstName
+        let distance = batch.firstKeptName - (isKey ? 0 : FileDifference.firstName)
+        return keys.lowerBound + distance ..< keys.upperBound + distance
     }
 
-    private func compare(_ sections: Sections) throws(DatabaseError) {
-        var going = Going()
-        for (kind, body) in sections {
-            var reader = body
-            switch kind {
-            case .created: try compareObjects(&reader, &going)
-            case .set: try compareValues(&reader)
-            case .lists: try compareLists(&reader, &going)
-            case .sets: try compareSets(&reader, &going)
-            case .maps: try compareMaps(&reader, &going)
-            default: continue
-            }
-            guard reader.remaining == 0 else { throw ChangeBatch.damaged() }
-        }
-        for owner in going.objects {
-            let view = try write.table(owner.table), table = view.layout.stored
-            for column in table.columns where column.isList && !column.isMapKeys {
-                let count = going.counts[Going.Place(owner: owner, column: column.key)] ?? 0
-                guard try view.listCount(column.key, owner.key) == count else { throw isOther(table, column) }
-            }
-        }
+    /// The object here of a kept name. What the origin keeps of itself came with its batches.
+    func keptName(_ table: TableKey, _ key: Int64) throws(DatabaseError) -> ObjectKey? {
+        let name = keptNames(key ..< key + 1).lowerBound
+        if let local = try ownNames.local(table, name) { return local }
+        return isOwn ? nil : try names.local(table, name)
     }
 
-    private func isOther(_ table: StoredTable, _ column: StoredColumn) -> DatabaseError {
-        DatabaseError(
-            .historyForked,
-            "\(table.name).\(column.name) has another value here than where the batch begins: it has been applied "
-                + "already, was made for another file, or this one was changed since", className: table.name,
-            propertyName: column.name)
-    }
-
-    private func require(
-        _ stored: ValueView, _ expected: ValueView, _ table: StoredTable, _ column: StoredColumn
-    ) throws(DatabaseError) {
-        let isSame = try withLocal(expected) { ValueIdentity.isSame(stored, $0) }
-        if !isSame { throw isOther(table, column) }
-    }
-
-    /// Objects that go.
-    private func compareObjects(
-        _ reader: inout ChangeBatchReader, _ going: inout Going
-    ) throws(DatabaseError) {
-        let key = try reader.table()
-        let table = try table(key)
-        var keys: [ObjectKey] = []
-        let runs = try reader.runs()
-        let columnCount = try reader.count(minimumSize: 2)
-        guard runs.count <= reader.remaining else { throw ChangeBatch.damaged() }
-        for key in runs.keys { keys.append(try local(table, key)) }
-        if table.columns.contains(where: \.isList) {
-            for key in keys { going.objects.append(ObjectLink(table: table.key, key: key)) }
-        }
-        if columnCount == 0 { _ = try reader.run(runs.count) }
-        for _ in 0 ..< columnCount {
-            guard let column = columns[key]?[try reader.column()], !column.isList else { throw ChangeBatch.damaged() }
-            var values = ChangeBatchReader(try reader.content())
-            for key in keys {
-                try require(try write.table(table.key).value(column.key, key), try values.value(), table, column)
-            }
-            guard values.remaining == 0 else { throw ChangeBatch.damaged() }
-        }
-    }
-
-    private func compareValues(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
-        let (table, column) = try property(&reader, .none)
-        var keys: [ObjectKey] = []
-        var next: Int64 = 0
-        for _ in 0 ..< (try reader.count(minimumSize: 2)) {
-            keys.append(try local(table, try reader.key(after: &next)))
-        }
+    /// Objects that the difference has made.
+    func keep(_ table: StoredTable, _ keys: Range<Int64>, _ local: Int64) throws(DatabaseError) {
+        let view = try write.table(table.key)
         for key in keys {
-            try require(try write.table(table.key).value(column.key, key), try reader.value(), table, column)
+            guard let former = try keptName(table.key, key) else { continue }
+            if try view.locate(former) == nil {
+                try lead(table.key, former.rawValue, to: local + key - keys.lowerBound)
+            } else if !isFound(table) {
+                throw isHere(table)
+            }
+        }
+        guard keys.lowerBound >= FileDifference.firstName else { return }
+        guard try ownNames.add(table.key, keptNames(keys), local: local, replacing: true) else {
+            throw ChangeBatch.damaged()
         }
     }
 
-    /// Elements that were replaced or went: where an inverse puts them is where they are.
-    private func compareLists(
-        _ reader: inout ChangeBatchReader, _ going: inout Going
-    ) throws(DatabaseError) {
-        let (table, column) = try property(&reader, .list)
-        try forEachOwner(table, &reader) { key, reader throws(DatabaseError) in
-            _ = try reader.position()
-            let view = try write.table(table.key)
-            let count = try view.listCount(column.key, key)
-            for _ in 0 ..< (try reader.count(minimumSize: 3)) {
-                let kind = try reader.byte()
-                let index = Int(try reader.position())
-                switch kind {
-                case 1, 3:
-                    let elements = try reader.count()
-                    if kind == 1 { going.count(table, column, key, elements) }
-                    for offset in 0 ..< elements {
-                        let value = try reader.value()
-                        guard index < count - offset else { throw isOther(table, column) }
-                        try require(
-                            try view.listElement(column.key, key, index + offset), value, table, column)
-                    }
-                case 2, 4: _ = try reader.position()
-                default: throw ChangeBatch.damaged()
+    /// Objects that the difference deletes.
+    func keepDeleted(_ table: StoredTable, _ runs: KeyRuns) throws(DatabaseError) {
+        guard isFound(table), let found = found[table.key] else { return }
+        for run in runs.runs {
+            let keys = run.clamped(to: 0 ..< FileDifference.keyLimit)
+            try found.forEachRun(in: keys) { pairs throws(DatabaseError) in
+                let names = keptNames(pairs.first ..< pairs.end)
+                guard try ownNames.add(table.key, names, local: pairs.other, replacing: true) else {
+                    throw ChangeBatch.damaged()
                 }
             }
         }
     }
 
-    private func compareSets(
-        _ reader: inout ChangeBatchReader, _ going: inout Going
-    ) throws(DatabaseError) {
-        let (table, column) = try property(&reader, .set)
-        try forEachOwner(table, &reader) { key, reader throws(DatabaseError) in
-            let count = try reader.count()
-            let view = try write.table(table.key)
-            guard try view.listCount(column.key, key) == count else { throw isOther(table, column) }
-            going.count(table, column, key, count)
-            for _ in 0 ..< count {
-                let value = try reader.value()
-                let isThere = try withLocal(value) { value throws(DatabaseError) in
-                    try view.setFind(column.key, key, value) != nil
-                }
-                if !isThere { throw isOther(table, column) }
+    /// The objects here of names that differences made up.
+    func objects(_ table: TableView, named run: Range<Int64>) throws(DatabaseError) -> [ObjectKey] {
+        let start = FileDifference.firstName
+        let run = run.clamped(to: start ..< start + FileDifference.keyLimit)
+        guard !run.isEmpty else { return [] }
+        var found: Set<Int64> = []
+        for names in isOwn ? [ownNames] : [ownNames, names] {
+            try names.forEach(table.key, in: keptNames(run)) { key throws(DatabaseError) in
+                if let key = try ownNames.standing(table, key.rawValue) { found.insert(key.rawValue) }
             }
         }
-    }
-
-    private func compareMaps(
-        _ reader: inout ChangeBatchReader, _ going: inout Going
-    ) throws(DatabaseError) {
-        let (table, column) = try property(&reader, .map)
-        try forEachOwner(table, &reader) { key, reader throws(DatabaseError) in
-            let view = try write.table(table.key)
-            for _ in 0 ..< (try reader.count(minimumSize: 2)) {
-                let name = try reader.content()
-                let place = try view.mapFind(column.key, key, name)
-                switch try reader.byte() {
-                case 1:
-                    let value = try reader.value()
-                    guard let place else { throw isOther(table, column) }
-                    going.count(table, column, key, 1)
-                    try require(try view.listElement(column.key, key, place), value, table, column)
-                case 2:
-                    if place != nil { throw isOther(table, column) }
-                default: throw ChangeBatch.damaged()
-                }
-            }
-        }
+        return found.sorted().map { ObjectKey($0) }
     }
 }
 

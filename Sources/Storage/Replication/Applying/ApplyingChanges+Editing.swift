@@ -149,7 +149,8 @@ extension ApplyingChanges {
 
     // MARK: Objects that go
 
-    func delete(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
+    mutating func delete(_ reader: inout ChangeBatchReader) throws(DatabaseError) {
+        if batch.isDifference { try settleAllDeletions() }
         let table = try table(try reader.table())
         let runs = try reader.runs()
         var keys: [Int64] = []
@@ -160,7 +161,10 @@ extension ApplyingChanges {
         } else {
             keys = try objects(table, in: runs).map(\.rawValue)
         }
-        try keepNames(table, ofDeleted: runs)
+        if batch.isDifference {
+            try keepDeleted(table, runs)
+            try requireNoLinks(table, keys)
+        }
         keys.removeAll { takenOver.contains(ObjectLink(table: table.key, key: ObjectKey($0))) }
         if !replaced.isEmpty {
             let going = Set(keys)
@@ -169,22 +173,6 @@ extension ApplyingChanges {
             }
         }
         _ = try write.delete(table.key, keys)
-    }
-
-    /// A file that is like the origin of a difference keeps which objects these were that it finds by what they are,
-    /// above all keys: the inverse makes them again, and others still call them by their former keys.
-    private func keepNames(_ table: StoredTable, ofDeleted runs: KeyRuns) throws(DatabaseError) {
-        guard batch.isDifference, goesByKeys, !isOwn, isFound(table), let found = found[table.key] else { return }
-        for run in runs.runs {
-            let keys = run.clamped(to: 0 ..< FileDifference.keyLimit)
-            try found.forEachRun(in: keys) { pairs throws(DatabaseError) in
-                let start = FileDifference.firstName
-                let names = start + pairs.first ..< start + pairs.end
-                guard try self.names.add(table.key, names, local: pairs.other, replacing: true) else {
-                    throw ChangeBatch.damaged()
-                }
-            }
-        }
     }
 
     /// Those of the batch that are here.
@@ -202,14 +190,12 @@ extension ApplyingChanges {
                 for key in run.clamped(to: 0 ..< max(0, end)) {
                     if let key = try live(table.key, key) { objects.append(key) }
                 }
-                let start = FileDifference.firstName
-                let madeUp = run.clamped(to: start ..< start + FileDifference.keyLimit)
-                try ownNames.forEach(table.key, in: kept(madeUp)) { key throws(DatabaseError) in
-                    if let key = try ownNames.standing(view, key.rawValue) { objects.append(key) }
-                }
+                if batch.isDifference { objects += try self.objects(view, named: run) }
             } else {
                 let view = try write.table(table.key)
-                try names.forEach(table.key, in: kept(run)) { key throws(DatabaseError) in
+                if batch.isDifference { objects += try self.objects(view, named: run) }
+                let run = run.clamped(to: 0 ..< FileDifference.firstName)
+                try names.forEach(table.key, in: run) { key throws(DatabaseError) in
                     if let key = try ownNames.standing(view, key.rawValue) { objects.append(key) }
                 }
             }

@@ -46,6 +46,8 @@ struct ApplyingChanges {
     /// Sections of what the batch deletes, and the objects here that these are, of classes of which it also makes some.
     private var deletions: [ChangeBatchReader] = []
     private(set) var going: [TableKey: Set<Int64>] = [:]
+    /// Of a difference, all that it deletes.
+    private(set) var goingObjects: Set<ObjectLink> = []
     /// Objects that go while a new one of a lost commit has their primary key already: they are found by it no longer.
     var replaced: [ObjectLink: (primaryKey: Value, column: StoredColumn)] = [:]
     /// Of classes that had objects before; built of what these hold when all of the batch is there.
@@ -83,6 +85,11 @@ struct ApplyingChanges {
         }
         deletions = sections.filter { $0.0 == .deleted }.map(\.1)
         if batch.isDifference { try findObjects(sections) }
+        struct Named: Hashable {
+            let kind: ChangeBatchFormat.Section
+            let table: TableKey
+        }
+        var known: Set<Named> = []
         for (kind, body) in sections {
             var reader = body
             if kind.rawValue > ChangeBatchFormat.Section.created.rawValue { try finishCreated() }
@@ -92,12 +99,17 @@ struct ApplyingChanges {
                 if batch.isDifference { continue }
                 guard kind == .schema || kind == .classes else { throw ChangeBatch.damaged() }
                 try kind == .schema ? takeSchema(&reader) : takeClasses(&reader)
-            case .created: try create(&reader)
+            case .created, .deleted:
+                // Each class once.
+                var start = body
+                guard known.insert(Named(kind: kind, table: try start.table())).inserted else {
+                    throw ChangeBatch.damaged()
+                }
+                try kind == .created ? create(&reader) : delete(&reader)
             case .set: try set(&reader)
             case .lists: try editLists(&reader)
             case .sets: try assignSets(&reader)
             case .maps: try editMaps(&reader)
-            case .deleted: try delete(&reader)
             case .replicas:
                 if case .none = replicas { continue }
                 try takeReplicas(&reader)
@@ -283,17 +295,14 @@ struct ApplyingChanges {
 
     /// An object of the batch's origin by its key there, or by the name that a difference made up for it.
     func named(_ view: TableView, _ key: Int64) throws(DatabaseError) -> ObjectKey? {
-        let name = kept(key ..< key + 1).lowerBound
-        guard !goesByKeys else { return try ownNames.standing(view, name) }
-        guard let local = try names.local(view.key, name) else { return nil }
+        if batch.isDifference, key >= FileDifference.firstName {
+            return try keptName(view.key, key).flatMap { local throws(DatabaseError) in
+                try ownNames.standing(view, local.rawValue)
+            }
+        }
+        guard !goesByKeys else { return try ownNames.standing(view, key) }
+        guard let local = try names.local(view.key, key) else { return nil }
         return try ownNames.standing(view, local.rawValue)
-    }
-
-    /// Under which names a file keeps what a difference calls so. Two differences may make up the same ones.
-    func kept(_ names: Range<Int64>) -> Range<Int64> {
-        guard batch.isDifference, names.lowerBound >= FileDifference.firstName else { return names }
-        let distance = batch.firstKeptName - FileDifference.firstName
-        return names.lowerBound + distance ..< names.upperBound + distance
     }
 
     /// Which objects of a class the batch deletes is settled before it makes any: one that it makes may take the name
@@ -310,23 +319,31 @@ struct ApplyingChanges {
         going[table] = keys
     }
 
+    mutating func settleAllDeletions() throws(DatabaseError) {
+        guard goingObjects.isEmpty else { return }
+        for body in deletions {
+            var reader = body
+            let table = try self.table(try reader.table())
+            for key in try objects(table, in: try reader.runs()) {
+                goingObjects.insert(ObjectLink(table: table.key, key: key))
+            }
+        }
+    }
+
     /// Objects of the batch are from now on these here.
     mutating func name(_ table: StoredTable, _ keys: Range<Int64>, _ local: Int64) throws(DatabaseError) {
         if batch.isDifference {
             guard made[table.key, default: KeyMap()].append(keys.lowerBound, count: Int64(keys.count), to: local) else {
                 throw ChangeBatch.damaged()
             }
-            if isFound(table) { return try lead(table, fromFormer: keys, to: local) }
+            if isFound(table) || keys.lowerBound >= FileDifference.firstName { return try keep(table, keys, local) }
         }
         if goesByKeys, keys.lowerBound == local { return }
-        let goesByOwnKeys = goesByKeys && keys.lowerBound < FileDifference.firstName
-        let names = goesByKeys ? ownNames : self.names
-        let kept = kept(keys)
-        var isNamed = goesByOwnKeys
-        if !isNamed { isNamed = try names.hasName(table.key, in: kept) }
+        var isNamed = goesByKeys
+        if !isNamed { isNamed = try names.hasName(table.key, in: keys) }
         if isNamed {
             // An object that was deleted may come again, and has a higher key then.
-            let mayCome = !goesByOwnKeys || keys.upperBound <= local
+            let mayCome = !goesByKeys || keys.upperBound <= local
             for key in keys {
                 let here = try isThere(table.key, key)
                 if mayCome, here == nil { continue }
@@ -334,33 +351,18 @@ struct ApplyingChanges {
                 if let here, !batch.isDifference, going[table.key]?.contains(here.rawValue) == true { continue }
                 throw isHere(table)
             }
-            for key in kept {
-                let former = goesByOwnKeys ? key : try names.local(table.key, key)?.rawValue
-                if let former { try lead(table.key, former, to: local + key - kept.lowerBound) }
+            for key in keys {
+                let former = goesByKeys ? key : try names.local(table.key, key)?.rawValue
+                if let former { try lead(table.key, former, to: local + key - keys.lowerBound) }
             }
         }
-        guard !goesByOwnKeys else { return }
-        guard try names.add(table.key, kept, local: local, replacing: isNamed) else { throw ChangeBatch.damaged() }
+        guard !goesByKeys else { return }
+        guard try names.add(table.key, keys, local: local, replacing: isNamed) else { throw ChangeBatch.damaged() }
     }
 
     func isHere(_ table: StoredTable) -> DatabaseError {
         DatabaseError(
             .historyForked, "the batch makes a \(table.name) that this file has; \(advice)", className: table.name)
-    }
-
-    /// Objects that are found by what they are come again by the inverse of a difference: others call them by the keys
-    /// that they had here before.
-    private func lead(
-        _ table: StoredTable, fromFormer keys: Range<Int64>, to local: Int64
-    ) throws(DatabaseError) {
-        guard keys.upperBound <= FileDifference.keyLimit else { return }
-        let view = try write.table(table.key)
-        for key in keys {
-            var former: ObjectKey? = ObjectKey(key)
-            if !isOwn { former = try names.local(table.key, goesByKeys ? FileDifference.firstName + key : key) }
-            guard let former, try view.locate(former) == nil else { continue }
-            try lead(table.key, former.rawValue, to: local + key - keys.lowerBound)
-        }
     }
 
     /// What came again before has a name by which others call it: all that leads to the former one leads to this.

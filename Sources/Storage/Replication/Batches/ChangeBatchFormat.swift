@@ -97,10 +97,9 @@ package struct ChangeBatch: Sendable, Equatable {
     /// The schema was changed in a way that changes do not carry over: nobody can apply it.
     package let breaksSchema: Bool
 
-    /// Of a difference: under which name a file keeps the first one that it makes up. Its inverse has the same.
+    /// Of a difference: from where on a file keeps the names of it. Its inverse has the same.
     var firstKeptName: Int64 {
-        FileDifference.firstName + 2 * FileDifference.keyLimit
-            + Int64(fromChecksum ^ toChecksum) << ObjectNameBlock.shift
+        FileDifference.firstName + Int64(fromChecksum ^ toChecksum) << ObjectNameBlock.shift
     }
 
     /// Without any change.

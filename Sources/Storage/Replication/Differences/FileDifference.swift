@@ -8,10 +8,7 @@
 ///
 /// In the batch objects go by their keys in the first file. Those that only the second has get names above all keys:
 /// 2^47 and the keys that the first file would give next, so that no name is the key of an object. A file that applies
-/// the difference keeps them elsewhere up there, each difference's in a place of its own:
-///
-///     2^47          names of this batch, for 2^45 keys; in a file, objects that differences deleted
-///     2^47 + 2^46   in a file, names that differences made up, from a multiple of 8,192 on
+/// the difference keeps them up there, each difference's in a place of its own (`ChangeBatch.firstKeptName`).
 import MotteSchemaModel
 import MotteValues
 

@@ -66,6 +66,25 @@ extension WriteTransaction {
         }
     }
 
+    /// The objects that have links to this one.
+    func linking(to key: ObjectKey, _ view: TableView) throws(DatabaseError) -> [ObjectLink] {
+        var linking: [ObjectLink] = []
+        for (origin, column) in view.layout.incoming {
+            guard let index = column.index else { continue }
+            for source in try sources(index, IndexValue.link(to: key)) {
+                linking.append(ObjectLink(table: origin, key: source))
+            }
+        }
+        let link = ObjectLink(table: view.key, key: key)
+        for (origin, column) in catalog.mixedColumns {
+            guard let index = column.linkIndex else { continue }
+            for source in try sources(index, IndexValue.mixedLink(to: link)) {
+                linking.append(ObjectLink(table: origin, key: source))
+            }
+        }
+        return linking
+    }
+
     /// Each object once.
     private func sources(_ index: IndexKey, _ value: IndexValue) throws(DatabaseError) -> [ObjectKey] {
         var keys: [Int64] = []
