@@ -91,6 +91,47 @@ def delete_and_undo(path: pathlib.Path, chance: random.Random) -> None:
             db.apply(db.changes_since(before).inverse())
 
 
+@pytest.mark.parametrize("kind", ["compacted", "fed"])
+def test_differences_are_known_in_copies(tmp_path: pathlib.Path, kind: str) -> None:
+    """A follower that was stopped, and a restored file, have a difference that its leader had, and undo it: also one
+    that is not of the leader's own number."""
+    source, leader, log = tmp_path / "source.motte", tmp_path / "leader.motte", tmp_path / "log"
+    edited = tmp_path / "edited.motte"
+    first = source if kind == "fed" else leader
+    with motte.open(first, schema=SCHEMA) as db:
+        db.keep_changes(db.version)
+        with db.write():
+            db.add(db.model("Reading")(n=1, name="base"))
+    if kind == "fed":
+        with motte.open(leader, schema=SCHEMA) as db:
+            db.keep_changes(db.version)
+        pass_on(source, leader)
+    with motte.open(first) as db:
+        db.copy_to(edited)
+    with motte.open(edited, schema=SCHEMA) as db, motte.open(first) as before:
+        with db.write():
+            db.add(db.model("Reading")(n=2, name="made"))
+        difference = before.changes_to(db)
+    if kind == "compacted":
+        done("compact", leader)
+    done("ship", leader, "--to", log, "--name", "leader", "--once")
+    with motte.open(leader) as db:
+        db.apply(difference)
+    done("ship", leader, "--to", log, "--name", "leader", "--once")
+    follower, restored = tmp_path / "follower.motte", tmp_path / "restored.motte"
+    done("follow", follower, "--from", log, "--once")
+    done("restore", restored, "--from", log)
+    done("follow", follower, "--stop")
+    for path in (leader, follower, restored):
+        with motte.open(path) as db:
+            with pytest.raises(motte.Error):
+                db.apply(difference)
+            assert set(content(path)) == {1, 2}
+            assert db.apply(difference.inverse())
+            assert set(content(path)) == {1}
+            assert db.apply(difference) and db.verify().is_sound
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_what_came_again_is_known_in_copies(tmp_path: pathlib.Path, seed: int) -> None:
     """Copies of every kind begin after undos, and the file itself is made anew."""

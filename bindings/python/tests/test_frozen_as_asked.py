@@ -1,6 +1,7 @@
 """Frozen groups and sections are those that were asked for: with the arguments, the time and the keys of then."""
 from __future__ import annotations
 
+import threading
 import time
 from datetime import datetime, timezone
 from typing import Any
@@ -95,3 +96,29 @@ def test_sections_by_a_function_freeze_within_a_write(db: motte.Database) -> Non
         assert frozen.keys == [0, 1]
         assert [[mark.number for mark in section] for section in frozen] == [[0, 2, 4], [1, 3]]
         assert [mark.number for mark in alone] == [1, 3] and alone[0].text == "b"
+
+
+def test_a_key_function_of_something_frozen_runs_on_several_threads() -> None:
+    class Name(motte.Model):
+        text: str
+
+    with motte.open(in_memory="keys on threads", schema=[Name]) as db:
+        with db.write():
+            db.add_all([Name(text=f"{number // 100:03} is a longer text") for number in range(3_000)])
+        with db.freeze() as frozen:
+            for _ in range(8):
+                sections = frozen.objects(Name).sectioned(lambda name: name.text)
+                counts: list[object] = []
+
+                def look(sections: Any = sections, counts: list[object] = counts) -> None:
+                    try:
+                        counts.append(len(sections))
+                    except errors.Error as error:
+                        counts.append(error)
+                threads = [threading.Thread(target=look) for _ in range(3)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                assert counts == [30] * 3
+                assert list(sections.keys) == [f"{number:03} is a longer text" for number in range(30)]

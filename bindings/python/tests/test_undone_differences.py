@@ -13,13 +13,14 @@ from motte import Database, errors
 SCHEMA = """
     Reading { n: int, name: string, next: link<Reading>, others: list<Reading> }
     Place { id: int key, spot: link<Spot>, spots: list<Spot>, reading: link<Reading> }
-    embedded Spot { n: int, inner: link<Spot> }
+    embedded Spot { n: int, inner: link<Spot>, marks: set<int>, sizes: map<int>, inside: list<Spot> }
 """
 
 
 def content(db: Database) -> dict[str, object]:
     def inside(spot: object) -> object:
-        return spot and (spot.n, inside(spot.inner))
+        return spot and (spot.n, inside(spot.inner), sorted(spot.marks), sorted(spot.sizes.items()),
+                         [inside(each) for each in spot.inside])
 
     readings, places = list(db.objects("Reading")), list(db.objects("Place"))
     found: dict[str, object] = {
@@ -41,7 +42,8 @@ def edit(db: Database, chance: random.Random, numbers: list[int], most: int = 5)
             if not readings or what < 0.15:
                 db.add(reading(n=numbers[0], name="new"))
             elif not places or what < 0.3:
-                db.add(place(id=numbers[0], spot=spot(n=numbers[0], inner=spot(n=1)), spots=[spot(n=2)]))
+                db.add(place(id=numbers[0], spot=spot(n=numbers[0], inner=spot(n=1)),
+                             spots=[spot(n=2, marks={numbers[0]})]))
             elif what < 0.4:
                 db.delete(chance.choice(readings + places))
             elif what < 0.6:
@@ -56,12 +58,22 @@ def edit(db: Database, chance: random.Random, numbers: list[int], most: int = 5)
                     one.spot.inner.n = numbers[0]
             else:
                 one = chance.choice(places)
-                if one.spots and chance.random() < 0.5:
-                    one.spots[chance.randrange(len(one.spots))].n = numbers[0]
-                elif chance.random() < 0.5:
-                    one.spot = spot(n=numbers[0])
+                how = chance.randrange(7)
+                if one.spots and how < 3:
+                    each = chance.choice(list(one.spots))
+                    if how == 0:
+                        each.n = numbers[0]
+                    elif how == 1:
+                        each.marks, each.sizes = {numbers[0]}, {"a": numbers[0]}
+                    else:
+                        each.inside.insert(0, spot(n=numbers[0], sizes={"b": 1}))
+                elif one.spots and how == 3:
+                    del one.spots[chance.randrange(len(one.spots))]
+                elif how == 4:
+                    one.spot = spot(n=numbers[0], marks={1})
                 else:
-                    one.spots.append(spot(n=numbers[0]))
+                    one.spots.insert(chance.randrange(len(one.spots) + 1),
+                                     spot(n=numbers[0], marks={1, numbers[0]}, sizes={"c": 2}))
 
 
 def pass_on(source: Database, target: Database) -> None:
@@ -373,3 +385,23 @@ def test_equal_numbers_of_different_kinds_are_not_the_same(tmp_path: pathlib.Pat
         with pytest.raises(errors.HistoryForkedError):
             base.apply(change)
         assert base.apply(change.inverse()) and isinstance(next(iter(found.odd)), int)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_embedded_object_comes_before_others_in_a_list(tmp_path: pathlib.Path, place: int) -> None:
+    schema = """Order { id: int key, lines: list<Line> }
+        embedded Line { product: string, tags: set<string>, m: map<int> }"""
+    with motte.open(tmp_path / "one.motte", schema=schema) as one:
+        line = one.model("Line")
+        with one.write():
+            one.add(one.model("Order")(id=1, lines=[line(product="tea", tags={"x"}), line(product="ink", m={"y": 1})]))
+        one.copy_to(tmp_path / "other.motte")
+        with motte.open(tmp_path / "other.motte", schema=schema) as other:
+            with other.write():
+                other.get("Order", 1).lines.insert(place, other.model("Line")(product="cup", tags={"z"}, m={"z": 2}))
+            for first, second in ((one, other), (other, one)):
+                difference = first.changes_to(second)
+                for _ in range(2):
+                    assert first.apply(difference) and first.changes_to(second).is_empty
+                    assert first.apply(difference.inverse())
+                assert len(first.get("Order", 1).lines) != len(second.get("Order", 1).lines)

@@ -111,6 +111,12 @@ extension ApplyingChanges {
     /// What the first file lacked, this one may have: then it has no value there yet. Lists are asked for their length
     /// when they are edited.
     func compareAdded(_ sections: Sections, _ compared: Set<NamedColumn>) throws(DatabaseError) {
+        // What the batch makes has nothing yet, whoever is in its place.
+        var created: [TableKey: KeyRuns] = [:]
+        for (kind, body) in sections where kind == .created {
+            var reader = body
+            created[try table(try reader.table()).key] = try reader.runs()
+        }
         for (kind, body) in sections {
             guard [.set, .sets, .maps].contains(kind) else { continue }
             var reader = body
@@ -120,7 +126,9 @@ extension ApplyingChanges {
             let initial = column.type.defaultValue(isNullable: column.isNullable)
             var next: Int64 = 0
             for _ in 0 ..< (try reader.count(minimumSize: 2)) {
-                let local = try live(table.key, try reader.key(after: &next))
+                let key = try reader.key(after: &next)
+                let isNew = created[table.key]?.contains(key) == true
+                let local = isNew ? nil : try live(table.key, key)
                 switch kind {
                 case .set:
                     guard let local else { continue }

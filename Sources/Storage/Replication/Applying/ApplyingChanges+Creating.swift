@@ -100,8 +100,8 @@ extension ApplyingChanges {
         return (first < FileDifference.firstName) == (last < FileDifference.firstName)
     }
 
-    /// What has been added to a class since a difference was made may be just what it makes: a file that it was applied
-    /// to, or that it leads to, does not have it twice.
+    /// What has been added to a class since a difference was made may be just what it makes, as in the file that it
+    /// leads to.
     private func refuseAdditions(_ table: StoredTable, _ theirs: [Int64]) throws(DatabaseError) {
         guard goesByKeys, !isFound(table) else { return }
         let view = try write.table(table.key)

@@ -199,11 +199,9 @@ extension ApplyingChanges {
         return keys.lowerBound + distance ..< keys.upperBound + distance
     }
 
-    /// The object here of a kept name. What the origin keeps of itself came with its batches.
+    /// The object here of a kept name.
     func keptName(_ table: TableKey, _ key: Int64) throws(DatabaseError) -> ObjectKey? {
-        let name = keptNames(key ..< key + 1).lowerBound
-        if let local = try ownNames.local(table, name) { return local }
-        return isOwn ? nil : try names.local(table, name)
+        try ownNames.local(table, keptNames(key ..< key + 1).lowerBound)
     }
 
     /// Objects that the difference has made.
@@ -242,13 +240,11 @@ extension ApplyingChanges {
         let start = FileDifference.firstName
         let run = run.clamped(to: start ..< start + FileDifference.keyLimit)
         guard !run.isEmpty else { return [] }
-        var found: Set<Int64> = []
-        for names in isOwn ? [ownNames] : [ownNames, names] {
-            try names.forEach(table.key, in: keptNames(run)) { key throws(DatabaseError) in
-                if let key = try ownNames.standing(table, key.rawValue) { found.insert(key.rawValue) }
-            }
+        var found: [ObjectKey] = []
+        try ownNames.forEach(table.key, in: keptNames(run)) { key throws(DatabaseError) in
+            if let key = try ownNames.standing(table, key.rawValue) { found.append(key) }
         }
-        return found.sorted().map { ObjectKey($0) }
+        return found
     }
 }
 

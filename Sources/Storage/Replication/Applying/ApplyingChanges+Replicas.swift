@@ -81,14 +81,18 @@ extension ApplyingChanges {
             let block = try Self.block(page, number)
             let runs = try here(block.runs, table, successors)
             let table = try self.table(table).key
-            if page.origin == ReplicaPages.itself, !isOwn { try noteSuccessors(runs, table) }
-            try names(of: page.origin).overlay(table, number, with: runs)
+            let names = names(of: page.origin, block: number)
+            if page.origin == ReplicaPages.itself, !isOwn { try noteSuccessors(runs, table, names) }
+            try names.overlay(table, number, with: runs)
         }
     }
 
-    /// What the origin keeps of itself are further names by which its objects are found here.
-    private mutating func names(of origin: ChangeOrigin) -> ObjectNames {
-        if origin == ReplicaPages.itself, !isOwn { return names }
+    /// What the origin keeps of itself are further names by which its objects are found here; those of differences,
+    /// whoever's, are this file's too.
+    private mutating func names(of origin: ChangeOrigin, block: UInt64) -> ObjectNames {
+        if origin == ReplicaPages.itself {
+            return isOwn || block >= ObjectNameBlock.number(of: FileDifference.firstName) ? ownNames : names
+        }
         let known = otherNames[origin] ?? ObjectNames(write.base.pages, origin)
         otherNames[origin] = known
         return known
@@ -138,7 +142,9 @@ extension ApplyingChanges {
 
     /// An object of the origin came again by an undo there: here it is another one too, by whatever name others call
     /// the former.
-    private func noteSuccessors(_ runs: [ObjectNameBlock.Run], _ table: TableKey) throws(DatabaseError) {
+    private func noteSuccessors(
+        _ runs: [ObjectNameBlock.Run], _ table: TableKey, _ names: ObjectNames
+    ) throws(DatabaseError) {
         for run in runs {
             for offset in 0 ..< run.count {
                 guard let former = try names.local(table, run.first + offset)?.rawValue else { continue }

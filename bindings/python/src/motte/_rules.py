@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import enum
+import threading
 import typing
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
@@ -22,11 +23,12 @@ from .fields import MISSING, Declared
 
 
 class _Maker:
-    """Calls a factory. What it has made lasts until the next call: the library copies it when this has returned."""
+    """Calls a factory. What it has made lasts until the thread's next call: the library copies it when this has
+    returned."""
 
     def __init__(self, cls: type[Any], declared: Declared) -> None:
         self._class, self._declared = cls, declared
-        self._kept: Any = None
+        self._kept = threading.local()
 
     def __call__(self, count: int, out_values: Any) -> None:
         declared, values = self._declared, Values()
@@ -39,8 +41,8 @@ class _Maker:
                 error.class_name, error.property_name = self._class.__name__, declared.name
                 error.message = f"{self._class.__name__}.{declared.name}: {error.message}"
                 raise
-        self._kept = values, values.pointer()
-        ffi.memmove(out_values, self._kept[1], 24 * count)
+        self._kept.values, self._kept.pointer = values, values.pointer()
+        ffi.memmove(out_values, self._kept.pointer, 24 * count)
 
 
 def rule(cls: type[Any], declared: Declared) -> Optional[Rule]:

@@ -1,12 +1,13 @@
 """Collections in sections, as Python calls."""
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 from . import _callbacks, errors
 from ._coll import Coll, is_frozen
-from ._convert import Cells, Maker, Values, one, utf8
+from ._convert import Cells, Maker, one, utf8
 from ._ffi import ffi, lib
 from ._guard import FREE, Guarded
 from ._handles import out, own
@@ -42,14 +43,14 @@ class NativeSections(Guarded):
     def by_function(coll: Coll, function: Callable[[Optional[Coll], int], Any]) -> NativeSections:
         """`function` gives the key of the element at a position, of what is frozen of the collection where it is given
         that."""
-        kept: list[Values] = []
+        kept = threading.local()
         is_live = not is_frozen(coll.raw)
 
         def key(lent: Any, index: int, out_key: Any) -> None:
             given = Coll(lent, FREE) if is_live and is_frozen(lent) else None
-            # The library copies it right after this returns.
-            kept[:] = [one(function(given, index))]
-            out_key[0] = kept[0].pointer()[0]
+            # The library copies it right after this returns. Of something frozen it asks on several threads.
+            kept.values = one(function(given, index))
+            out_key[0] = kept.values.pointer()[0]
 
         place = out("motte_sections")
         errors.check(lib.motte_sections_by_callback(
