@@ -151,7 +151,7 @@ extension ApplyingChanges {
     func requireNoLinks(_ table: StoredTable, _ keys: [Int64]) throws(DatabaseError) {
         let view = try write.table(table.key)
         for key in keys {
-            for link in try write.linking(to: ObjectKey(key), view) where !goingObjects.contains(link) {
+            for link in try write.linking(to: ObjectKey(key), view) where !goes(link) {
                 throw DatabaseError(
                     .historyForked,
                     "a \(write.catalog.table(link.table)?.name ?? "") links to a \(table.name) that the batch deletes, "

@@ -141,7 +141,7 @@ extension ApplyingChanges {
             let view = try write.table(table.key)
             let own: ObjectKey
             var present = try view.find(primaryKey: values[primary][row])
-            if let known = present, givesTheirKeys, going[table.key]?.contains(known.rawValue) == true {
+            if let known = present, givesTheirKeys, goes(ObjectLink(table: table.key, key: known)) {
                 write.unindex(values[primary][row], columns[primary], known)
                 replaced[ObjectLink(table: table.key, key: known)] = (values[primary][row].owned, columns[primary])
                 present = nil

@@ -43,11 +43,9 @@ struct ApplyingChanges {
         /// It was a copy of the origin, and follows nobody any more.
         case formerCopy
     }
-    /// Sections of what the batch deletes, and the objects here that these are, of classes of which it also makes some.
+    /// Sections of what the batch deletes, and the objects here that these are, of classes for which that is settled.
     private var deletions: [ChangeBatchReader] = []
     private(set) var going: [TableKey: Set<Int64>] = [:]
-    /// Of a difference, all that it deletes.
-    private(set) var goingObjects: Set<ObjectLink> = []
     /// Objects that go while a new one of a lost commit has their primary key already: they are found by it no longer.
     var replaced: [ObjectLink: (primaryKey: Value, column: StoredColumn)] = [:]
     /// Of classes that had objects before; built of what these hold when all of the batch is there.
@@ -320,15 +318,13 @@ struct ApplyingChanges {
     }
 
     mutating func settleAllDeletions() throws(DatabaseError) {
-        guard goingObjects.isEmpty else { return }
         for body in deletions {
             var reader = body
-            let table = try self.table(try reader.table())
-            for key in try objects(table, in: try reader.runs()) {
-                goingObjects.insert(ObjectLink(table: table.key, key: key))
-            }
+            try settleDeletions(try self.table(try reader.table()).key)
         }
     }
+
+    func goes(_ object: ObjectLink) -> Bool { going[object.table]?.contains(object.key.rawValue) == true }
 
     /// Objects of the batch are from now on these here.
     mutating func name(_ table: StoredTable, _ keys: Range<Int64>, _ local: Int64) throws(DatabaseError) {
@@ -348,7 +344,7 @@ struct ApplyingChanges {
                 let here = try isThere(table.key, key)
                 if mayCome, here == nil { continue }
                 // It takes the place of one that goes, and was that one before.
-                if let here, !batch.isDifference, going[table.key]?.contains(here.rawValue) == true { continue }
+                if let here, !batch.isDifference, goes(ObjectLink(table: table.key, key: here)) { continue }
                 throw isHere(table)
             }
             for key in keys {

@@ -131,24 +131,12 @@ struct FileDifference {
         var pairs: [(new: Int64, old: Int64)] = []
         if !areOne, try after.replicaPosition(origins.before) != nil {
             let names = ObjectNames(after.pages, origins.before)
-            try names.forEachRun(new.key, in: 0 ..< old.nextKey) { run throws(DatabaseError) in
-                for offset in 0 ..< run.count {
-                    guard let theirs = try itself.before.standing(old, run.first + offset) else { continue }
-                    guard let ours = try itself.after.standing(new, run.local + offset) else { continue }
-                    pairs.append((ours.rawValue, theirs.rawValue))
-                }
-            }
+            try Self.forEachNamed(names, (old, itself.before), (new, itself.after)) { pairs.append(($1, $0)) }
             return try Self.append(some: pairs, to: &matched.pairs)
         }
         if !areOne, try before.replicaPosition(origins.after) != nil {
             let names = ObjectNames(before.pages, origins.after)
-            try names.forEachRun(old.key, in: 0 ..< new.nextKey) { run throws(DatabaseError) in
-                for offset in 0 ..< run.count {
-                    guard let theirs = try itself.after.standing(new, run.first + offset) else { continue }
-                    guard let ours = try itself.before.standing(old, run.local + offset) else { continue }
-                    pairs.append((theirs.rawValue, ours.rawValue))
-                }
-            }
+            try Self.forEachNamed(names, (new, itself.after), (old, itself.before)) { pairs.append(($0, $1)) }
             return try Self.append(some: pairs, to: &matched.pairs)
         }
         for run in try new.liveRuns().runs {
@@ -168,6 +156,20 @@ struct FileDifference {
             }
         }
         try Self.append(some: pairs, to: &matched.pairs)
+    }
+
+    /// `names` are those that the second file keeps of the first one's objects; both may have come again since.
+    private static func forEachNamed(
+        _ names: ObjectNames, _ named: (table: TableView, itself: ObjectNames),
+        _ naming: (table: TableView, itself: ObjectNames), _ body: (_ named: Int64, _ naming: Int64) -> Void
+    ) throws(DatabaseError) {
+        try names.forEachRun(naming.table.key, in: 0 ..< named.table.nextKey) { run throws(DatabaseError) in
+            for offset in 0 ..< run.count {
+                guard let theirs = try named.itself.standing(named.table, run.first + offset) else { continue }
+                guard let ours = try naming.itself.standing(naming.table, run.local + offset) else { continue }
+                body(theirs.rawValue, ours.rawValue)
+            }
+        }
     }
 
     /// But for those of objects that have been paired, and each object once.
