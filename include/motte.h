@@ -514,10 +514,14 @@ motte_status motte_release_many(const void *const *handles, size_t count);
  *  Thread: any. Result: O. Errors: OUT_OF_HANDLES. */
 motte_status motte_clone(const void *handle, void **out_handle);
 
-/** The immutable counterpart of a realm, object or collection at its current version: it never changes and may be used
- *  from every thread. Of something frozen: another handle to it. Its version stays in the file until all its handles
- *  are released, so do not keep many. Within a write it shows the state that the write began with; something the write
- *  created is INVALID_ARGUMENT. Queued writes that wait for their flush are flushed. REENTRANT in a migration.
+/** The immutable counterpart of a realm, object, collection, sections or groups at the current version: it never
+ *  changes and may be used from every thread. Its version stays in the file until it is closed or all its handles are
+ *  released, so do not keep many; each other thread that has read from it keeps the version, after it was closed, until
+ *  that thread ends, uses it again or begins to read something else that is frozen. Within a write it shows the state
+ *  that the write began with; something the write created is INVALID_ARGUMENT. Queued writes that wait for their flush
+ *  are flushed. REENTRANT in a migration.
+ *  A realm is frozen anew by each call, also a frozen one, and each is closed by itself. All else belongs to one frozen
+ *  realm, that of motte_realm_freeze_shared(); of what belongs to it already: another handle to it.
  *  Thread: owner. Result: O. Errors: INVALID_ARGUMENT, REENTRANT, OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_freeze(const void *handle, void **out_handle);
 
@@ -957,9 +961,18 @@ typedef struct motte_counters {
 motte_status motte_realm_open(const motte_config *config, motte_realm **out_realm);
 
 /** Closes the realm; an open write is rolled back. All its handles return MOTTE_E_CLOSED from now on; its tokens are
- *  stopped. Frozen counterparts stay valid. UNCHANGED if it was closed already.
+ *  stopped. Frozen counterparts stay valid. UNCHANGED if it was closed already. A frozen realm may be closed while
+ *  other threads are in calls that read from it: these are answered, and what they lend can be used until the next call
+ *  of their thread on it.
  *  Thread: owner. Result: -. Errors: REENTRANT. */
 motte_status motte_realm_close(motte_realm *realm);
+
+/** The frozen realm that objects, collections, sections and groups belong to which are frozen by themselves now: one
+ *  for all of a version, as long as the limits of queries stay. It goes with the last handle of it and of them;
+ *  motte_realm_close() does nothing and is UNCHANGED. Of such a realm: another handle to it. Otherwise as
+ *  motte_freeze().
+ *  Thread: owner. Result: O. Errors: REENTRANT, OUT_OF_HANDLES. */
+motte_status motte_realm_freeze_shared(const motte_realm *realm, motte_realm **out_realm);
 
 /** Description of the realm.
  *  Thread: owner. Result: H. */

@@ -25,6 +25,8 @@ _Thread_local uint64_t motte_shim_untracked_serial = 0;
 _Thread_local uint32_t motte_shim_tracking_depth = 0;
 _Thread_local void *motte_shim_scope_of_thread = NULL;
 _Thread_local uint32_t motte_shim_call_depth = 0;
+_Thread_local uint64_t motte_shim_frozen_serial_of_thread = 0;
+_Thread_local void *motte_shim_frozen_source_of_thread = NULL;
 _Thread_local uint64_t motte_shim_calls_with_release = 0;
 
 uint64_t motte_shim_new_thread_serial(void) {

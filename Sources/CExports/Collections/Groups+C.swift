@@ -20,9 +20,8 @@ final class GroupsBox: RealmMemberBox {
     override func clone() throws(DatabaseError) -> Box { GroupsBox(groups, core) }
 
     override func freeze() throws(DatabaseError) -> Box {
-        if session.isFrozen { return GroupsBox(groups, core) }
         let frozen = try groups.freeze()
-        return GroupsBox(frozen, RealmCore(frozen.session, core.publicNames))
+        return GroupsBox(frozen, core.core(of: frozen.session))
     }
 
     func column(_ index: Int) throws(DatabaseError) -> BoundGrouping.Column {

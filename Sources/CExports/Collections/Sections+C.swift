@@ -32,9 +32,8 @@ final class SectionsBox: RealmMemberBox {
     override func clone() throws(DatabaseError) -> Box { SectionsBox(sections, bridge, core) }
 
     override func freeze() throws(DatabaseError) -> Box {
-        if session.isFrozen { return SectionsBox(sections, bridge, core) }
         let frozen = try sections.freeze()
-        return SectionsBox(frozen, bridge, RealmCore(frozen.session, core.publicNames))
+        return SectionsBox(frozen, bridge, core.core(of: frozen.session))
     }
 
     /// A key whose text stays for as long as the handle.

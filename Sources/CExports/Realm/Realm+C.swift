@@ -40,6 +40,19 @@ public func motte_realm_close(_ realm: OpaquePointer?) -> motte_status {
     }
 }
 
+@_cdecl("motte_realm_freeze_shared") @implementation
+public func motte_realm_freeze_shared(
+    _ realm: OpaquePointer?, _ out_realm: UnsafeMutablePointer<OpaquePointer?>?
+) -> motte_status {
+    boundary { () throws(DatabaseError) in
+        let out = try required(out_realm)
+        let realm = try Handles.realm(realm)
+        let core = realm.box.core
+        try Handles.make(RealmBox(core.core(of: try core.session.sharedFrozen())), out)
+        return .ok
+    }
+}
+
 @_cdecl("motte_realm_info") @implementation
 public func motte_realm_info(
     _ realm: OpaquePointer?, _ out_details: UnsafeMutablePointer<motte_realm_details>?

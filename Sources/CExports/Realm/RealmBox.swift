@@ -46,6 +46,9 @@ final class RealmCore: Sendable {
         logObservers()
     }
 
+    /// Of what is frozen from here.
+    func core(of frozen: Session) -> RealmCore { frozen === session ? self : RealmCore(frozen, publicNames) }
+
     /// In calls that do not fail for them.
     private func logObservers() {
         guard !session.isFrozen else { return }
@@ -121,8 +124,7 @@ final class RealmBox: RealmMemberBox {
     override func clone() throws(DatabaseError) -> Box { RealmBox(core) }
 
     override func freeze() throws(DatabaseError) -> Box {
-        if session.isFrozen { return RealmBox(core) }
-        return RealmBox(RealmCore(try session.freeze(), core.publicNames))
+        RealmBox(RealmCore(try session.freeze(), core.publicNames))
     }
 
     override func isSame(as other: Box) -> Bool { (other as? RealmBox)?.session === session }
@@ -145,9 +147,8 @@ final class ObjectBox: RealmMemberBox {
     override func clone() throws(DatabaseError) -> Box { ObjectBox(object, core) }
 
     override func freeze() throws(DatabaseError) -> Box {
-        if session.isFrozen { return ObjectBox(object, core) }
         let frozen = try object.freeze()
-        return ObjectBox(frozen, RealmCore(frozen.session, core.publicNames))
+        return ObjectBox(frozen, core.core(of: frozen.session))
     }
 
     /// The same row; one of a cancelled write differs from a later one with the same key by not being there.
@@ -176,9 +177,8 @@ final class CollectionBox: RealmMemberBox {
     override func clone() throws(DatabaseError) -> Box { CollectionBox(collection, core) }
 
     override func freeze() throws(DatabaseError) -> Box {
-        if session.isFrozen { return CollectionBox(collection, core) }
         let frozen = try collection.freeze()
-        return CollectionBox(frozen, RealmCore(frozen.session, core.publicNames))
+        return CollectionBox(frozen, core.core(of: frozen.session))
     }
 
     override func isSame(as other: Box) -> Bool {

@@ -49,6 +49,15 @@ static inline int motte_shim_may_release(void) {
 static inline void motte_shim_leave_call(void) { motte_shim_call_depth--; }
 /* Calls of the interface that are under way on this thread, each within the one before. */
 static inline uint32_t motte_shim_calls(void) { return motte_shim_call_depth; }
+/* The row source of something frozen that the thread has used last, and of what. */
+extern _Thread_local uint64_t motte_shim_frozen_serial_of_thread;
+extern _Thread_local void *motte_shim_frozen_source_of_thread;
+static inline uint64_t motte_shim_frozen_serial(void) { return motte_shim_frozen_serial_of_thread; }
+static inline void *motte_shim_frozen_source(void) { return motte_shim_frozen_source_of_thread; }
+static inline void motte_shim_set_frozen(uint64_t serial, void *source) {
+    motte_shim_frozen_serial_of_thread = serial;
+    motte_shim_frozen_source_of_thread = source;
+}
 static inline void *motte_shim_scope(void) { return motte_shim_scope_of_thread; }
 static inline void motte_shim_set_scope(void *scope) { motte_shim_scope_of_thread = scope; }
 
@@ -153,6 +162,11 @@ static inline uint32_t motte_shim_add32(uint32_t *word, uint32_t value) {
 static inline uint64_t motte_shim_load64(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
 static inline void motte_shim_store64(uint64_t *word, uint64_t value) {
     __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
+}
+/* Of a word that nothing else depends on. */
+static inline uint64_t motte_shim_peek64(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_RELAXED); }
+static inline void motte_shim_poke64(uint64_t *word, uint64_t value) {
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 /* The same, seen by others a little later. */
 static inline void motte_shim_release64(uint64_t *word, uint64_t value) {

@@ -87,7 +87,8 @@ package class LiveCollection {
 
     /// The same collection in the frozen counterpart of its session, within a write as it was before that.
     package final func freeze() throws(DatabaseError) -> LiveCollection {
-        isFrozen ? self : try frozen(in: try session.sharedFrozen())
+        let frozen = try session.sharedFrozen()
+        return frozen === session ? self : try self.frozen(in: frozen)
     }
 
     /// The same collection in `frozen`, the frozen counterpart of its session.

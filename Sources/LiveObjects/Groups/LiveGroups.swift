@@ -58,9 +58,8 @@ package final class LiveGroups {
     // MARK: Elsewhere
 
     package func freeze() throws(DatabaseError) -> LiveGroups {
-        guard !session.isFrozen, let same = try base.frozen(in: try session.sharedFrozen()) as? LiveResults else {
-            return self
-        }
+        let frozen = try session.sharedFrozen()
+        guard frozen !== session, let same = try base.frozen(in: frozen) as? LiveResults else { return self }
         return LiveGroups(same, grouping)
     }
 }

@@ -132,7 +132,8 @@ package final class LiveSections {
     // MARK: Elsewhere
 
     package func freeze() throws(DatabaseError) -> LiveSections {
-        base.isFrozen ? self : try frozen(in: try session.sharedFrozen())
+        let frozen = try session.sharedFrozen()
+        return frozen === session ? self : try self.frozen(in: frozen)
     }
 
     /// The same sections in `frozen`, the frozen counterpart of their session.

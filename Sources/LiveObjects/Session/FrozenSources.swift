@@ -1,47 +1,259 @@
 /// A frozen version for many threads: each gets a row source of its own, because row sources cache while they read.
 ///
-/// They live as long as the frozen session, since what they lend does.
+///     FrozenSources    of a frozen session: the version, and a row source for each thread that has read it
+///     ThreadSources    of a thread: the sessions that have one for it
+///
+/// What a source lends is used by its thread until that thread's next call. So nobody takes a source from another
+/// thread: a session that is closed lets go of the version and of the closing thread's source; each other thread lets
+/// its own go in its next call that gets to know of it, or when it ends. With the session all go that are left.
 import CMotteShim
 import MotteStorage
 import MotteValues
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
 
 final class FrozenSources: Sendable {
-    // @unchecked: a snapshot is used only by the thread whose serial it is kept under; the first one only to copy from.
-    private struct State: @unchecked Sendable {
-        var original: Snapshot?
-        var byThread: [UInt64: Snapshot] = [:]
+    /// The row source of one thread, which alone uses it.
+    final class OfThread: @unchecked Sendable {
+        // @unchecked: used by the thread that it was made for; others only let go of it.
+        let snapshot: Snapshot
+        /// The function of the program that a call of this thread which reads is calling; see `Session+Functions`.
+        var calledFunction: String?
+        let threadSources: ThreadSources
+
+        init(_ snapshot: Snapshot, _ threadSources: ThreadSources) {
+            self.snapshot = snapshot
+            self.threadSources = threadSources
+        }
     }
 
+    // @unchecked: the snapshot is only copied from, holding the lock.
+    private struct State: @unchecked Sendable {
+        /// What is closed has neither.
+        var original: Snapshot?
+        var database: Database?
+        var byThread: [UInt64: OfThread] = [:]
+        /// See `Session.sharedFrozen`.
+        weak var shared: Session?
+    }
+
+    /// Never used again, so that what a thread remembers is not taken for that of a later one.
+    private let serial: UInt64
+    let databaseNumber: UInt64
+    /// Nobody closes the session; see `Session.sharedFrozen`.
+    let isShared: Bool
     private let state: Locked<State>
+    private static let lastSerial = Atomic<UInt64>(0)
 
     /// `snapshot` is used by nobody else.
-    init(_ snapshot: Snapshot) {
-        let holder = Holder(snapshot)
-        state = Locked(State(original: holder.snapshot))
+    init(_ snapshot: Snapshot, of database: Database, isShared: Bool) {
+        self.isShared = isShared
+        let state = State(original: snapshot, database: database)
+        self.state = Locked(state)
+        databaseNumber = database.number
+        serial = Self.lastSerial.add(1, ordering: .relaxed).newValue
     }
 
+    // MARK: Reading
+
+    /// The calling thread's, also after somebody has closed the session in the middle of its call.
+    @inline(__always)
     func current() throws(DatabaseError) -> Snapshot {
+        if let latest { return latest._withUnsafeGuaranteedRef { $0.snapshot } }
+        return try find().snapshot
+    }
+
+    /// The one the thread has used last, if it is of this session.
+    @inline(__always)
+    private var latest: Unmanaged<OfThread>? {
+        guard motte_shim_frozen_serial() == serial, let known = motte_shim_frozen_source() else { return nil }
+        return Unmanaged<OfThread>.fromOpaque(known)
+    }
+
+    @inline(never)
+    private func find() throws(DatabaseError) -> OfThread {
         let thread = motte_shim_thread_serial()
-        let found = state.withLock { state -> Holder in
-            if let known = state.byThread[thread] { return Holder(known) }
-            guard let original = state.original else { return Holder(nil) }
-            let made = original.copy()
+        // Outside of the lock, which others let go under.
+        let own = ThreadSources.current
+        own.letGoOfClosed()
+        let found = state.withLock { state -> OfThread? in
+            if let known = state.byThread[thread] { return known }
+            guard let original = state.original else { return nil }
+            let made = OfThread(original.copy(), own)
             state.byThread[thread] = made
-            return Holder(made)
+            own.note(self)
+            return made
         }
-        guard let snapshot = found.snapshot else {
-            throw DatabaseError(.closed, "this frozen session has been closed")
-        }
-        return snapshot
+        guard let found else { throw Self.closed }
+        motte_shim_set_frozen(serial, Unmanaged.passUnretained(found).toOpaque())
+        return found
     }
 
-    func close() {
-        state.withLock { $0 = State() }
+    /// The calling thread's, if it has one.
+    private var known: OfThread? {
+        if let latest { return latest.takeUnretainedValue() }
+        let thread = motte_shim_thread_serial()
+        return state.withLock { $0.byThread[thread] }
     }
 
-    // @unchecked: carries a snapshot out of the lock to the one thread that uses it.
-    private struct Holder: @unchecked Sendable {
-        let snapshot: Snapshot?
-        init(_ snapshot: Snapshot?) { self.snapshot = snapshot }
+    /// What the thread has read from, if it has.
+    var readSource: Snapshot? { known?.snapshot }
+
+    var database: Database {
+        get throws(DatabaseError) {
+            guard let database = state.withLock({ $0.database }) else { throw Self.closed }
+            return database
+        }
+    }
+
+    /// A source and the file for another session that shows the same.
+    func duplicate() throws(DatabaseError) -> (snapshot: Snapshot, database: Database) {
+        let copy = state.withLock { state -> Duplicate? in
+            guard let original = state.original, let database = state.database else { return nil }
+            return Duplicate(snapshot: original.copy(), database: database)
+        }
+        guard let copy else { throw Self.closed }
+        return (copy.snapshot, copy.database)
+    }
+
+    // @unchecked: carries a new snapshot out of the lock.
+    private struct Duplicate: @unchecked Sendable {
+        let snapshot: Snapshot
+        let database: Database
+    }
+
+    /// The session of what is frozen by itself, as long as there is one that serves.
+    func shared(
+        _ serves: (Session) -> Bool, _ make: (Snapshot, Database) -> Session
+    ) throws(DatabaseError) -> Session {
+        let shared = state.withLock { state -> Session? in
+            guard let original = state.original, let database = state.database else { return nil }
+            if let known = state.shared, serves(known) { return known }
+            let made = make(original.copy(), database)
+            state.shared = made
+            return made
+        }
+        guard let shared else { throw Self.closed }
+        return shared
+    }
+
+    private static var closed: DatabaseError { DatabaseError(.closed, "this frozen session has been closed") }
+
+    // MARK: Functions of the program
+
+    /// While `body` runs, this thread's call cannot have its source taken by closing the session.
+    func reading<Result>(
+        in function: String, _ body: () throws(DatabaseError) -> Result
+    ) throws(DatabaseError) -> Result {
+        let known = known
+        let own = if let known { known } else { try find() }
+        let outer = own.calledFunction
+        own.calledFunction = function
+        defer { own.calledFunction = outer }
+        return try body()
+    }
+
+    var calledFunction: String? { known?.calledFunction }
+
+    // MARK: Letting go
+
+    /// `isOutermost`: the calling thread is in no other call, which may use its source. Answers false if it was closed.
+    @discardableResult
+    func close(isOutermost: Bool) -> Bool {
+        let thread = motte_shim_thread_serial()
+        let (gone, readers) = state.withLock { state -> (State, [UInt64: OfThread]) in
+            let gone = State(original: state.original, database: state.database)
+            state.original = nil
+            state.database = nil
+            return (gone, state.byThread)
+        }
+        for (reader, source) in readers where reader != thread || !isOutermost { source.threadSources.noteClosed(self) }
+        if isOutermost { letGo(thread) }
+        // Files are closed outside of the lock.
+        return withExtendedLifetime(gone) { gone.original != nil }
+    }
+
+    /// By the thread itself, in a call that uses nothing of it.
+    fileprivate func letGo(_ thread: UInt64) {
+        if motte_shim_frozen_serial() == serial { motte_shim_set_frozen(0, nil) }
+        let gone = state.withLock { $0.byThread.removeValue(forKey: thread) }
+        withExtendedLifetime(gone) {}
+    }
+}
+
+/// Which frozen sessions have a row source for a thread. It goes with the thread, and so do they.
+final class ThreadSources: Sendable {
+    private struct Reference {
+        weak var sources: FrozenSources?
+    }
+    private struct State {
+        var references: [Reference] = []
+        /// So many there may be before those are looked for that are gone.
+        var limit = 8
+        var closed: [Reference] = []
+    }
+
+    private let thread = motte_shim_thread_serial()
+    private let fork = motte_shim_fork_generation()
+    private let state = Locked(State())
+    private let hasClosed = Atomic<Bool>(false)
+
+    private static let key: pthread_key_t = {
+        var key = pthread_key_t()
+        pthread_key_create(&key) { own in
+            if let own { Unmanaged<ThreadSources>.fromOpaque(own).takeRetainedValue().end() }
+        }
+        return key
+    }()
+
+    /// The calling thread's, if it has read something frozen.
+    static var known: ThreadSources? {
+        pthread_getspecific(key).map { Unmanaged<ThreadSources>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    static var current: ThreadSources {
+        if let known { return known }
+        let made = ThreadSources()
+        pthread_setspecific(key, Unmanaged.passRetained(made).toOpaque())
+        return made
+    }
+
+    func note(_ sources: FrozenSources) {
+        state.withLock { state in
+            if state.references.count >= state.limit {
+                state.references.removeAll { $0.sources == nil }
+                state.limit = max(8, 2 * state.references.count)
+            }
+            state.references.append(Reference(sources: sources))
+        }
+    }
+
+    /// By whichever thread has closed it.
+    func noteClosed(_ sources: FrozenSources) {
+        state.withLock { $0.closed.append(Reference(sources: sources)) }
+        hasClosed.store(true, ordering: .releasing)
+    }
+
+    /// By the thread. A call within another one may be in the middle of reading from what has been closed.
+    func letGoOfClosed() {
+        guard hasClosed.load(ordering: .acquiring), motte_shim_calls() == 1 else { return }
+        let closed = state.withLock { state -> [Reference] in
+            hasClosed.store(false, ordering: .relaxed)
+            defer { state.closed = [] }
+            return state.closed
+        }
+        for each in closed { each.sources?.letGo(thread) }
+    }
+
+    /// The thread ends. In the child of a fork what came along is left as it is: others may have held its locks.
+    private func end() {
+        guard fork == motte_shim_fork_generation() else { return }
+        let references = state.withLock { $0.references }
+        for each in references { each.sources?.letGo(thread) }
     }
 }

@@ -8,8 +8,8 @@ extension Session {
     package func reading<Result>(
         in function: String, _ body: () throws(DatabaseError) -> Result
     ) throws(DatabaseError) -> Result {
-        // What is frozen can only be read, and several threads may.
-        guard !isFrozen else { return try body() }
+        // What is frozen can only be read, and each thread may do it.
+        if let frozenSources { return try frozenSources.reading(in: function, body) }
         let (outer, epoch) = (calledFunction, viewEpoch)
         calledFunction = function
         defer { calledFunction = outer }
@@ -32,7 +32,11 @@ extension Session {
     }
 
     /// Whether it is in one of them.
-    package var callsFunction: Bool { calledFunction != nil }
+    package var callsFunction: Bool { functionUnderWay != nil }
+
+    private var functionUnderWay: String? {
+        if let frozenSources { frozenSources.calledFunction } else { calledFunction }
+    }
 
     /// Of one that is not frozen, for whoever moves it and runs what waits for that.
     package func checkMayMove(_ action: String) throws(DatabaseError) {
@@ -42,7 +46,7 @@ extension Session {
 
     /// Before anything that changes objects, begins or ends a write, or moves the session.
     func checkCallsNoFunction(_ action: String) throws(DatabaseError) {
-        guard let calledFunction else { return }
+        guard let calledFunction = functionUnderWay else { return }
         throw DatabaseError(
             .reentrant,
             "cannot \(action) in \(calledFunction); do it when the call that needs the function has returned",

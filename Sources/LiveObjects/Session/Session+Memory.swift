@@ -8,6 +8,7 @@ extension Session {
     /// two objects; does nothing in a group of writes, in callbacks, and where views live until the epoch moves.
     @inline(__always)
     package func releaseMemory() {
+        if let frozenSources { return releaseMemory(of: frozenSources) }
         guard let memoryClock, motte_shim_load64(memoryClock) != seenMemoryClock else { return }
         releaseWantedMemory()
     }
@@ -15,7 +16,6 @@ extension Session {
     @inline(never)
     private func releaseWantedMemory() {
         guard viewsAreShort, group == nil, isAsking == nil, hook?.isDelivering != true else { return }
-        if isFrozen { return releaseWantedMemoryOfThread() }
         guard let memoryClock, let source: RowSource = write ?? snapshot else { return }
         seenMemoryClock = motte_shim_load64(memoryClock)
         guard source.isMemoryWanted else { return }
@@ -24,9 +24,9 @@ extension Session {
     }
 
     /// Each thread has a source of its own of what is frozen. What all have in common stays as it is.
-    private func releaseWantedMemoryOfThread() {
-        // One that was closed says so to whoever reads.
-        guard let source = try? frozenSources?.current(), source.isMemoryWanted else { return }
+    @inline(never)
+    private func releaseMemory(of frozenSources: FrozenSources) {
+        guard viewsAreShort, let source = frozenSources.readSource, source.isMemoryWanted else { return }
         source.releaseMemory(butLatest: true)
     }
 }

@@ -14,10 +14,11 @@ import MotteValues
 
 package final class Session: @unchecked Sendable {
     // @unchecked: a live session's state is only touched by its owner, which every call checks; a frozen one's state
-    // is constant but for `frozenSources`, which locks.
+    // is constant but for `frozenSources`, which locks, and `owner`, which is a word by itself.
     package let options: SessionOptions
     package let counters: Counters
-    /// nil once closed, so that a session that somebody still holds does not keep the file open.
+    /// nil once closed, so that a session that somebody still holds does not keep the file open. Of frozen ones see
+    /// `frozenSources`.
     private var openDatabase: Database?
     package let isFrozen: Bool
     /// What it lends is used until the next call only.
@@ -51,9 +52,9 @@ package final class Session: @unchecked Sendable {
 
     // The exclusivity of these is the owner check itself; they are read by every call.
     /// Serial of the thread that may use this; 0: any; `Session.nobody` once closed.
-    private var owner: UInt64 {
-        get { gate.pointee.owner }
-        set { gate.pointee.owner = newValue }
+    var owner: UInt64 {
+        get { motte_shim_peek64(&gate.pointee.owner) }
+        set { motte_shim_poke64(&gate.pointee.owner, newValue) }
     }
     private var forkGeneration: UInt32 { gate.pointee.forkGeneration }
     /// What reading in place asks first: see `CellReads`.
@@ -117,12 +118,13 @@ package final class Session: @unchecked Sendable {
     /// Lists and maps in mixed values that somebody holds: they follow each write to its end.
     var nestedPlaces: [WeakNested] = []
 
-    private weak var lastFrozen: Session?
-    private var lastFrozenVersion = Version(0)
+    /// See `sharedFrozen`.
+    weak var lastFrozen: Session?
+    var lastFrozenVersion = Version(0)
 
-    private static let nobody = UInt64.max
+    static let nobody = UInt64.max
 
-    private init(
+    init(
         _ options: SessionOptions, _ database: Database, _ snapshot: Snapshot, owner: UInt64, frozen: FrozenSources?,
         confinement: SessionConfinement = .thread, within calls: UInt32 = 0, control: QueryControl? = nil
     ) {
@@ -136,12 +138,12 @@ package final class Session: @unchecked Sendable {
         outermostCall = calls + 1
         ownsQueryControl = control == nil
         queryControl = control ?? QueryControl(timeoutMilliseconds: options.queryTimeoutMilliseconds)
-        openDatabase = database
         counters = database.counters
-        self.snapshot = snapshot
-        memoryClock = snapshot.memoryClock?.word
-        // What is frozen is asked by many threads: it looks after memory from when the first page was given up since.
-        if frozen != nil, let memoryClock { seenMemoryClock = motte_shim_load64(memoryClock) }
+        if frozen == nil {
+            openDatabase = database
+            self.snapshot = snapshot
+            memoryClock = snapshot.memoryClock?.word
+        }
         queryThreads = QueryThreads(min(options.queryThreads ?? QueryThreads.standardCount, QueryThreads.mostCount))
         gate = .allocate(capacity: 1)
         gate.initialize(to: ReadGate(owner: owner, forkGeneration: motte_shim_fork_generation()))
@@ -191,7 +193,8 @@ package final class Session: @unchecked Sendable {
     ) -> (old: Session, new: Session) {
         let before = migration.old.copy()
         let old = Session(
-            options, database, before, owner: 0, frozen: FrozenSources(before), within: motte_shim_calls())
+            options, database, before, owner: 0, frozen: FrozenSources(before, of: database, isShared: true),
+            within: motte_shim_calls())
         return (old, joining(options, database, migration.write))
     }
 
@@ -215,6 +218,10 @@ package final class Session: @unchecked Sendable {
 
     /// Closes without touching the write.
     func leaveMigration() {
+        if let frozenSources {
+            end(frozenSources)
+            return
+        }
         // Another session may have joined the same write before.
         write?.rules = formerRules
         write = nil
@@ -225,7 +232,6 @@ package final class Session: @unchecked Sendable {
         snapshot = nil
         previous = nil
         openDatabase = nil
-        frozenSources?.close()
     }
 
     /// Lets go of the file and keeps the session.
@@ -265,14 +271,16 @@ package final class Session: @unchecked Sendable {
         }
     }
 
-    /// Rolls back an open write. Answers false if it was closed already. Frozen counterparts live on.
+    /// Rolls back an open write. Answers false if it was closed already, or if nobody closes it. Frozen counterparts
+    /// live on. Calls of other threads that read from a frozen one are answered as if they had come before.
     @discardableResult
     package func close() throws(DatabaseError) -> Bool {
-        if owner == Self.nobody { return false }
+        if owner == Self.nobody || frozenSources?.isShared == true { return false }
         if !isFrozen { try check() }
         try checkCallsNoFunction("close the session")
         try checkIsNotDelivering("close the session")
         try checkIsNotMigrating("close the session")
+        if let frozenSources { return end(frozenSources) }
         end()
         return true
     }
@@ -293,7 +301,6 @@ package final class Session: @unchecked Sendable {
         snapshot = nil
         previous = nil
         openDatabase = nil
-        frozenSources?.close()
     }
 
     package var isClosed: Bool { owner == Self.nobody }
@@ -304,7 +311,10 @@ package final class Session: @unchecked Sendable {
     }
 
     /// By which values name the open file that their objects are of; 0 of what is closed.
-    package var databaseNumber: UInt64 { openDatabase?.number ?? 0 }
+    package var databaseNumber: UInt64 {
+        if let frozenSources { return isClosed ? 0 : frozenSources.databaseNumber }
+        return openDatabase?.number ?? 0
+    }
 
     /// Whether both show the same open file, or the same database in memory, so that an object of one is one of the
     /// other. What is closed shows none.
@@ -345,6 +355,8 @@ package final class Session: @unchecked Sendable {
                 path: path)
         }
         if owner == Self.nobody {
+            // What is lent is used no longer by a thread that calls again.
+            if isFrozen { ThreadSources.known?.letGoOfClosed() }
             return DatabaseError(.closed, "this session has been closed; open the file again", path: path)
         }
         switch isAsking {
@@ -458,6 +470,7 @@ package final class Session: @unchecked Sendable {
 
     package var database: Database {
         get throws(DatabaseError) {
+            if let frozenSources { return try frozenSources.database }
             guard let openDatabase else { throw refusal() }
             return openDatabase
         }
@@ -524,50 +537,5 @@ package final class Session: @unchecked Sendable {
         }
         hook?.waitUntilPrepared(newest)
         return true
-    }
-
-    /// A session that shows this version for good, within a write the one that this began with, and may be used from
-    /// every thread. Of a frozen one: itself.
-    package func freeze() throws(DatabaseError) -> Session {
-        try check()
-        if isFrozen { return self }
-        try checkIsNotMigrating("freeze")
-        // Others may rely on what they read there, so it must not be what a power cut or a full disk takes back.
-        try group?.pages.flush()
-        let copy = try committedSnapshot().copy()
-        // Where that fails, it is read from memory.
-        if let group { try? database.settle(copy, group.pages) }
-        let frozen = Session(options, try database, copy, owner: 0, frozen: FrozenSources(copy))
-        frozen.queryControl.timeoutMilliseconds = queryControl.timeoutMilliseconds
-        frozen.queryThreads = queryThreads
-        return frozen
-    }
-
-    /// The frozen session that frozen objects and collections of this version share, so that any number of them costs
-    /// one. They have the limits that queries have when they are frozen.
-    func sharedFrozen() throws(DatabaseError) -> Session {
-        try check()
-        if isFrozen { return self }
-        if let known = lastFrozen, !known.isClosed, let snapshot, lastFrozenVersion == snapshot.version,
-            known.hasLimits(of: self)
-        {
-            return known
-        }
-        let made = try freeze()
-        lastFrozen = made
-        lastFrozenVersion = try version
-        return made
-    }
-
-    /// Whether queries end, and use as many threads, as those of another session do.
-    package func hasLimits(of other: Session) -> Bool {
-        queryControl.timeoutMilliseconds == other.queryControl.timeoutMilliseconds && queryThreads == other.queryThreads
-    }
-
-    /// A frozen session of no other one, for looking at a version that somebody has got hold of.
-    package static func frozen(_ snapshot: Snapshot, of database: Database, _ control: QueryControl) -> Session {
-        Session(
-            SessionOptions(.memory("")), database, snapshot, owner: 0, frozen: FrozenSources(snapshot), control: control
-        )
     }
 }

@@ -485,7 +485,11 @@ static motte_status need_collection(cursor *in, motte_coll **out) {
             if (status == MOTTE_NOT_FOUND) case_fail("there is no such key");
         } else if (accept(in, "frozen")) {
             void *frozen;
+            motte_realm *shared = NULL;
             TRY(motte_freeze(*out, &frozen));
+            TRY(motte_realm_freeze_shared(now.realm, &shared));
+            agree(motte_realm_close(shared) == MOTTE_UNCHANGED, "motte_realm_freeze_shared", "motte_realm_close");
+            motte_release(shared);
             agree(motte_handle_is_frozen(frozen) == 1, "motte_freeze", "motte_handle_is_frozen");
             check_thaw(frozen);
             next = frozen;

@@ -74,7 +74,7 @@ class Core(abc.ABC, _objects.Core):
         """Of a frozen one, the database it was frozen in."""
 
     @abc.abstractmethod
-    def _frozen_in_common(self) -> Core:
+    def _shared_frozen(self) -> Core:
         """The frozen database of what is frozen by itself now."""
 
     @abc.abstractmethod
@@ -134,6 +134,8 @@ class Core(abc.ABC, _objects.Core):
         row = self._rows[class_id] = Row(self, self._layouts[class_id])
         del self._class_ids[known]
         self._class_ids[model] = class_id
+        # It has the class as it was declared before.
+        self._frozen = None
         return row
 
     def _names(self) -> list[str]:

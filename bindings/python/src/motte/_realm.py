@@ -95,6 +95,14 @@ class Realm(Guarded):
         errors.check(lib.motte_freeze(self.raw, ffi.cast("void **", place)))
         return Realm(own(place))
 
+    def freeze_shared(self) -> Realm:
+        place = out("motte_realm")
+        errors.check(lib.motte_realm_freeze_shared(self.raw, place))
+        return Realm(own(place))
+
+    def is_same(self, other: Realm) -> bool:
+        return bool(lib.motte_equal(self.raw, other.raw))
+
     def info(self) -> RealmInfo:
         details = sized("motte_realm_details")
         errors.check(lib.motte_realm_info(self.raw, details))

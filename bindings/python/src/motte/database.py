@@ -60,10 +60,9 @@ class Database(Core):
                  frozen: Optional[_frozen.Origin] = None) -> None:
         self._live = None if frozen is None else frozen.live
         #: Whether it is of all that is frozen by itself, and closed by nobody.
-        self._is_common = frozen is not None and frozen.is_common
-        self._holders: _frozen.Holders = _frozen.Holders(None) if frozen is None else frozen.holders
+        self._is_shared = frozen is not None and frozen.is_shared
+        self._query_timeout = None if frozen is None else frozen.query_timeout
         super().__init__(realm, queue, classes, frozen is not None, None if frozen is None else frozen.class_ids)
-        self._holders.join(self)
 
     # -------------------------------------------------------------------------------------------- about it
 
@@ -145,12 +144,9 @@ class Database(Core):
 
         Of frozen ones it ends what came from this one, nothing else that is frozen. That of objects and collections
         that were frozen by themselves goes with the last of these; closing it does nothing."""
-        if self._closed or self._is_common:
+        if self._closed or self._is_shared:
             return
-        if self._holders.leave(self):
-            self._realm.close()
-        else:
-            _frozen.end(self)
+        self._realm.close()
         self._closed = True
         if self._write is not None:
             self._write._end(cancelled=True)
@@ -199,28 +195,29 @@ class Database(Core):
     def query_timeout(self) -> Optional[float]:
         """How many seconds a query may take; what takes longer raises `QueryInterruptedError`. None: no limit, as it is
         unless set. Frozen databases have the limit of the one that they come from, as it was then."""
-        return self._holders.query_timeout
+        return self._query_timeout
 
     @query_timeout.setter
     def query_timeout(self, seconds: Optional[float]) -> None:
         if seconds is not None and not seconds >= 0:
             raise errors.InvalidArgumentError("a query takes a number of seconds from 0 on, or None for no limit")
         self._realm.set_query_timeout(-1 if seconds is None else math.ceil(min(seconds * 1000, 2.0 ** 60)))
-        self._holders.query_timeout = seconds
+        self._query_timeout = seconds
 
     def freeze(self) -> Database:
         """The database as it is now, for ever and for every thread; within a write as it was before that. Its version
         stays on disk as long as it lives.
 
-        Each call gives one of its own, which `with db.freeze() as frozen:` closes at the end of the block, and no
-        other. Those that are made of a frozen one share its query_timeout and interrupt() with it."""
-        return self._frozen_again()
+        Each call gives one of its own, also on a frozen one; `with db.freeze() as frozen:` closes it at the end of the
+        block. Threads that read from it meanwhile may do so to the end of their call. One that has read from it keeps
+        the version after it was closed, until the thread ends or reads from something else that is frozen."""
+        return self._frozen_in(self._realm.freeze(), _frozen.origin(self))
 
-    def _frozen_again(self, is_common: bool = False) -> Database:
-        return Database(self._realm.freeze(), None, None, _frozen.origin(self, is_common))
+    def _frozen_in(self, realm: Realm, origin: _frozen.Origin) -> Database:
+        return Database(realm, None, None, origin)
 
-    def _frozen_in_common(self) -> Database:
-        return _frozen.in_common(self)
+    def _shared_frozen(self) -> Database:
+        return _frozen.shared(self)
 
     def thaw(self) -> Database:
         """Of a frozen one, the database it was frozen in, for the thread of that one; this one if it is not frozen."""

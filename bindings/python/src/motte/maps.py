@@ -223,7 +223,7 @@ class Map(MutableMapping[str, V]):
 
     def freeze(self) -> Map[V]:
         """As it is now, for ever and for every thread; within a write as it was before that."""
-        return Map(self._database._frozen_in_common(), self._coll.freeze(), self._type, self._converter)
+        return Map(self._database._shared_frozen(), self._coll.freeze(), self._type, self._converter)
 
     # -------------------------------------------------------------------------------------------- observing
 

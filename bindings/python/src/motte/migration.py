@@ -48,7 +48,7 @@ class Migration:
     def old(self) -> Database:
         """The file as it was; its classes are made from what is stored."""
         if self._old is None:
-            self._old = Database(self._old_realm, None, None, _frozen.Origin(self.new))
+            self._old = Database(self._old_realm, None, None, _frozen.Origin(self.new, self.new.query_timeout))
         return self._old
 
     @property

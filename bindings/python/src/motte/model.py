@@ -302,7 +302,7 @@ class Model(_objects.Object):
     def freeze(self) -> Self:
         """The object as it is now, for ever and for every thread; within a write as it was before that."""
         row = self._stored_row("freeze")
-        frozen: Self = row.database._frozen_in_common()._object(row.class_id, self._live_key())
+        frozen: Self = row.database._shared_frozen()._object(row.class_id, self._live_key())
         if row.database.in_write and not _can_be_used(frozen):
             raise errors.InvalidArgumentError("cannot freeze an object within the write that made it")
         return frozen

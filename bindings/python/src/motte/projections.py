@@ -428,7 +428,7 @@ class _ProjectedResults(Results[P]):
         return _ProjectedSection(self._database, coll, self._projection)
 
     def freeze(self) -> Results[P]:
-        return _ProjectedResults(self._database._frozen_in_common(), self._coll.freeze(), self._projection)
+        return _ProjectedResults(self._database._shared_frozen(), self._coll.freeze(), self._projection)
 
     def _paths(self, paths: Optional[Sequence[Any]]) -> Optional[list[str]]:
         return super()._paths(self._projection._paths(paths))

@@ -123,7 +123,7 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
 
     def freeze(self) -> Results[T]:
         """As it is now, for ever and for every thread; within a write as it was before that."""
-        return Results(self._database._frozen_in_common(), self._coll.freeze(), self._type, self._converter)
+        return Results(self._database._shared_frozen(), self._coll.freeze(), self._type, self._converter)
 
     def _results(self, coll: Coll) -> Results[T]:
         return Results(self._database, coll, self._type, self._converter)
@@ -363,11 +363,8 @@ class Sections(Sequence[Section[T]], Generic[T]):
 
     def freeze(self) -> Sections[T]:
         """As they are now, for ever and for every thread; within a write as they were before that."""
-        collection, database = self._collection.freeze(), self._collection._database
+        collection = self._collection.freeze()
         # The library does it: with the keys that a function has given, which may give others by now.
-        if database.thaw() is not database:
-            # What is frozen already it takes as it is, and asks for the keys when somebody looks.
-            len(self)
         return Sections(collection, self._by, self._first_letter, self._native.freeze(collection._coll))
 
     # -------------------------------------------------------------------------------------------- observing
@@ -407,6 +404,6 @@ def _key_function(collection: Collection[T], by: Callable[[T], Any]) -> Callable
         if database is None:
             raise errors.ClosedError("the database of these sections is gone")
         if lent is not None:
-            database = database._frozen_in_common()
+            database = database._shared_frozen()
         return by(there(database, _coll=coll if lent is None else lent)[index])
     return key

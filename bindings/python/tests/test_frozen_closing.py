@@ -1,9 +1,11 @@
 """What closing a frozen database ends: what came from it, and nothing that somebody else has frozen."""
 from __future__ import annotations
 
+import concurrent.futures
 import gc
 import pathlib
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, Optional
 
@@ -80,7 +82,7 @@ def test_objects_of_one_version_are_equal_whoever_froze_them(db: motte.Database)
 
 
 @pytest.mark.parametrize("others", ["are open", "are gone", "were closed"])
-def test_one_of_several_with_a_realm_ends_alone(db: motte.Database, others: str) -> None:
+def test_one_of_several_of_a_version_ends_alone(db: motte.Database, others: str) -> None:
     frozen = db.freeze()
     other = frozen.freeze()
     theirs = other.objects(Person)
@@ -102,8 +104,8 @@ def test_one_of_several_with_a_realm_ends_alone(db: motte.Database, others: str)
         lambda: people.to_numpy("age"), lambda: next(loop).name, lambda: dogs[0], lambda: len(tags), tags.freeze,
         query.count, query.first, query.run, lambda: groups[0], groups.freeze, lambda: groups.limit(1),
         lambda: len(sections), lambda: frozen.objects(Person), lambda: frozen.get(Dog, "Rex"), lambda: frozen.version,
-        lambda: frozen.latest_version, lambda: frozen.schema, frozen.freeze, frozen.counters, frozen.interrupt,
-        frozen.verify, lambda: db.changes_since(frozen), lambda: frozen.write().__enter__(),
+        lambda: frozen.latest_version, lambda: frozen.schema, frozen.freeze, frozen.counters, frozen.verify,
+        lambda: db.changes_since(frozen), lambda: frozen.write().__enter__(),
         lambda: setattr(frozen, "query_timeout", 1), lambda: motte.Reference(ada), lambda: frozen.model("Cat"),
         lambda: frozen.export_json(), lambda: frozen.dispatch(), lambda: people.max("age")]
     for place, use in enumerate(uses):
@@ -124,7 +126,7 @@ def test_the_database_of_single_things_is_closed_by_nobody(db: motte.Database) -
     assert other.age == frozen.age == 36 and not common.closed and len(common.objects(Dog)) == 1
 
 
-def test_many_single_things_cost_one_realm(db: motte.Database) -> None:
+def test_many_single_things_cost_one_database(db: motte.Database) -> None:
     ada = db.objects(Person)[0]
     before = _handles.live_handles()
     objects = [ada.freeze() for _ in range(1000)]
@@ -165,7 +167,7 @@ def test_the_limit_is_that_of_the_moment(db: motte.Database) -> None:
 
 
 def test_threads_freeze_and_close_at_once(db: motte.Database) -> None:
-    """Each has what it froze until it closes that, whatever the others do with the same realm."""
+    """Each has what it froze until it closes that, whatever the others do with the same version."""
     root = db.freeze()
     failures: list[BaseException] = []
 
@@ -192,3 +194,84 @@ def test_threads_freeze_and_close_at_once(db: motte.Database) -> None:
     for thread in threads:
         thread.join()
     assert failures == [] and root.closed
+
+
+def test_closing_while_threads_read(db: motte.Database) -> None:
+    with db.write():
+        db.add_all([Person(name="x" * 200, age=index, tags=["y" * 100]) for index in range(1, 20)])
+    failures: list[BaseException] = []
+
+    def read(frozen: motte.Database, people: list[Person], begun: threading.Semaphore) -> None:
+        begun.release()
+        try:
+            while True:
+                for person in people[1:]:
+                    assert (person.name, [*person.tags]) == ("x" * 200, ["y" * 100])
+                    assert person.to_dict()["name"] == "x" * 200
+                found = frozen.objects(Person).where("age > 3 AND name CONTAINS 'x'").sorted("age")
+                assert found[0].age == 4 or found[0].name == "Ada"
+                assert frozen.objects(Person).group_by("name").count()[1][1] == 19
+                assert frozen.objects(Person).column("name")[3] == "x" * 200
+        except errors.ClosedError:
+            pass
+        except BaseException as error:
+            failures.append(error)
+
+    for turn in range(60):
+        begun = threading.Semaphore(0)
+        with db.freeze() as frozen:
+            threads = [threading.Thread(target=read, args=(frozen, frozen.objects(Person)[:], begun)) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for _ in threads:
+                begun.acquire()
+            time.sleep(turn % 6 * 0.0005)
+        for thread in threads:
+            thread.join()
+    assert failures == []
+
+
+def test_a_closed_version_goes_with_the_threads_that_read_it(db: motte.Database) -> None:
+    shown = len(db.readers())
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        with db.freeze() as frozen:
+            people = frozen.objects(Person)
+            assert pool.submit(lambda: people[0].name).result() == "Ada"
+        with db.write():
+            db.objects(Person)[0].age = 40
+        assert len(db.readers()) == shown + 1
+        # The same thread reads something else that is frozen.
+        with db.freeze() as frozen:
+            assert pool.submit(lambda: frozen.objects(Person)[0].age).result() == 40
+            assert len(db.readers()) == shown
+        with db.write():
+            db.objects(Person)[0].age = 41
+        assert len(db.readers()) == shown + 1
+    assert len(db.readers()) == shown
+    with pytest.raises(errors.ClosedError):
+        people[0]
+
+
+def test_what_is_frozen_has_the_limit_of_its_database(db: motte.Database) -> None:
+    rows, person = db.objects(Person).freeze(), db.objects(Person)[0].freeze()
+    assert rows[0].database is person.database
+    rows[0].database.query_timeout = 0
+    for found in (rows.where("name CONTAINS 'd'"), person.database.objects(Person).where("name CONTAINS 'd'")):
+        with pytest.raises(errors.QueryInterruptedError):
+            len(found)
+    # The live one has no limit, so what is frozen now has none either.
+    assert len(db.objects(Person).freeze().where("name CONTAINS 'd'")) == 1
+    assert db.objects(Person).freeze()[0].database.query_timeout is None
+
+
+def test_a_key_function_cannot_close_what_it_reads(db: motte.Database) -> None:
+    frozen = db.freeze()
+
+    def key(person: Person) -> str:
+        frozen.close()
+        return person.name
+    with pytest.raises(errors.ReentrantError):
+        len(frozen.objects(Person).sectioned(key))
+    assert not frozen.closed and frozen.count(Person) == frozen.freeze().count(Person) == 1
+    frozen.close()
+    assert frozen.closed

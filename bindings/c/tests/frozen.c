@@ -1,0 +1,284 @@
+/* Frozen realms: which are one, what closing one ends, and threads that read from it meanwhile. */
+#include "check.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+static const char path[] = "frozen.motte";
+static const char note[] = "a text that is longer than what is stored beside its length, so it is read from a page";
+
+static motte_realm *open_realm(void) {
+    motte_realm *realm = NULL;
+    unlink(path);
+    MUST(motte_open(path, "Item { id: int key, text: string }", &realm));
+    MUST(motte_realm_begin_write(realm, -1));
+    for (int64_t id = 0; id < 50; id++) {
+        MUST(motte_realm_add(realm, "Item", MOTTE_FIELDS({"id", motte_int(id)}, {"text", motte_string(note)}), NULL));
+    }
+    MUST(motte_realm_commit(realm, 0, NULL));
+    return realm;
+}
+
+static motte_coll *all_of(motte_realm *realm) {
+    motte_coll *all = NULL;
+    MUST(motte_class_all(realm, motte_class_named(realm, "Item"), &all));
+    return all;
+}
+
+static size_t count_of(const motte_coll *coll) {
+    size_t count = 0;
+    MUST(motte_coll_count(coll, &count));
+    return count;
+}
+
+/* ------------------------------------------------------------------------------------------------ which are one */
+
+static void test_each_is_closed_by_itself(motte_realm *realm) {
+    motte_realm *one = NULL, *two = NULL, *shared = NULL, *again = NULL;
+    motte_coll *all = all_of(realm), *of_one, *alone = NULL, *alone_of_one = NULL, *same = NULL;
+
+    MUST(motte_freeze(realm, (void **)&one));
+    MUST(motte_freeze(one, (void **)&two));
+    CHECK(!motte_equal(one, two));
+    of_one = all_of(one);
+    MUST(motte_freeze(all, (void **)&alone));
+    MUST(motte_freeze(of_one, (void **)&alone_of_one));
+    MUST(motte_freeze(alone_of_one, (void **)&same));
+    CHECK(motte_equal(same, alone_of_one) && !motte_equal(of_one, alone_of_one));
+
+    MUST(motte_realm_set_query_timeout(two, 7));
+    STATUS(MOTTE_OK, motte_realm_close(one));
+    STATUS(MOTTE_UNCHANGED, motte_realm_close(one));
+    STATUS(MOTTE_E_CLOSED, motte_handle_check(of_one));
+    STATUS(MOTTE_E_CLOSED, motte_freeze(one, (void **)&again));
+    STATUS(MOTTE_E_CLOSED, motte_realm_freeze_shared(one, &again));
+    CHECK(count_of(alone) == 50 && count_of(alone_of_one) == 50 && count_of(same) == 50);
+
+    MUST(motte_realm_freeze_shared(realm, &shared));
+    MUST(motte_realm_freeze_shared(shared, &again));
+    CHECK(motte_equal(shared, again) && motte_handle_is_frozen(shared));
+    STATUS(MOTTE_UNCHANGED, motte_realm_close(shared));
+    CHECK(count_of(alone) == 50);
+    STATUS(MOTTE_OK, motte_realm_close(two));
+    STATUS(MOTTE_E_FROZEN, motte_realm_begin_write(shared, 0));
+
+    const void *handles[] = {one, two, shared, again, all, of_one, alone, alone_of_one, same};
+    MUST(motte_release_many(handles, sizeof handles / sizeof *handles));
+}
+
+static void test_shared_realm_has_the_limits_of_its_time(motte_realm *realm) {
+    motte_realm *before = NULL, *limited = NULL;
+    MUST(motte_realm_freeze_shared(realm, &before));
+    MUST(motte_realm_set_query_timeout(realm, 1000));
+    MUST(motte_realm_freeze_shared(realm, &limited));
+    CHECK(!motte_equal(before, limited));
+    MUST(motte_realm_set_query_timeout(realm, -1));
+    motte_release(before);
+    motte_release(limited);
+}
+
+/* ------------------------------------------------------------------------------------------- closed in a function */
+
+typedef struct closer {
+    motte_realm *realm;
+    motte_status said;
+} closer;
+
+static motte_status close_in_key(void *userdata, const motte_coll *coll, size_t index, motte_value *out_key) {
+    closer *c = (closer *)userdata;
+    (void)coll;
+    c->said = motte_realm_close(c->realm);
+    *out_key = motte_int((int64_t)index % 3);
+    return 0;
+}
+
+static void test_not_closed_in_a_function_that_its_sections_call(motte_realm *realm) {
+    closer c = {NULL, 0};
+    motte_sections *sections = NULL;
+    size_t count = 0;
+    MUST(motte_freeze(realm, (void **)&c.realm));
+    motte_coll *all = all_of(c.realm);
+    MUST(motte_sections_by_callback(all, close_in_key, &c, NULL, &sections));
+    MUST(motte_sections_count(sections, &count));
+    CHECK(count == 3 && c.said == MOTTE_E_REENTRANT);
+    STATUS(MOTTE_OK, motte_realm_close(c.realm));
+    STATUS(MOTTE_E_CLOSED, motte_sections_count(sections, &count));
+    motte_release(sections);
+    motte_release(all);
+    motte_release(c.realm);
+}
+
+/* ------------------------------------------------------------------------------------------------ threads */
+
+typedef struct shared_read {
+    motte_realm *realm;
+    motte_coll *all;
+    motte_class item;
+    motte_prop text;
+    atomic_int ready;
+    atomic_bool is_done;
+    atomic_long wrong;
+} shared_read;
+
+/* Reads texts, objects and queries until the realm is closed; what a call lends is looked at after it. */
+static void *read_until_closed(void *argument) {
+    shared_read *r = (shared_read *)argument;
+    motte_value value;
+    atomic_fetch_add(&r->ready, 1);
+    for (motte_key key = 0;; key = (key + 1) % 50) {
+        motte_coll *found = NULL;
+        size_t count = 0;
+        motte_status status = motte_row_get_many(r->realm, r->item, key, &r->text, 1, &value);
+        if (status >= 0 &&
+            (value.as.string.size != sizeof note - 1 || memcmp(value.as.string.data, note, sizeof note - 1) != 0)) {
+            r->wrong++;
+        }
+        if (status >= 0)
+            status = motte_coll_filter(r->all, "id < 25 AND text CONTAINS 'longer'", MOTTE_NTS, NULL, 0, &found);
+        if (status >= 0) status = motte_coll_count(found, &count);
+        motte_release(found);
+        if (status == MOTTE_E_CLOSED) return NULL;
+        if (status < 0 || count != 25) r->wrong++;
+    }
+}
+
+static void test_closed_while_threads_read(motte_realm *realm) {
+    for (int round = 0; round < 60; round++) {
+        shared_read r = {NULL, NULL, motte_class_named(realm, "Item"), 0, 0, false, 0};
+        pthread_t threads[3];
+        r.text = motte_prop_named(realm, r.item, "text");
+        MUST(motte_freeze(realm, (void **)&r.realm));
+        r.all = all_of(r.realm);
+        for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, read_until_closed, &r);
+        while (r.ready < 3) usleep(10);
+        usleep((unsigned)(round % 7) * 100);
+        STATUS(MOTTE_OK, motte_realm_close(r.realm));
+        for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+        CHECK(r.wrong == 0);
+        motte_release(r.all);
+        motte_release(r.realm);
+    }
+}
+
+/* Reads once, and ends when it is told to. */
+static void *read_and_wait(void *argument) {
+    shared_read *r = (shared_read *)argument;
+    motte_value value;
+    if (motte_row_get_many(r->realm, r->item, 0, &r->text, 1, &value) < 0) r->wrong++;
+    atomic_fetch_add(&r->ready, 1);
+    while (!r->is_done) usleep(100);
+    /* Lent by this thread's latest call on the realm, which has been closed since. */
+    if (memcmp(value.as.string.data, note, sizeof note - 1) != 0) r->wrong++;
+    return NULL;
+}
+
+static size_t readers_of(const motte_realm *realm) {
+    size_t count = 0;
+    MUST(motte_realm_readers(realm, NULL, 0, &count));
+    return count;
+}
+
+static void change(motte_realm *realm) {
+    MUST(motte_realm_begin_write(realm, -1));
+    MUST(motte_realm_add(realm, "Item", MOTTE_FIELDS({"id", motte_int(1000)}), NULL));
+    MUST(motte_realm_commit(realm, 0, NULL));
+    MUST(motte_realm_begin_write(realm, -1));
+    motte_value id = motte_int(1000);
+    motte_class item = motte_class_named(realm, "Item");
+    motte_key added;
+    MUST(motte_row_find(realm, item, &id, &added));
+    MUST(motte_row_delete(realm, item, &added, 1, NULL));
+    MUST(motte_realm_commit(realm, 0, NULL));
+}
+
+static void test_the_version_goes_with_the_last_who_may_use_it(motte_realm *realm) {
+    shared_read r = {NULL, NULL, motte_class_named(realm, "Item"), 0, 0, false, 0};
+    pthread_t reader;
+    r.text = motte_prop_named(realm, r.item, "text");
+    CHECK(readers_of(realm) == 1);
+    MUST(motte_freeze(realm, (void **)&r.realm));
+    pthread_create(&reader, NULL, read_and_wait, &r);
+    while (r.ready < 1) usleep(10);
+    change(realm);
+    CHECK(readers_of(realm) == 2);
+    STATUS(MOTTE_OK, motte_realm_close(r.realm));
+    r.is_done = true;
+    pthread_join(reader, NULL);
+    CHECK(r.wrong == 0 && readers_of(realm) == 1);
+
+    /* A thread that goes on to something else that is frozen, or that asks again, gives it back as well. */
+    for (int asks_again = 0; asks_again < 2; asks_again++) {
+        motte_realm *next = NULL;
+        motte_value value;
+        motte_release(r.realm);
+        MUST(motte_freeze(realm, (void **)&r.realm));
+        pthread_create(&reader, NULL, read_and_wait, &r);
+        pthread_join(reader, NULL);
+        MUST(motte_row_get_many(r.realm, r.item, 0, &r.text, 1, &value));
+        change(realm);
+        CHECK(readers_of(realm) == 2);
+        STATUS(MOTTE_OK, motte_realm_close(r.realm));
+        CHECK(readers_of(realm) == 1);
+        if (asks_again) {
+            STATUS(MOTTE_E_CLOSED, motte_row_get_many(r.realm, r.item, 0, &r.text, 1, &value));
+        } else {
+            MUST(motte_freeze(realm, (void **)&next));
+            MUST(motte_row_get_many(next, r.item, 0, &r.text, 1, &value));
+            motte_release(next);
+        }
+    }
+    motte_release(r.realm);
+}
+
+typedef struct passer {
+    shared_read first, second;
+    atomic_int step;
+} passer;
+
+static void *read_one_then_the_other(void *argument) {
+    passer *p = (passer *)argument;
+    motte_value value;
+    MUST(motte_row_get_many(p->first.realm, p->first.item, 0, &p->first.text, 1, &value));
+    p->step = 1;
+    while (p->step != 2) usleep(10);
+    MUST(motte_row_get_many(p->second.realm, p->first.item, 0, &p->first.text, 1, &value));
+    p->step = 3;
+    while (p->step != 4) usleep(10);
+    return NULL;
+}
+
+static void test_a_thread_that_goes_on_gives_back_what_was_closed(motte_realm *realm) {
+    passer p;
+    pthread_t thread;
+    memset(&p, 0, sizeof p);
+    p.first.item = motte_class_named(realm, "Item");
+    p.first.text = motte_prop_named(realm, p.first.item, "text");
+    MUST(motte_freeze(realm, (void **)&p.first.realm));
+    change(realm);
+    MUST(motte_freeze(realm, (void **)&p.second.realm));
+    pthread_create(&thread, NULL, read_one_then_the_other, &p);
+    while (p.step != 1) usleep(10);
+    STATUS(MOTTE_OK, motte_realm_close(p.first.realm));
+    CHECK(readers_of(realm) == 2);
+    p.step = 2;
+    while (p.step != 3) usleep(10);
+    CHECK(readers_of(realm) == 1);
+    p.step = 4;
+    pthread_join(thread, NULL);
+    motte_release(p.first.realm);
+    motte_release(p.second.realm);
+}
+
+int main(void) {
+    motte_realm *realm = open_realm();
+    test_each_is_closed_by_itself(realm);
+    test_shared_realm_has_the_limits_of_its_time(realm);
+    test_not_closed_in_a_function_that_its_sections_call(realm);
+    test_closed_while_threads_read(realm);
+    test_the_version_goes_with_the_last_who_may_use_it(realm);
+    test_a_thread_that_goes_on_gives_back_what_was_closed(realm);
+    MUST(motte_realm_close(realm));
+    motte_release(realm);
+    return check_summary();
+}
