@@ -15,7 +15,7 @@
 #   make bench      benchmarks beside SQLite and raw LMDB
 #   make bench-all  all benchmarks beside other engines, ObjectBox too, and memory by budget
 #   make fuzz       the fuzz targets (Fuzz/run.sh)
-#   make soak       random, crash and damage tests as often as is promised, an hour (scripts/soak.sh lists them)
+#   make soak       random, crash and damage tests as often as is promised, three hours (scripts/soak.sh lists them)
 #   make clean
 
 PREFIX ?= /usr/local

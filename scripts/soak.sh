@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `make test` does by samples, done as often as is promised: about an hour on two cores.
+# What `make test` does by samples, done as often as is promised: about three hours on two cores.
 #
 #   scripts/soak.sh                 everything
 #   scripts/soak.sh cuts pinned     some of it
