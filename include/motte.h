@@ -516,8 +516,8 @@ motte_status motte_clone(const void *handle, void **out_handle);
 
 /** The immutable counterpart of a realm, object, collection, sections or groups at the current version: it never
  *  changes and may be used from every thread. Its version stays in the file until it is closed or all its handles are
- *  released, so do not keep many; each other thread that has read from it keeps the version, after it was closed, until
- *  that thread ends, uses it again or begins to read something else that is frozen. Within a write it shows the state
+ *  released, so do not keep many; each other thread that has read from it keeps the version, and the file open, after
+ *  it was closed until the next call of that thread has returned, or the thread ends. Within a write it shows the state
  *  that the write began with; something the write created is INVALID_ARGUMENT. Queued writes that wait for their flush
  *  are flushed. REENTRANT in a migration.
  *  A realm is frozen anew by each call, also a frozen one, and each is closed by itself. All else belongs to one frozen
@@ -962,8 +962,8 @@ motte_status motte_realm_open(const motte_config *config, motte_realm **out_real
 
 /** Closes the realm; an open write is rolled back. All its handles return MOTTE_E_CLOSED from now on; its tokens are
  *  stopped. Frozen counterparts stay valid. UNCHANGED if it was closed already. A frozen realm may be closed while
- *  other threads are in calls that read from it: these are answered, and what they lend can be used until the next call
- *  of their thread on it.
+ *  other threads are in calls that read from it: these are answered, or CLOSED, and what they have lent can be used
+ *  until the next call of their thread has returned, or all handles of the realm are released.
  *  Thread: owner. Result: -. Errors: REENTRANT. */
 motte_status motte_realm_close(motte_realm *realm);
 

@@ -29,6 +29,21 @@ _Thread_local uint64_t motte_shim_frozen_serial_of_thread = 0;
 _Thread_local void *motte_shim_frozen_source_of_thread = NULL;
 _Thread_local uint64_t motte_shim_calls_with_release = 0;
 
+_Thread_local const uint32_t *motte_shim_closed_count = NULL;
+_Thread_local uint32_t motte_shim_closed_before_call = 0;
+static void (*_Atomic lets_go)(uint32_t count);
+
+void motte_shim_let_go_by(void (*function)(uint32_t count), const uint32_t *count) {
+    atomic_store(&lets_go, function);
+    motte_shim_closed_count = count;
+}
+
+void motte_shim_let_go(void) {
+    uint32_t count = motte_shim_closed_before_call;
+    motte_shim_closed_before_call = 0;
+    atomic_load(&lets_go)(count);
+}
+
 uint64_t motte_shim_new_thread_serial(void) {
     motte_shim_serial_of_thread = atomic_fetch_add(&next_serial, 1);
     if (motte_shim_tracking_depth == 0) motte_shim_untracked_serial = motte_shim_serial_of_thread;

@@ -56,6 +56,31 @@ import Testing
         #expect(try session.database.pages.liveVersionCount() == 1)
     }
 
+    /// Whether the owner of a list is there is asked several times within a call.
+    @Test func aListIsNotEmptyBecauseItsSessionIsClosed() throws {
+        let session = try filled(TestStore(schema: peopleSchema))
+        let person = try #require(try session.objects("Person").object(at: 0))
+        try session.inWrite {
+            let tags = try #require(try person.collection("tags") as? LiveList)
+            for index in 0 ..< 20 { try tags.append(.string("tag \(index)")) }
+        }
+        for _ in 0 ..< 100 {
+            let frozen = try session.freeze()
+            let tags = FrozenBox(try person.frozen(in: frozen).collection("tags"))
+            let began = Locked(false)
+            let reader = ThreadRun {
+                began.withLock { $0 = true }
+                var counts: Set<Int> = []
+                do {
+                    while true { counts.insert(try tags.collection.filter("SELF BEGINSWITH 'tag'").count()) }
+                } catch { return (error as? DatabaseError)?.code == .closed && counts.isSubset(of: [20]) }
+            }
+            while began.withLock({ !$0 }) {}
+            try frozen.close()
+            #expect(try reader.join())
+        }
+    }
+
     /// Each session is closed by several threads at once: one of them has closed it.
     @Test func closingOnSeveralThreads() throws {
         let session = try filled(TestStore(schema: peopleSchema))

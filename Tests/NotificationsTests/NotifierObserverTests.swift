@@ -60,7 +60,7 @@ import Testing
         }
 
         private func add(_ name: String, _ sections: LiveSections) throws {
-            watched.append((name, try sections.observe(), { sections.isValid }))
+            watched.append((name, try sections.observe(), { sections.base.isValid }))
         }
     }
 

@@ -222,6 +222,45 @@ def test_a_commit_that_replaces_objects_is_taken_in(
     assert content(tmp_path / "restored.motte") == content(leader)
 
 
+# What was undone, and what a difference made, has names in the file, which the commit brings along.
+@pytest.mark.parametrize("what", ["an undo", "a difference"])
+def test_a_commit_with_names_of_its_own_is_taken_in(
+    server: Server, leader: pathlib.Path, tmp_path: pathlib.Path, what: str
+) -> None:
+    asked = tmp_path / "asked"
+    with motte.open(leader) as db:
+        db.keep_changes(db.version)
+        with db.freeze() as before:
+            with db.write():
+                db.delete(db.objects("Person").first())
+            change = db.changes_since(before).inverse()
+        if what == "a difference":
+            db.copy_to(tmp_path / "other.motte")
+            with motte.open(tmp_path / "other.motte") as other:
+                with other.write():
+                    other.add(other.model("Person")(id=1_000, name="by difference"))
+                change = db.changes_to(other)
+        shipping = begin("ship", leader, "--to", server.place(), "--acknowledge", asked, "--name", "desk")
+        until(lambda: is_heard(asked))
+        count = len(db.objects("Person"))
+        db.on_commit(Lost(asked, lambda: None))
+        with pytest.raises(RuntimeError, match="lost"):
+            db.apply(change)
+        db.on_commit(None)
+
+        def is_there() -> bool:
+            expect_running(shipping)
+            db.refresh()
+            return len(db.objects("Person")) == count + 1
+        until(is_there)
+        assert db.verify().is_sound
+        # The names are there, as if it had been committed here: it can be undone, and done again.
+        assert db.apply(change.inverse()) and len(db.objects("Person")) == count
+        assert db.apply(change) and len(db.objects("Person")) == count + 1 and db.verify().is_sound
+    done("restore", tmp_path / "restored.motte", "--from", server.place())
+    assert content(tmp_path / "restored.motte") == content(leader)
+
+
 def end_each(processes: list[subprocess.Popen[str]]) -> None:
     for process in processes:
         end(process)

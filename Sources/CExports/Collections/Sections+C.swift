@@ -24,7 +24,7 @@ final class SectionsBox: RealmMemberBox {
 
     override func check() throws(DatabaseError) {
         try session.check()
-        guard sections.isValid else {
+        guard try sections.exists() else {
             throw DatabaseError(.objectDeleted, "the object that this collection belongs to has been deleted")
         }
     }

@@ -169,7 +169,7 @@ final class CollectionBox: RealmMemberBox {
 
     override func check() throws(DatabaseError) {
         try session.check()
-        guard collection.isValid else {
+        guard try collection.exists() else {
             throw DatabaseError(.objectDeleted, "the object that this collection belongs to has been deleted")
         }
     }

@@ -35,8 +35,19 @@ extern _Thread_local uint32_t motte_shim_call_depth;
 /* A bit for each depth: a session has let memory go in the call there. */
 extern _Thread_local uint64_t motte_shim_calls_with_release;
 static inline uint64_t motte_shim_call_bit(void) { return 1ull << (motte_shim_call_depth & 63); }
+/* How many things the thread has read from were closed on other threads since; NULL as long as it has read from nothing
+ * that others close. */
+extern _Thread_local const uint32_t *motte_shim_closed_count;
+/* As many as there were when the outermost call began: what a call has lent is used until the next one has ended. */
+extern _Thread_local uint32_t motte_shim_closed_before_call;
+void motte_shim_let_go(void);
+/* What lets go of the first `count` of them. Set once, before the thread has a count. */
+void motte_shim_let_go_by(void (*function)(uint32_t count), const uint32_t *count);
+static inline void motte_shim_forget_closed_count(void) { motte_shim_closed_count = NULL; }
 static inline void motte_shim_enter_call(void) {
-    motte_shim_call_depth++;
+    if (motte_shim_call_depth++ == 0 && motte_shim_closed_count) {
+        motte_shim_closed_before_call = __atomic_load_n(motte_shim_closed_count, __ATOMIC_ACQUIRE);
+    }
     motte_shim_calls_with_release &= ~motte_shim_call_bit();
 }
 /* Whether the innermost call asks for the first time: what a call was given as arguments must survive the call, so it
@@ -46,7 +57,9 @@ static inline int motte_shim_may_release(void) {
     motte_shim_calls_with_release |= motte_shim_call_bit();
     return 1;
 }
-static inline void motte_shim_leave_call(void) { motte_shim_call_depth--; }
+static inline void motte_shim_leave_call(void) {
+    if (--motte_shim_call_depth == 0 && motte_shim_closed_before_call != 0) motte_shim_let_go();
+}
 /* Calls of the interface that are under way on this thread, each within the one before. */
 static inline uint32_t motte_shim_calls(void) { return motte_shim_call_depth; }
 /* The row source of something frozen that the thread has used last, and of what. */

@@ -38,7 +38,7 @@ package final class LiveBacklinks: LiveCollection {
         super.init(owner.session, .backlinks, elementType: .link, isElementNullable: false, target: origin)
     }
 
-    package override var isValid: Bool { owner.isValid }
+    package override func exists() throws(DatabaseError) -> Bool { try owner.exists() }
 
     package override func count() throws(DatabaseError) -> Int {
         guard try owner.exists() else { return 0 }

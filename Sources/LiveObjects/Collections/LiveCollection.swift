@@ -40,13 +40,19 @@ package class LiveCollection {
     }
 
     package var isFrozen: Bool { session.isFrozen }
+    /// False once the object that it belongs to was deleted, or the session closed. A yes or no, for who wants no more.
+    package final var isValid: Bool { (try? exists()) ?? false }
     /// Whether membership and order are fixed.
     package var isSnapshot: Bool { false }
 
     // MARK: For subclasses
 
-    /// False once the object that a list or backlinks belong to was deleted, or the session closed.
-    package var isValid: Bool { !session.isClosed }
+    /// Whether the object that a list or backlinks belong to is there. Throws where that cannot be said: what a section
+    /// belongs to may take a function of the program, or a query.
+    package func exists() throws(DatabaseError) -> Bool {
+        if session.isClosed { try session.check() }
+        return true
+    }
 
     package func count() throws(DatabaseError) -> Int { 0 }
 

@@ -1,7 +1,7 @@
 /// The elements of one object's list, set or map, by position: what the three have in common. Reading follows the
 /// session; changing needs an open write.
 ///
-/// When the owner was deleted, everything but `isValid` answers `.objectDeleted`.
+/// When the owner was deleted, everything but `exists` and `isValid` answers `.objectDeleted`.
 import MotteColumns
 import MotteSchemaModel
 import MotteStorage
@@ -50,7 +50,7 @@ package class LiveElements: LiveCollection {
     /// The column that the change log speaks of.
     package var valuesColumn: ColumnKey { column }
 
-    package override var isValid: Bool { owner.isValid }
+    package override func exists() throws(DatabaseError) -> Bool { try owner.exists() }
     override var valueName: String { name }
 
     func view() throws(DatabaseError) -> TableView {

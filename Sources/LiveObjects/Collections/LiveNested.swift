@@ -1,8 +1,8 @@
 /// A list or map inside a mixed value, at any depth: read and edited element by element, and followed while others
 /// around it come and go.
 ///
-/// When it, or something it is in, is replaced or removed, or the object deleted, everything but `isValid` answers
-/// `.objectDeleted`, for good. Maps are in the order of their keys' bytes and as collections consist of their values.
+/// When it, or something it is in, is replaced or removed, or the object deleted, everything but `exists` and `isValid`
+/// answers `.objectDeleted`, for good. Maps are in the order of their keys' bytes and as collections consist of their values.
 import MotteColumns
 import MotteSchemaModel
 import MotteStorage
@@ -198,18 +198,22 @@ package final class LiveNested: LiveCollection {
     // MARK: Looking
 
     private func document() throws(DatabaseError) -> NestedDocument {
-        let place = try shownPlace()
-        guard !place.isGone, try owner.exists(), let value = try root.value(at: place.path),
-            value.kind == (isMap ? .map : .list)
-        else {
+        guard let document = try shownDocument() else {
             throw DatabaseError(
                 .objectDeleted, "this nested \(isMap ? "map" : "list") has been replaced or removed; open it again")
         }
+        return document
+    }
+
+    private func shownDocument() throws(DatabaseError) -> NestedDocument? {
+        let place = try shownPlace()
+        guard !place.isGone, try owner.exists(), let value = try root.value(at: place.path),
+            value.kind == (isMap ? .map : .list)
+        else { return nil }
         return NestedDocument(trusted: value.bytes)
     }
 
-    // A yes or no; reading says why.
-    package override var isValid: Bool { (try? document()) != nil }
+    package override func exists() throws(DatabaseError) -> Bool { try shownDocument() != nil }
 
     package override func count() throws(DatabaseError) -> Int { try document().count }
 

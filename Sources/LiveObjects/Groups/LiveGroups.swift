@@ -19,7 +19,7 @@ package final class LiveGroups {
     }
 
     package var session: Session { base.session }
-    package var isValid: Bool { base.isValid }
+    package func exists() throws(DatabaseError) -> Bool { try base.exists() }
 
     /// The groups as the session shows them.
     package func table() throws(DatabaseError) -> GroupTable {

@@ -40,7 +40,10 @@ package final class LiveResults: LiveCollection {
             target: source.target)
     }
 
-    package override var isValid: Bool { super.isValid && source.isValid }
+    package override func exists() throws(DatabaseError) -> Bool {
+        guard try super.exists() else { return false }
+        return try source.exists()
+    }
 
     override var valueName: String {
         if case .list(let list) = source { list.valueName } else { super.valueName }

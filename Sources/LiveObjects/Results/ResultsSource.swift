@@ -49,13 +49,13 @@ package enum ResultsSource {
     }
 
     /// Whether what it belongs to still exists.
-    var isValid: Bool {
+    func exists() throws(DatabaseError) -> Bool {
         switch self {
         case .table, .fixed, .fixedValues: true
-        case .list(let list): list.isValid
-        case .nested(let nested): nested.isValid
-        case .backlinks(let backlinks): backlinks.isValid
-        case .section(let section): section.isValid
+        case .list(let list): try list.exists()
+        case .nested(let nested): try nested.exists()
+        case .backlinks(let backlinks): try backlinks.exists()
+        case .section(let section): try section.exists()
         }
     }
 
@@ -65,7 +65,7 @@ package enum ResultsSource {
         case .table(let table):
             return try session.table(table).liveKeys()
         case .list(let list):
-            guard list.isValid else { return [] }
+            guard try list.exists() else { return [] }
             let keys = try list.keys()
             // Of maps, the keys whose objects were deleted.
             return keys.contains(-1) ? keys.filter { $0 >= 0 } : keys
@@ -83,8 +83,8 @@ package enum ResultsSource {
     /// Number of values; only of collections of values.
     func valueCount() throws(DatabaseError) -> Int {
         switch self {
-        case .list(let list): list.isValid ? try list.count() : 0
-        case .nested(let nested): nested.isValid ? try nested.count() : 0
+        case .list(let list): try list.exists() ? list.count() : 0
+        case .nested(let nested): try nested.exists() ? nested.count() : 0
         case .section(let section): try section.positions().count
         case .fixedValues(let values, _, _): values.count
         case .table, .backlinks, .fixed: 0

@@ -22,7 +22,7 @@ package final class LiveSections {
     }
 
     package var session: Session { base.session }
-    package var isValid: Bool { base.isValid }
+    package func exists() throws(DatabaseError) -> Bool { try base.exists() }
 
     /// The sections as the session shows them.
     package func layout() throws(DatabaseError) -> SectionLayout {
@@ -38,7 +38,7 @@ package final class LiveSections {
 
     private func evaluate() throws(DatabaseError) -> SectionLayout {
         try computingKeys { () throws(DatabaseError) in
-            let count = try base.isValid ? base.count() : 0
+            let count = try base.exists() ? base.count() : 0
             var builder = SectionLayoutBuilder(capacity: count)
             for index in 0 ..< count { builder.append(try keyValue(at: index)) }
             return builder.finish()
@@ -172,8 +172,9 @@ package final class LiveSection {
     /// Where it is now.
     package func index() throws(DatabaseError) -> Int? { try sections.layout().find(key) }
 
-    // A yes or no; reading says why.
-    package var isValid: Bool { ((try? index()) ?? nil) != nil }
+    func exists() throws(DatabaseError) -> Bool { try index() != nil }
+    /// A yes or no, for who wants no more.
+    package var isValid: Bool { (try? exists()) ?? false }
 
     /// Positions of its elements in the collection.
     func positions() throws(DatabaseError) -> ArraySlice<Int> {

@@ -3,9 +3,10 @@
 ///     FrozenSources    of a frozen session: the version, and a row source for each thread that has read it
 ///     ThreadSources    of a thread: the sessions that have one for it
 ///
-/// What a source lends is used by its thread until that thread's next call. So nobody takes a source from another
-/// thread: a session that is closed lets go of the version and of the closing thread's source; each other thread lets
-/// its own go in its next call that gets to know of it, or when it ends. With the session all go that are left.
+/// What a source lends is used by its thread until that thread's next call has ended. So nobody takes a source from
+/// another thread: a session that is closed lets go of the version and of the closing thread's source; each other thread
+/// lets its own go at the end of its next call of the C interface, or when it ends. With the session all go that are
+/// left.
 import CMotteShim
 import MotteStorage
 import MotteValues
@@ -25,10 +26,39 @@ final class FrozenSources: Sendable {
         /// The function of the program that a call of this thread which reads is calling; see `Session+Functions`.
         var calledFunction: String?
         let threadSources: ThreadSources
+        /// Tables by their keys, as far as they were asked for; the snapshot keeps them.
+        private let tables: UnsafeMutablePointer<Unmanaged<TableView>?>
+        private static let tableCount = 64
+        /// The snapshot's, and what it was when memory was looked after; see `Session+Memory`.
+        private let memoryClock: UnsafePointer<UInt64>?
+        private var seenMemoryClock: UInt64
 
         init(_ snapshot: Snapshot, _ threadSources: ThreadSources) {
             self.snapshot = snapshot
             self.threadSources = threadSources
+            tables = .allocate(capacity: Self.tableCount)
+            tables.initialize(repeating: nil, count: Self.tableCount)
+            memoryClock = snapshot.memoryClock?.word
+            seenMemoryClock = memoryClock.map { motte_shim_load64($0) } ?? 0
+        }
+
+        deinit { tables.deallocate() }
+
+        @inline(__always)
+        func table(_ key: TableKey) throws(DatabaseError) -> Unmanaged<TableView> {
+            guard key.rawValue < Self.tableCount else { return .passUnretained(try snapshot.table(key)) }
+            if let known = tables[Int(key.rawValue)] { return known }
+            let found = Unmanaged.passUnretained(try snapshot.table(key))
+            tables[Int(key.rawValue)] = found
+            return found
+        }
+
+        /// The snapshot, if pages were given up since the last time and memory is wanted.
+        @inline(__always)
+        func snapshotToRelease() -> Snapshot? {
+            guard let memoryClock, motte_shim_load64(memoryClock) != seenMemoryClock else { return nil }
+            seenMemoryClock = motte_shim_load64(memoryClock)
+            return snapshot.isMemoryWanted ? snapshot : nil
         }
     }
 
@@ -78,9 +108,7 @@ final class FrozenSources: Sendable {
     @inline(never)
     private func find() throws(DatabaseError) -> OfThread {
         let thread = motte_shim_thread_serial()
-        // Outside of the lock, which others let go under.
         let own = ThreadSources.current
-        own.letGoOfClosed()
         let found = state.withLock { state -> OfThread? in
             if let known = state.byThread[thread] { return known }
             guard let original = state.original else { return nil }
@@ -101,8 +129,19 @@ final class FrozenSources: Sendable {
         return state.withLock { $0.byThread[thread] }
     }
 
-    /// What the thread has read from, if it has.
-    var readSource: Snapshot? { known?.snapshot }
+    /// The thread's, if it has one whose memory is wanted.
+    @inline(__always)
+    func snapshotToRelease() -> Snapshot? {
+        if let latest { return latest._withUnsafeGuaranteedRef { $0.snapshotToRelease() } }
+        return known?.snapshotToRelease()
+    }
+
+    /// A table of the thread's source, which keeps it.
+    @inline(__always)
+    func lentTable(_ key: TableKey) throws(DatabaseError) -> Unmanaged<TableView> {
+        if let latest { return try latest.read { own throws(DatabaseError) in try own.table(key) } }
+        return try find().table(key)
+    }
 
     var database: Database {
         get throws(DatabaseError) {
@@ -178,7 +217,7 @@ final class FrozenSources: Sendable {
         return withExtendedLifetime(gone) { gone.original != nil }
     }
 
-    /// By the thread itself, in a call that uses nothing of it.
+    /// By the thread itself, while no call of it uses anything of it.
     fileprivate func letGo(_ thread: UInt64) {
         if motte_shim_frozen_serial() == serial { motte_shim_set_frozen(0, nil) }
         let gone = state.withLock { $0.byThread.removeValue(forKey: thread) }
@@ -187,7 +226,8 @@ final class FrozenSources: Sendable {
 }
 
 /// Which frozen sessions have a row source for a thread. It goes with the thread, and so do they.
-final class ThreadSources: Sendable {
+final class ThreadSources: @unchecked Sendable {
+    // @unchecked: `closedCount` is a word that all its users take as one.
     private struct Reference {
         weak var sources: FrozenSources?
     }
@@ -195,13 +235,15 @@ final class ThreadSources: Sendable {
         var references: [Reference] = []
         /// So many there may be before those are looked for that are gone.
         var limit = 8
+        /// In the order in which they were closed.
         var closed: [Reference] = []
     }
 
     private let thread = motte_shim_thread_serial()
     private let fork = motte_shim_fork_generation()
     private let state = Locked(State())
-    private let hasClosed = Atomic<Bool>(false)
+    /// That of `closed`, for the beginning of each call.
+    private let closedCount = UnsafeMutablePointer<UInt32>.allocate(capacity: 1)
 
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
@@ -211,9 +253,18 @@ final class ThreadSources: Sendable {
         return key
     }()
 
-    /// The calling thread's, if it has read something frozen.
-    static var known: ThreadSources? {
-        pthread_getspecific(key).map { Unmanaged<ThreadSources>.fromOpaque($0).takeUnretainedValue() }
+    private init() {
+        closedCount.initialize(to: 0)
+        motte_shim_let_go_by({ ThreadSources.letGo(ofFirst: Int($0)) }, closedCount)
+    }
+
+    deinit { closedCount.deallocate() }
+
+    /// The calling thread's. What came along through a fork is left as it is: others may have held its locks.
+    private static var known: ThreadSources? {
+        guard let known = pthread_getspecific(key) else { return nil }
+        let found = Unmanaged<ThreadSources>.fromOpaque(known).takeUnretainedValue()
+        return found.fork == motte_shim_fork_generation() ? found : nil
     }
 
     static var current: ThreadSources {
@@ -235,24 +286,28 @@ final class ThreadSources: Sendable {
 
     /// By whichever thread has closed it.
     func noteClosed(_ sources: FrozenSources) {
-        state.withLock { $0.closed.append(Reference(sources: sources)) }
-        hasClosed.store(true, ordering: .releasing)
-    }
-
-    /// By the thread. A call within another one may be in the middle of reading from what has been closed.
-    func letGoOfClosed() {
-        guard hasClosed.load(ordering: .acquiring), motte_shim_calls() == 1 else { return }
-        let closed = state.withLock { state -> [Reference] in
-            hasClosed.store(false, ordering: .relaxed)
-            defer { state.closed = [] }
-            return state.closed
+        state.withLock { state in
+            state.closed.append(Reference(sources: sources))
+            motte_shim_store32(closedCount, UInt32(clamping: state.closed.count))
         }
-        for each in closed { each.sources?.letGo(thread) }
     }
 
-    /// The thread ends. In the child of a fork what came along is left as it is: others may have held its locks.
+    /// At the end of a call of this thread that is in no other one, of what was closed before it began.
+    private static func letGo(ofFirst count: Int) {
+        guard let known else { return motte_shim_forget_closed_count() }
+        let closed = known.state.withLock { state -> ArraySlice<Reference> in
+            let closed = state.closed.prefix(count)
+            state.closed.removeFirst(closed.count)
+            motte_shim_store32(known.closedCount, UInt32(clamping: state.closed.count))
+            return closed
+        }
+        for each in closed { each.sources?.letGo(known.thread) }
+    }
+
+    /// The thread ends.
     private func end() {
         guard fork == motte_shim_fork_generation() else { return }
+        motte_shim_forget_closed_count()
         let references = state.withLock { $0.references }
         for each in references { each.sources?.letGo(thread) }
     }

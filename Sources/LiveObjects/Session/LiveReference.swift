@@ -169,7 +169,7 @@ package final class LiveReference: @unchecked Sendable {
 
     package convenience init(_ collection: LiveCollection) throws(DatabaseError) {
         try collection.session.check()
-        guard collection.isValid, let plan = try collection.plan() else {
+        guard try collection.exists(), let plan = try collection.plan() else {
             throw DatabaseError(.objectDeleted, "the object that this collection belongs to has been deleted")
         }
         // Where it will be is known when the write ends.

@@ -8,7 +8,10 @@ extension Session {
     /// two objects; does nothing in a group of writes, in callbacks, and where views live until the epoch moves.
     @inline(__always)
     package func releaseMemory() {
-        if let frozenSources { return releaseMemory(of: frozenSources) }
+        if let frozenSources {
+            guard viewsAreShort, let source = frozenSources.snapshotToRelease() else { return }
+            return source.releaseMemory(butLatest: true)
+        }
         guard let memoryClock, motte_shim_load64(memoryClock) != seenMemoryClock else { return }
         releaseWantedMemory()
     }
@@ -20,13 +23,6 @@ extension Session {
         seenMemoryClock = motte_shim_load64(memoryClock)
         guard source.isMemoryWanted else { return }
         forgetTables()
-        source.releaseMemory(butLatest: true)
-    }
-
-    /// Each thread has a source of its own of what is frozen. What all have in common stays as it is.
-    @inline(never)
-    private func releaseMemory(of frozenSources: FrozenSources) {
-        guard viewsAreShort, let source = frozenSources.readSource, source.isMemoryWanted else { return }
         source.releaseMemory(butLatest: true)
     }
 }

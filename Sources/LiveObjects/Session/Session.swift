@@ -355,8 +355,6 @@ package final class Session: @unchecked Sendable {
                 path: path)
         }
         if owner == Self.nobody {
-            // What is lent is used no longer by a thread that calls again.
-            if isFrozen { ThreadSources.known?.letGoOfClosed() }
             return DatabaseError(.closed, "this session has been closed; open the file again", path: path)
         }
         switch isAsking {
@@ -434,8 +432,9 @@ package final class Session: @unchecked Sendable {
 
     @inline(never)
     private func lendTable(_ key: TableKey) throws(DatabaseError) -> Unmanaged<TableView> {
+        if let frozenSources { return try frozenSources.lentTable(key) }
         let table = Unmanaged.passUnretained(try source().table(key))
-        if !isFrozen, key.rawValue < Self.lentTableCount { lentTables[Int(key.rawValue)] = table }
+        if key.rawValue < Self.lentTableCount { lentTables[Int(key.rawValue)] = table }
         return table
     }
 

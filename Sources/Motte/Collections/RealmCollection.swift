@@ -262,7 +262,7 @@ extension RealmCollection {
         // Not itself: what is handed out may go anywhere.
         return attempt(or: Self._nothing()) { () throws(DatabaseError) in
             let frozen = try handle.session.frozen()
-            guard handle.live.isValid else { throw Self._gone }
+            guard try handle.live.exists() else { throw Self._gone }
             return Self._collection(_CollectionHandle(try handle.live.frozen(in: frozen.session), frozen))
         }
     }

@@ -80,7 +80,7 @@ extension Map {
         if handle.live.isFrozen { return self }
         return attempt(or: Map()) { () throws(DatabaseError) in
             let frozen = try handle.session.frozen()
-            guard handle.live.isValid else { throw Results<Value>._gone }
+            guard try handle.live.exists() else { throw Results<Value>._gone }
             return Map(handle: _CollectionHandle(try handle.live.frozen(in: frozen.session), frozen))
         }
     }

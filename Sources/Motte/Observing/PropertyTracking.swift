@@ -57,7 +57,7 @@ package final class PropertyTracking {
 
         init(_ collection: LiveCollection) {
             do throws(DatabaseError) {
-                guard collection.isValid else {
+                guard try collection.exists() else {
                     self = .gone
                     return
                 }

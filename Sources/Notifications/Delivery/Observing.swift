@@ -58,7 +58,7 @@ extension LiveCollection {
 
     fileprivate func checkCanObserve() throws(DatabaseError) {
         try SessionObservers.checkCanObserve(session)
-        guard isValid else {
+        guard try exists() else {
             throw DatabaseError(.objectDeleted, "the object that this collection belongs to has been deleted")
         }
     }

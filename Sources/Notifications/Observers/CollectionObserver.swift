@@ -19,7 +19,7 @@ class CollectionObserver: Observer {
 
     override var thing: ObservedThing? {
         get throws(DatabaseError) {
-            guard collection.isValid, let plan = try collection.plan(), !plan.asksFunctions else { return nil }
+            guard try collection.exists(), let plan = try collection.plan(), !plan.asksFunctions else { return nil }
             return ObservedThing(kind: .collection(plan))
         }
     }

@@ -29,7 +29,7 @@ final class GroupsObserver: Observer {
 
     override var thing: ObservedThing? {
         get throws(DatabaseError) {
-            guard groups.isValid, let plan = try groups.base.plan(), !plan.asksFunctions else { return nil }
+            guard try groups.exists(), let plan = try groups.base.plan(), !plan.asksFunctions else { return nil }
             return ObservedThing(kind: .groups(plan, groups.grouping))
         }
     }
@@ -39,7 +39,7 @@ final class GroupsObserver: Observer {
     override func initialState() throws(DatabaseError) -> ChangeSet {
         var changes = try super.initialState()
         // The owner of a list may have gone between registering and now.
-        changes.isSourceDeleted = !groups.isValid
+        changes.isSourceDeleted = try !groups.exists()
         known = try groups.table()
         return changes
     }
@@ -50,7 +50,7 @@ final class GroupsObserver: Observer {
         guard version == context.from, let old = known else { return try restart() }
         version = context.to
         var changes = ChangeSet(.collection, from: context.from, to: context.to)
-        guard groups.isValid else {
+        guard try groups.exists() else {
             changes.isSourceDeleted = true
             changes.deletions = Array(0 ..< old.count)
             return changes

@@ -31,7 +31,7 @@ final class NestedObserver: CollectionObserver {
 
     override func initialState() throws(DatabaseError) -> ChangeSet {
         var changes = try super.initialState()
-        guard nested.isValid, let path = try nested.path() else {
+        guard try nested.exists(), let path = try nested.path() else {
             changes.isSourceDeleted = true
             return changes
         }
@@ -50,7 +50,7 @@ final class NestedObserver: CollectionObserver {
     override func advance(_ context: DeliveryContext) throws(DatabaseError) -> ChangeSet? {
         guard context.moved else { return nil }
         version = context.to
-        guard nested.isValid, let path = try nested.path() else { return ended(old.count, context) }
+        guard try nested.exists(), let path = try nested.path() else { return ended(old.count, context) }
         guard let summary = try context.summary() else { return try restart() }
         let owner = nested.owner.key.rawValue
         let table = summary.table(nested.owner.table)

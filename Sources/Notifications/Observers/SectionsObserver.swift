@@ -46,7 +46,8 @@ final class SectionsObserver: CollectionObserver {
     /// A function is called on the session's thread, with its elements.
     override var thing: ObservedThing? {
         get throws(DatabaseError) {
-            guard sections.key.path != nil, sections.isValid, let plan = try sections.base.plan(), !plan.asksFunctions
+            guard sections.key.path != nil, try sections.exists(), let plan = try sections.base.plan(),
+                !plan.asksFunctions
             else {
                 return nil
             }

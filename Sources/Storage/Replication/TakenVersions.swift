@@ -86,7 +86,7 @@ extension WriteTransaction {
                 applying.givesTheirKeys = true
                 applying.replicas = .copy
                 try applying.run(UnsafeRawBufferPointer(rebasing: bytes[ChangeBatchFormat.headerSize...]))
-                applying.names.forEachChangedPage { _, _ in isRenamed = true }
+                isRenamed = applying.isRenamed
             }
         }
         // V1.

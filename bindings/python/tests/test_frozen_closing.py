@@ -240,14 +240,17 @@ def test_a_closed_version_goes_with_the_threads_that_read_it(db: motte.Database)
         with db.write():
             db.objects(Person)[0].age = 40
         assert len(db.readers()) == shown + 1
-        # The same thread reads something else that is frozen.
+        # The same thread calls again.
         with db.freeze() as frozen:
-            assert pool.submit(lambda: frozen.objects(Person)[0].age).result() == 40
+            others = frozen.objects(Person)
+            assert pool.submit(lambda: others[0].age).result() == 40
             assert len(db.readers()) == shown
         with db.write():
             db.objects(Person)[0].age = 41
         assert len(db.readers()) == shown + 1
-    assert len(db.readers()) == shown
+        # Nothing of it is left.
+        del others
+        assert len(db.readers()) == shown
     with pytest.raises(errors.ClosedError):
         people[0]
 
@@ -275,3 +278,19 @@ def test_a_key_function_cannot_close_what_it_reads(db: motte.Database) -> None:
     assert not frozen.closed and frozen.count(Person) == frozen.freeze().count(Person) == 1
     frozen.close()
     assert frozen.closed
+
+
+def test_a_closed_one_keeps_no_file_open(tmp_path: pathlib.Path) -> None:
+    """Although a thread that has read from it does nothing any more."""
+    path = tmp_path / "idle.motte"
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        with motte.open(path, schema=[Person, Dog]) as db:
+            with db.write():
+                db.add(Person(name="Ada"))
+            with db.freeze() as frozen:
+                assert pool.submit(lambda: frozen.objects(Person)[0].name).result() == "Ada"
+            assert db.compact().bytes_after > 0 and frozen.closed
+        motte.compact(path)
+        motte.delete(path)
+    with pytest.raises(errors.ClosedError):
+        frozen.count(Person)

@@ -378,6 +378,39 @@ def test_async_streams_end(db: motte.Database) -> None:
     assert asyncio.run(count()) == 1 and time.monotonic() - began < 5
 
 
+@pytest.mark.parametrize("is_filtered", [False, True])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_streams_end_although_other_things_change(opened: Opener, is_async: bool, is_filtered: bool) -> None:
+    db = opened()
+    with db.write():
+        people = db.add_all([Person(name="Ada"), Person(name="Bob")])
+    is_over = threading.Event()
+
+    def change_others() -> None:
+        with opened() as own:
+            for age in range(1000):
+                with own.write():
+                    own.objects(Person)[1].age = age
+                if is_over.wait(0.01):
+                    return
+    noise = threading.Thread(target=change_others)
+    noise.start()
+    stream: Any = people[0].changes(timeout=0.3)
+    if is_filtered:
+        # Changes that nobody wants are none.
+        stream = db.objects(Person).changes(timeout=0.3).relabelled(lambda: lambda change: change.is_initial)
+
+    async def count() -> int:
+        return len([change async for change in stream])
+    try:
+        began = time.monotonic()
+        assert (asyncio.run(count()) if is_async else len([*stream])) == (1 if is_filtered else 0)
+        assert time.monotonic() - began < 5
+    finally:
+        is_over.set()
+        noise.join()
+
+
 def test_streams_end_with_their_source(db: motte.Database) -> None:
     with db.write():
         ada = db.add(Person(name="Ada", tags=["x"]))

@@ -282,3 +282,43 @@ def test_a_key_function_lives_as_long_as_what_is_made_with_it(
     del observation
     gc.collect()
     assert _callbacks.alive() == alive
+
+
+def test_what_a_key_function_raises_comes_out_of_what_is_made_of_a_section(db: motte.Database) -> None:
+    found = people(db)
+    is_broken = False
+
+    def key(person: Person) -> int:
+        if is_broken:
+            raise ValueError("no key")
+        return person.age % 2
+    section = found.sectioned(key)[0]
+    inner, deeper = section.sectioned("name"), section.where("age >= 0").sectioned("name")
+    assert (len(section), len(inner), len(deeper)) == (3, 3, 3) or len(section) == len(inner) == len(deeper)
+    count = len(section)
+    with db.write():
+        found[3].name = "Bea"
+    is_broken = True
+    uses: list[Callable[[], object]] = [
+        lambda: len(section), lambda: len(inner), lambda: [*inner], lambda: len(deeper), section.freeze, inner.freeze,
+        lambda: section.sectioned("age").keys, lambda: motte.Reference(section),
+        lambda: section.observe(lambda changes: None), lambda: [*section.group_by("name").count()]]
+    for place, use in enumerate(uses):
+        with pytest.raises(ValueError, match="no key"):
+            print(place, use())
+    is_broken = False
+    assert len(section) == len(inner) == len(deeper) == count
+
+
+def test_a_limit_ends_sections_of_a_section(db: motte.Database) -> None:
+    section = people(db).where("name CONTAINS 'n'").sectioned("age")[0]
+    inner = section.sectioned("name")
+    assert len(inner) == 1
+    with db.write():
+        db.add(Person(name="Nan", age=99))
+    db.query_timeout = 0
+    for use in (lambda: len(section), lambda: len(inner), lambda: [*inner]):
+        with pytest.raises(errors.QueryInterruptedError):
+            use()
+    db.query_timeout = None
+    assert len(inner) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import random
+from typing import Any
 
 import pytest
 
@@ -405,3 +406,59 @@ def test_an_embedded_object_comes_before_others_in_a_list(tmp_path: pathlib.Path
                     assert first.apply(difference) and first.changes_to(second).is_empty
                     assert first.apply(difference.inverse())
                 assert len(first.get("Order", 1).lines) != len(second.get("Order", 1).lines)
+
+
+@pytest.mark.parametrize("kind", ["batch", "difference"])
+@pytest.mark.parametrize("migration", ["a class", "a property", "a class that was dropped", "a linked class"])
+def test_what_was_done_before_a_migration_is_not_undone_in_what_has_its_names(
+    tmp_path: pathlib.Path, migration: str, kind: str
+) -> None:
+    path, note = tmp_path / "file.motte", "Note { text: string, tag: string }"
+    owner = " Owner { name: string, note: link<Note> }"
+    with motte.open(path, schema=note + owner) as db:
+        model, Owner = db.model("Note"), db.model("Owner")
+        with db.write():
+            first = db.add(model(text="a0", tag="x"))
+            db.add(Owner(name="Ann", note=first))
+        if kind == "difference":
+            db.copy_to(tmp_path / "other.motte")
+
+        def change(changed: motte.Database) -> None:
+            with changed.write():
+                changed.add(changed.model("Note")(text="a1", tag="x"))
+                changed.objects("Note")[0].tag = "changed"
+                changed.objects("Owner")[0].note = None
+        if kind == "difference":
+            with motte.open(tmp_path / "other.motte") as other:
+                change(other)
+                done = db.changes_to(other)
+            db.apply(done)
+        else:
+            with db.freeze() as before:
+                change(db)
+                done = db.changes_since(before)
+    if migration == "a class":
+        motte.open(path, schema="Old { text: string, tag: string } Owner { name: string, note: link<Old> }",
+                   schema_version=1, renames={"Note": "Old"}).close()
+        schema = note + " Old { text: string, tag: string } Owner { name: string, note: link<Old> }"
+    elif migration == "a property":
+        motte.open(path, schema="Note { text: string, label: string }" + owner, schema_version=1,
+                   renames={"Note.tag": "label"}).close()
+        schema = "Note { text: string, label: string, tag: string }" + owner
+    else:
+        motte.open(path, schema="Owner { name: string }", schema_version=1, delete_classes=["Note"]).close()
+        schema = note + (owner if migration == "a linked class" else " Owner { name: string }")
+    with motte.open(path, schema=schema, schema_version=2) as db:
+        with db.write():
+            for text in ("mine0", "mine1"):
+                mine = db.add(db.model("Note")(text=text, tag="mine"))
+            if migration == "a linked class":
+                db.objects("Owner")[0].note = mine
+
+        def content() -> list[Any]:
+            return [[each.to_dict() for each in db.objects(model)] for model in db.models]
+        shown = content()
+        for batch in (done.inverse(), done):
+            with pytest.raises((errors.SchemaMismatchError, errors.InvalidArgumentError)):
+                db.apply(batch)
+            assert content() == shown and db.verify().is_sound

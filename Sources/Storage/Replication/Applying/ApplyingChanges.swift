@@ -71,6 +71,8 @@ struct ApplyingChanges {
     }
 
     private var schemaIsKnown: Bool
+    /// Whether an object that the batch makes has another key here than where it comes from.
+    private(set) var isRenamed = false
 
     mutating func run(_ bytes: UnsafeRawBufferPointer) throws(DatabaseError) {
         let former = write.adoptsEmbedded
@@ -222,6 +224,9 @@ struct ApplyingChanges {
             let isEmbedded = try reader.byte() == 1
             guard let table = write.catalog.table(named: name) else { throw mismatch("class \(name) is missing here") }
             guard table.isEmbedded == isEmbedded else { throw mismatch("class \(name) is declared otherwise here") }
+            // One that was dropped or renamed since, and whose name another one has now. Of other files it is the
+            // schema that tells.
+            guard !isOwn || table.key == key else { throw mismatch("class \(name) is another one since") }
             tables[key] = table
             var known: [ColumnKey: StoredColumn] = [:]
             for _ in 0 ..< (try reader.count(minimumSize: 5)) {
@@ -233,6 +238,7 @@ struct ApplyingChanges {
                 guard let column = table.column(named: property), !column.isMapKeys else {
                     throw mismatch("\(name).\(property) is missing here")
                 }
+                guard !isOwn || column.key == key else { throw mismatch("\(name).\(property) is another one since") }
                 guard column.type.rawValue == type, column.collection.rawValue == collection,
                     column.isNullable == (flags & 1 != 0), column.isPrimaryKey == (flags & 2 != 0)
                 else { throw mismatch("\(name).\(property) is declared otherwise here") }
@@ -335,6 +341,7 @@ struct ApplyingChanges {
             if isFound(table) || keys.lowerBound >= FileDifference.firstName { return try keep(table, keys, local) }
         }
         if goesByKeys, keys.lowerBound == local { return }
+        isRenamed = true
         var isNamed = goesByKeys
         if !isNamed { isNamed = try names.hasName(table.key, in: keys) }
         if isNamed {

@@ -32,7 +32,7 @@ class Core(abc.ABC, _objects.Core):
     def __init__(self, realm: Realm, queue: Optional[Queue], classes: Optional[Sequence[type[Model]]],
                  is_frozen: bool, class_ids: Optional[Mapping[Any, int]] = None) -> None:
         """With class ids, those of its classes are known."""
-        self._realm, self._delivery = realm, Delivery(queue, realm.in_write, is_frozen)
+        self._realm, self._delivery = realm, Delivery(queue, _never if is_frozen else realm.in_write, is_frozen)
         self._guarded_by(realm.guard)
         realm.guard.home = weakref.ref(self)
         self._closed = False
@@ -335,6 +335,10 @@ def _listed(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: each[:] if isinstance(each, Collection) else each for name, each in value.items()}
     return value[:] if isinstance(value, Collection) else value
+
+
+def _never() -> bool:
+    return False
 
 
 class _PassingRows:

@@ -7,7 +7,7 @@ which only they have and nobody closes. It goes with the last of them.
 from __future__ import annotations
 
 import weakref
-from typing import Any, Optional, Protocol, TypeVar
+from typing import Any, NoReturn, Optional, Protocol, TypeVar
 
 from . import errors
 from ._realm import Realm
@@ -62,3 +62,13 @@ def shared(database: D) -> D:
     made: D = database._frozen_in(realm, origin(database, is_shared=True))
     database._frozen = weakref.ref(made)
     return made
+
+
+class Ended:
+    """In the place of the realm of a frozen database that is closed."""
+
+    def in_write(self) -> bool:
+        return False
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise errors.ClosedError("this database has been closed; freeze another one")

@@ -148,6 +148,9 @@ class Database(Core):
             return
         self._realm.close()
         self._closed = True
+        if self._live is not None:
+            # Threads that have read from it keep its version until all of it has gone, which this is a part of.
+            self._realm = _frozen.Ended()  # type: ignore[assignment]
         if self._write is not None:
             self._write._end(cancelled=True)
         self._delivery.close(errors.ClosedError("the database has been closed"))
@@ -209,8 +212,8 @@ class Database(Core):
         stays on disk as long as it lives.
 
         Each call gives one of its own, also on a frozen one; `with db.freeze() as frozen:` closes it at the end of the
-        block. Threads that read from it meanwhile may do so to the end of their call. One that has read from it keeps
-        the version after it was closed, until the thread ends or reads from something else that is frozen."""
+        block. Threads that read from it meanwhile do so to the end of their call. One that has read from it keeps the
+        version, and the file open, until its next call, or its end, or nothing of it is held any more."""
         return self._frozen_in(self._realm.freeze(), _frozen.origin(self))
 
     def _frozen_in(self, realm: Realm, origin: _frozen.Origin) -> Database:

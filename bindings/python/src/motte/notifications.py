@@ -21,7 +21,7 @@ from ._coll import Coll
 from ._groups import NativeGroups
 from ._protocols import AnyBound, AnyDatabase, AnyRow
 from ._tokens import DELETIONS, INSERTIONS, MODIFICATIONS, NativeChanges, Token
-from ._waiting import checked_timeout, deadline_of
+from ._waiting import checked_timeout, deadline_of, left_seconds
 from .delivery import Waiter
 
 C = TypeVar("C")
@@ -238,9 +238,9 @@ class ChangeStream(Generic[C]):
         return self._changes(*self._begun())
 
     def _changes(self, token: Token, keep: Callable[[C], bool]) -> Iterator[C]:
+        deadline = deadline_of(self._timeout)
         try:
             while True:
-                deadline = deadline_of(self._timeout)
                 native = self._next(token)
                 while native is None:
                     self._database._delivery.dispatch_once()
@@ -250,6 +250,7 @@ class ChangeStream(Generic[C]):
                 change = self._read(native)
                 if keep(change):
                     yield change
+                    deadline = deadline_of(self._timeout)
         except _Ended:
             return
         finally:
@@ -278,15 +279,20 @@ class ChangeStream(Generic[C]):
             delivery.begin(waiter)
             # What waits already, the initial state above all, needs no event.
             delivery.dispatch_once()
+            deadline, has_waited = deadline_of(self._timeout), False
             while True:
                 native = self._next(token)
-                if native is None:
-                    if not await waiter.wait(self._timeout):
-                        return
-                else:
+                if native is not None:
                     change = self._read(native)
                     if keep(change):
                         yield change
+                        deadline, has_waited = deadline_of(self._timeout), False
+                    continue
+                left = left_seconds(deadline)
+                # The loop has a turn, however short the time is. Changes of other things wake the waiter too.
+                if has_waited and left is not None and left <= 0 or not await waiter.wait(left):
+                    return
+                has_waited = True
         except _Ended:
             return
         finally:
