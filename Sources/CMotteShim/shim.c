@@ -41,7 +41,7 @@ void motte_shim_let_go_by(void (*function)(uint32_t count), const uint32_t *coun
 void motte_shim_let_go(void) {
     uint32_t count = motte_shim_closed_before_call;
     motte_shim_closed_before_call = 0;
-    atomic_load(&lets_go)(count);
+    atomic_load (&lets_go)(count);
 }
 
 uint64_t motte_shim_new_thread_serial(void) {

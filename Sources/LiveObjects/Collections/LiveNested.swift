@@ -2,7 +2,8 @@
 /// around it come and go.
 ///
 /// When it, or something it is in, is replaced or removed, or the object deleted, everything but `exists` and `isValid`
-/// answers `.objectDeleted`, for good. Maps are in the order of their keys' bytes and as collections consist of their values.
+/// answers `.objectDeleted`, for good. Maps are in the order of their keys' bytes and as collections consist of their
+/// values.
 import MotteColumns
 import MotteSchemaModel
 import MotteStorage

@@ -4,9 +4,9 @@
 ///     ThreadSources    of a thread: the sessions that have one for it
 ///
 /// What a source lends is used by its thread until that thread's next call has ended. So nobody takes a source from
-/// another thread: a session that is closed lets go of the version and of the closing thread's source; each other thread
-/// lets its own go at the end of its next call of the C interface, or when it ends. With the session all go that are
-/// left.
+/// another thread: a session that is closed lets go of the version and of the closing thread's source; each other
+/// thread lets its own go at the end of its next call of the C interface, or when it ends. With the session all go that
+/// are left.
 import CMotteShim
 import MotteStorage
 import MotteValues

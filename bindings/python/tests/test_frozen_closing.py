@@ -242,14 +242,14 @@ def test_a_closed_version_goes_with_the_threads_that_read_it(db: motte.Database)
         assert len(db.readers()) == shown + 1
         # The same thread calls again.
         with db.freeze() as frozen:
-            others = frozen.objects(Person)
-            assert pool.submit(lambda: others[0].age).result() == 40
+            others = [frozen.objects(Person)]
+            assert pool.submit(lambda: others[0][0].age).result() == 40
             assert len(db.readers()) == shown
         with db.write():
             db.objects(Person)[0].age = 41
         assert len(db.readers()) == shown + 1
         # Nothing of it is left.
-        del others
+        others.clear()
         assert len(db.readers()) == shown
     with pytest.raises(errors.ClosedError):
         people[0]
