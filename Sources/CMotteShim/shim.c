@@ -29,19 +29,19 @@ _Thread_local uint64_t motte_shim_frozen_serial_of_thread = 0;
 _Thread_local void *motte_shim_frozen_source_of_thread = NULL;
 _Thread_local uint64_t motte_shim_calls_with_release = 0;
 
-_Thread_local const uint32_t *motte_shim_closed_count = NULL;
-_Thread_local uint32_t motte_shim_closed_before_call = 0;
-static void (*_Atomic lets_go)(uint32_t count);
+_Thread_local const uint64_t *motte_shim_last_closed = NULL;
+_Thread_local uint64_t motte_shim_closed_before_call = 0;
+static void (*_Atomic lets_go)(uint64_t last);
 
-void motte_shim_let_go_by(void (*function)(uint32_t count), const uint32_t *count) {
+void motte_shim_let_go_by(void (*function)(uint64_t last), const uint64_t *last_closed) {
     atomic_store(&lets_go, function);
-    motte_shim_closed_count = count;
+    motte_shim_last_closed = last_closed;
 }
 
 void motte_shim_let_go(void) {
-    uint32_t count = motte_shim_closed_before_call;
+    uint64_t last = motte_shim_closed_before_call;
     motte_shim_closed_before_call = 0;
-    atomic_load (&lets_go)(count);
+    atomic_load (&lets_go)(last);
 }
 
 uint64_t motte_shim_new_thread_serial(void) {

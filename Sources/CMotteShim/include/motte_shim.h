@@ -35,18 +35,18 @@ extern _Thread_local uint32_t motte_shim_call_depth;
 /* A bit for each depth: a session has let memory go in the call there. */
 extern _Thread_local uint64_t motte_shim_calls_with_release;
 static inline uint64_t motte_shim_call_bit(void) { return 1ull << (motte_shim_call_depth & 63); }
-/* How many things the thread has read from were closed on other threads since; NULL as long as it has read from nothing
- * that others close. */
-extern _Thread_local const uint32_t *motte_shim_closed_count;
-/* As many as there were when the outermost call began: what a call has lent is used until the next one has ended. */
-extern _Thread_local uint32_t motte_shim_closed_before_call;
+/* The number of the last thing that was closed on another thread and that this one has read from and not let go of; 0
+ * without any, NULL as long as the thread has read from nothing that others close. */
+extern _Thread_local const uint64_t *motte_shim_last_closed;
+/* What it was when the outermost call began: what a call has lent is used until the next one has ended. */
+extern _Thread_local uint64_t motte_shim_closed_before_call;
 void motte_shim_let_go(void);
-/* What lets go of the first `count` of them. Set once, before the thread has a count. */
-void motte_shim_let_go_by(void (*function)(uint32_t count), const uint32_t *count);
-static inline void motte_shim_forget_closed_count(void) { motte_shim_closed_count = NULL; }
+/* What lets go of things up to that number. Set once, before the thread has one. */
+void motte_shim_let_go_by(void (*function)(uint64_t last), const uint64_t *last_closed);
+static inline void motte_shim_forget_closed(void) { motte_shim_last_closed = NULL; }
 static inline void motte_shim_enter_call(void) {
-    if (motte_shim_call_depth++ == 0 && motte_shim_closed_count) {
-        motte_shim_closed_before_call = __atomic_load_n(motte_shim_closed_count, __ATOMIC_ACQUIRE);
+    if (motte_shim_call_depth++ == 0 && motte_shim_last_closed) {
+        motte_shim_closed_before_call = __atomic_load_n(motte_shim_last_closed, __ATOMIC_ACQUIRE);
     }
     motte_shim_calls_with_release &= ~motte_shim_call_bit();
 }

@@ -227,23 +227,40 @@ final class FrozenSources: Sendable {
 
 /// Which frozen sessions have a row source for a thread. It goes with the thread, and so do they.
 final class ThreadSources: @unchecked Sendable {
-    // @unchecked: `closedCount` is a word that all its users take as one.
+    // @unchecked: `lastClosed` is a word that all its users take as one.
     private struct Reference {
         weak var sources: FrozenSources?
+        var number: UInt64 = 0
+    }
+    /// Those that are gone are looked for when there are twice as many as the last time.
+    private struct References {
+        private(set) var all: [Reference] = []
+        private var limit = 8
+
+        mutating func add(_ sources: FrozenSources, number: UInt64 = 0) {
+            if all.count >= limit {
+                all.removeAll { $0.sources == nil }
+                limit = max(8, 2 * all.count)
+            }
+            all.append(Reference(sources: sources, number: number))
+        }
+
+        mutating func take(upTo number: UInt64) -> [Reference] {
+            defer { all.removeAll { $0.number <= number } }
+            return all.filter { $0.number <= number }
+        }
     }
     private struct State {
-        var references: [Reference] = []
-        /// So many there may be before those are looked for that are gone.
-        var limit = 8
-        /// In the order in which they were closed.
-        var closed: [Reference] = []
+        var read = References()
+        var closed = References()
+        var closedCount: UInt64 = 0
     }
 
     private let thread = motte_shim_thread_serial()
     private let fork = motte_shim_fork_generation()
     private let state = Locked(State())
-    /// That of `closed`, for the beginning of each call.
-    private let closedCount = UnsafeMutablePointer<UInt32>.allocate(capacity: 1)
+    /// The number of the last of `closed`, 0 if there is none; for the beginning of each call.
+    private let lastClosed = UnsafeMutablePointer<UInt64>.allocate(capacity: 1)
 
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
@@ -254,11 +271,11 @@ final class ThreadSources: @unchecked Sendable {
     }()
 
     private init() {
-        closedCount.initialize(to: 0)
-        motte_shim_let_go_by({ ThreadSources.letGo(ofFirst: Int($0)) }, closedCount)
+        lastClosed.initialize(to: 0)
+        motte_shim_let_go_by({ ThreadSources.letGo(upTo: $0) }, lastClosed)
     }
 
-    deinit { closedCount.deallocate() }
+    deinit { lastClosed.deallocate() }
 
     /// The calling thread's. What came along through a fork is left as it is: others may have held its locks.
     private static var known: ThreadSources? {
@@ -274,31 +291,23 @@ final class ThreadSources: @unchecked Sendable {
         return made
     }
 
-    func note(_ sources: FrozenSources) {
-        state.withLock { state in
-            if state.references.count >= state.limit {
-                state.references.removeAll { $0.sources == nil }
-                state.limit = max(8, 2 * state.references.count)
-            }
-            state.references.append(Reference(sources: sources))
-        }
-    }
+    func note(_ sources: FrozenSources) { state.withLock { $0.read.add(sources) } }
 
     /// By whichever thread has closed it.
     func noteClosed(_ sources: FrozenSources) {
         state.withLock { state in
-            state.closed.append(Reference(sources: sources))
-            motte_shim_store32(closedCount, UInt32(clamping: state.closed.count))
+            state.closedCount += 1
+            state.closed.add(sources, number: state.closedCount)
+            motte_shim_store64(lastClosed, state.closedCount)
         }
     }
 
     /// At the end of a call of this thread that is in no other one, of what was closed before it began.
-    private static func letGo(ofFirst count: Int) {
-        guard let known else { return motte_shim_forget_closed_count() }
-        let closed = known.state.withLock { state -> ArraySlice<Reference> in
-            let closed = state.closed.prefix(count)
-            state.closed.removeFirst(closed.count)
-            motte_shim_store32(known.closedCount, UInt32(clamping: state.closed.count))
+    private static func letGo(upTo number: UInt64) {
+        guard let known else { return motte_shim_forget_closed() }
+        let closed = known.state.withLock { state -> [Reference] in
+            let closed = state.closed.take(upTo: number)
+            motte_shim_store64(known.lastClosed, state.closed.all.last?.number ?? 0)
             return closed
         }
         for each in closed { each.sources?.letGo(known.thread) }
@@ -307,8 +316,8 @@ final class ThreadSources: @unchecked Sendable {
     /// The thread ends.
     private func end() {
         guard fork == motte_shim_fork_generation() else { return }
-        motte_shim_forget_closed_count()
-        let references = state.withLock { $0.references }
-        for each in references { each.sources?.letGo(thread) }
+        motte_shim_forget_closed()
+        let read = state.withLock { $0.read.all }
+        for each in read { each.sources?.letGo(thread) }
     }
 }

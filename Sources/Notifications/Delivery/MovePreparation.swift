@@ -95,8 +95,6 @@ final class MovePreparation {
     private func prepare(_ late: [(followed: FollowedSession, session: WatchedSession)], _ version: Version) {
         // Without one, sessions find out by themselves, and what keeps them from it.
         let newest = (try? database.snapshot()).map { Session.frozen($0, of: database, control) }
-        // Frozen: closing it has nothing to fail at.
-        defer { _ = try? newest?.close() }
         var contexts: [Version: DeliveryContext] = [:]
         // Who takes little does not wait for who takes long.
         let order = late.map { ($0.session.expectedNanoseconds, $0) }.sorted { $0.0 < $1.0 }
