@@ -194,19 +194,32 @@ struct ApplyingChanges {
             throw error.code == .unsupportedFormat ? error : ChangeBatch.damaged("its schema cannot be read")
         }
         guard theirs.changedIn == batch.schemaChangedIn else { throw ChangeBatch.damaged() }
+        var former: Catalog?
         if !batch.isDifference, let page = try write.base.pages.get(ReplicaPages.catalog(batch.origin)) {
+            former = try Catalog.decode(page.bytes)
+        }
+        if let former {
             // A property of the same name may be another one: it is the numbers that tell.
-            let former = try Catalog.decode(page.bytes)
             if let difference = SchemaReliance.all.difference(former, theirs) { throw otherSchema(difference.what) }
             if let table = former.tables.first(where: { !former.keepsUnique($0, in: theirs) }) {
                 throw otherSchema("objects of \(table.name) may have values now that had to differ before")
             }
         }
-        do throws(DatabaseError) { newIndexes = try write.addSchema(theirs.schema) } catch {
+        let version = goesOn(with: former) ? theirs.schemaVersion : nil
+        do throws(DatabaseError) { newIndexes = try write.addSchema(theirs.schema, schemaVersion: version) } catch {
             throw error.code == .schemaMismatch ? otherSchema(error.message) : error
         }
         if !batch.isDifference, !isOwn { write.replicaPages[ReplicaPages.catalog(batch.origin)] = [UInt8](record) }
         schemaIsKnown = true
+    }
+
+    /// Whether the schema's version goes on with the origin's, so that a migration which the origin has had is not
+    /// done again here: that of its copies, of a new file, and of one that has had the same version.
+    private func goesOn(with former: Catalog?) -> Bool {
+        if batch.isDifference { return false }
+        if case .copy = replicas { return true }
+        let own = write.catalog
+        return former.map { $0.schemaVersion == own.schemaVersion } ?? (own.schemaVersion == 0 && own.tables.isEmpty)
     }
 
     private func otherSchema(_ reason: String) -> DatabaseError {
@@ -225,8 +238,8 @@ struct ApplyingChanges {
             guard let table = write.catalog.table(named: name) else { throw mismatch("class \(name) is missing here") }
             guard table.isEmbedded == isEmbedded else { throw mismatch("class \(name) is declared otherwise here") }
             // One that was dropped or renamed since, and whose name another one has now. Of other files it is the
-            // schema that tells.
-            guard !isOwn || table.key == key else { throw mismatch("class \(name) is another one since") }
+            // schema that tells; a difference has the numbers of the file that it leads to, and compares values.
+            guard !hasOwnNumbers || table.key == key else { throw mismatch("class \(name) is another one since") }
             tables[key] = table
             var known: [ColumnKey: StoredColumn] = [:]
             for _ in 0 ..< (try reader.count(minimumSize: 5)) {
@@ -238,7 +251,7 @@ struct ApplyingChanges {
                 guard let column = table.column(named: property), !column.isMapKeys else {
                     throw mismatch("\(name).\(property) is missing here")
                 }
-                guard !isOwn || column.key == key else { throw mismatch("\(name).\(property) is another one since") }
+                guard !hasOwnNumbers || column.key == key else { throw mismatch("\(name).\(property) is another one since") }
                 guard column.type.rawValue == type, column.collection.rawValue == collection,
                     column.isNullable == (flags & 1 != 0), column.isPrimaryKey == (flags & 2 != 0)
                 else { throw mismatch("\(name).\(property) is declared otherwise here") }
@@ -247,6 +260,8 @@ struct ApplyingChanges {
             columns[key] = known
         }
     }
+
+    private var hasOwnNumbers: Bool { isOwn && !batch.isDifference }
 
     private func mismatch(_ what: String) -> DatabaseError {
         DatabaseError(.schemaMismatch, "the schema of the batch's origin is not that of this file: \(what)")
