@@ -194,7 +194,7 @@ PROJECT_URL = os.environ.get("MOTTE_PROJECT_URL", "")
 OBJECTS = Extension(
     "motte._objects",
     sources=[f"native/{name}.c" for name in (
-        "module", "plan", "model", "property", "rows", "values", "adding", "cursor", "block")],
+        "module", "plan", "model", "property", "rows", "values", "adding", "cursor", "block", "lent")],
     depends=["native/objects.h"],
     libraries=["motte"],
     extra_compile_args=["-std=c11", "-O2", "-g0", "-Wall", "-Wextra", "-fvisibility=hidden"],

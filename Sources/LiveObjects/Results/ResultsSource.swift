@@ -55,7 +55,8 @@ package enum ResultsSource {
         case .list(let list): try list.exists()
         case .nested(let nested): try nested.exists()
         case .backlinks(let backlinks): try backlinks.exists()
-        case .section(let section): try section.exists()
+        // Also while it has no elements.
+        case .section(let section): try section.sections.exists()
         }
     }
 

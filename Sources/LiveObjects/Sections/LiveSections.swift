@@ -157,7 +157,7 @@ extension LiveCollection {
     }
 }
 
-/// One section by its key. There may be none with that key just now: then it has no elements and is not valid.
+/// One section by its key. There may be none with that key just now: then it has no elements and no index.
 package final class LiveSection {
     package let sections: LiveSections
     package let key: SectionLayout.Key
@@ -171,10 +171,6 @@ package final class LiveSection {
 
     /// Where it is now.
     package func index() throws(DatabaseError) -> Int? { try sections.layout().find(key) }
-
-    func exists() throws(DatabaseError) -> Bool { try index() != nil }
-    /// A yes or no, for who wants no more.
-    package var isValid: Bool { (try? exists()) ?? false }
 
     /// Positions of its elements in the collection.
     func positions() throws(DatabaseError) -> ArraySlice<Int> {

@@ -151,9 +151,9 @@ extension Database {
 }
 
 extension WriteTransaction {
-    /// Adds what is declared and the file lacks, in this write; what would need a migration is refused. The version stays
-    /// unless one is given. Gives new
-    /// indexes of classes that have objects, which are to be built when these have their values.
+    /// Adds what is declared and the file lacks, in this write; what would need a migration is refused. The version
+    /// stays unless one is given. Gives new indexes of classes that have objects, which are to be built when these have
+    /// their values.
     func addSchema(_ declared: Schema, schemaVersion: UInt64?) throws(DatabaseError) -> [IndexKey] {
         guard let changes = try CatalogChanges.applying(declared, schemaVersion: schemaVersion, to: catalog) else {
             return []

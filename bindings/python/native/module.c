@@ -97,6 +97,7 @@ static PyMethodDef methods[] = {
     {"iterated", (PyCFunction)(void (*)(void))iterated, METH_FASTCALL, NULL},
     {"element_of", (PyCFunction)(void (*)(void))element_of, METH_FASTCALL, NULL},
     {"unraised", (PyCFunction)(void (*)(void))unraised, METH_FASTCALL, NULL},
+    {"lent", (PyCFunction)(void (*)(void))lent, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
 

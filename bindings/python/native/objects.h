@@ -267,5 +267,6 @@ PyObject *objects_of(PyObject *module, PyObject *const *arguments, Py_ssize_t co
 PyObject *iterated(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *element_of(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *unraised(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *lent(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 
 #endif

@@ -22,6 +22,9 @@ def read_back(value: Any, type_: Any = None) -> Any:
     pointer = values.pointer()
     cells = Cells(1)
     ffi.memmove(cells.values, pointer, 24)
+    _, low, high = cells.words
+    points = cells.values[0].type in (_convert.STRING, _convert.DATA)
+    cells.copies = [bytes(ffi.buffer(ffi.cast("char *", low), high)) if points else None]
     return cells.first(Link)
 
 

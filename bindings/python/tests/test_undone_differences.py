@@ -459,6 +459,57 @@ def test_what_was_done_before_a_migration_is_not_undone_in_what_has_its_names(
             return [[each.to_dict() for each in db.objects(model)] for model in db.models]
         shown = content()
         for batch in (done.inverse(), done):
-            with pytest.raises((errors.SchemaMismatchError, errors.InvalidArgumentError)):
+            with pytest.raises((errors.SchemaMismatchError, errors.InvalidArgumentError, errors.HistoryForkedError)):
                 db.apply(batch)
             assert content() == shown and db.verify().is_sound
+
+
+def test_a_migration_is_not_done_again_in_what_has_its_changes(tmp_path: pathlib.Path) -> None:
+    schema, runs = "Item { id: int key, price: int }", []
+
+    def in_cents(migration: motte.Migration) -> None:
+        runs.append(1)
+        for item in migration.new.objects("Item"):
+            item.price *= 100
+
+    def opened(name: str, version: int) -> Database:
+        return motte.open(tmp_path / name, schema=schema, schema_version=version, migration=in_cents)
+
+    def price(name: str, version: int) -> int:
+        with opened(name, version) as db:
+            return int(db.one("Item", 1).price)
+    with opened("origin.motte", 1) as db:
+        db.keep_changes(db.version)
+        with db.write():
+            db.add(db.model("Item")(id=1, price=5))
+        before, whole = db.version, db.changes_since(0)
+    with opened("its own.motte", 7) as other, motte.open(tmp_path / "new.motte") as new:
+        assert other.apply(whole) and new.apply(whole)
+    with opened("origin.motte", 2) as db:
+        assert db.one("Item", 1).price == 500 and len(runs) == 1
+        batch, whole = db.changes_since(before), db.changes_since(0)
+    for name in ("new.motte", "its own.motte", "newer.motte"):
+        with motte.open(tmp_path / name) as copy:
+            assert copy.apply(whole if name == "newer.motte" else batch)
+    assert price("new.motte", 2) == price("newer.motte", 2) == price("its own.motte", 7) == 500 and len(runs) == 1
+    with pytest.raises(errors.SchemaMismatchError):
+        opened("new.motte", 1)
+
+
+@pytest.mark.parametrize("first, second", [
+    ("A { id: int key, x: int } B { id: int key }", "B { id: int key } A { id: int key, x: int }"),
+    ("A { id: int key, x: int } B { id: int key }", "B { id: int key } A { x: int, id: int key }")])
+def test_a_difference_is_of_files_that_number_their_classes_otherwise(
+    tmp_path: pathlib.Path, first: str, second: str
+) -> None:
+    with motte.open(tmp_path / "one.motte", schema=first) as one, \
+            motte.open(tmp_path / "other.motte", schema=second) as other:
+        for db, x in ((one, 1), (other, 2)):
+            with db.write():
+                db.add(db.model("A")(id=1, x=x))
+                db.add(db.model("B")(id=x))
+        difference = one.changes_to(other)
+        assert one.apply(difference)
+        assert [each.x for each in one.objects("A")] == [2] and [each.id for each in one.objects("B")] == [2]
+        assert one.apply(difference.inverse())
+        assert [each.x for each in one.objects("A")] == [1] and [each.id for each in one.objects("B")] == [1]

@@ -251,7 +251,9 @@ struct ApplyingChanges {
                 guard let column = table.column(named: property), !column.isMapKeys else {
                     throw mismatch("\(name).\(property) is missing here")
                 }
-                guard !hasOwnNumbers || column.key == key else { throw mismatch("\(name).\(property) is another one since") }
+                guard !hasOwnNumbers || column.key == key else {
+                    throw mismatch("\(name).\(property) is another one since")
+                }
                 guard column.type.rawValue == type, column.collection.rawValue == collection,
                     column.isNullable == (flags & 1 != 0), column.isPrimaryKey == (flags & 2 != 0)
                 else { throw mismatch("\(name).\(property) is declared otherwise here") }

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 from . import _callbacks, errors
 from ._columns import unpacked
-from ._convert import Arguments, Cells, Maker, Values, map_key, map_keys, one, read_texts, texts, utf8
+from ._convert import Arguments, Cells, Maker, Values, map_key, map_keys, read_texts, texts, utf8
 from ._ffi import ffi, lib, sized
 from ._guard import FREE, Guard, Guarded
 from ._handles import out, own, take_text
@@ -23,6 +23,13 @@ COUNT, MIN, MAX = lib.MOTTE_AGGREGATE_COUNT, lib.MOTTE_AGGREGATE_MIN, lib.MOTTE_
 SUM, AVERAGE = lib.MOTTE_AGGREGATE_SUM, lib.MOTTE_AGGREGATE_AVG
 SELF = lib.MOTTE_PROP_SELF
 MICROSECONDS, NANOSECONDS = lib.MOTTE_UNIT_MICROSECONDS, lib.MOTTE_UNIT_NANOSECONDS
+
+#: Statuses for values that no collection of the kind can hold.
+_NOWHERE = (lib.MOTTE_E_WRONG_TYPE, lib.MOTTE_E_INVALID_ARGUMENT, lib.MOTTE_E_OVERFLOW, lib.MOTTE_E_INVALID_UTF8)
+
+
+def _has_function(kept: Any) -> bool:
+    return any(_has_function(each) for each in kept) if isinstance(kept, tuple) else kept is not None
 
 
 class CollInfo(NamedTuple):
@@ -70,6 +77,10 @@ class Coll(Guarded):
         self.guard.check()
         return self.raw
 
+    def calls_function(self) -> bool:
+        """Whether a function of the program says what its elements are: the key function of sections."""
+        return _has_function(self.kept)
+
     def lost(self) -> Optional[AnySeen]:
         """In what the elements of a snapshot were seen, if some of them are lost."""
         return self.seen if self.seen is not None and self.held is not None and self.held.has_lost() else None
@@ -103,7 +114,7 @@ class Coll(Guarded):
 
     def get(self, index: int, make: Maker, decoders: Optional[dict[int, Any]] = None) -> Any:
         cells = Cells(1)
-        errors.check(lib.motte_coll_get(self.handle, index, cells.values))
+        errors.check(cells.read("motte_coll_get", self.handle, index, cells.values))
         return cells.first(make, decoders)
 
     def get_coll(self, index: int) -> Coll:
@@ -112,10 +123,12 @@ class Coll(Guarded):
         errors.check(lib.motte_coll_get_coll(self.handle, index, place))
         return self._made(place)
 
-    def find(self, value: Any) -> Optional[int]:
-        place, values = ffi.new("size_t *"), one(value)
-        status = errors.check(lib.motte_coll_find(self.handle, values.pointer(), place))
-        return int(place[0]) if status == lib.MOTTE_OK else None
+    def find(self, wanted: Values) -> Optional[int]:
+        place = ffi.new("size_t *")
+        status = lib.motte_coll_find(self.handle, wanted.pointer(), place)
+        if status in _NOWHERE:
+            return None
+        return int(place[0]) if _callbacks.check_calling(status) == lib.MOTTE_OK else None
 
     def clear(self) -> None:
         errors.check(lib.motte_coll_clear(self.handle))
@@ -189,7 +202,7 @@ class Coll(Guarded):
 
     def aggregate(self, operation: int, prop: int, make: Maker) -> Any:
         cells = Cells(1)
-        errors.check(lib.motte_coll_aggregate(self.handle, operation, prop, cells.values))
+        errors.check(cells.read("motte_coll_aggregate", self.handle, operation, prop, cells.values))
         return cells.first(make)
 
     def observe(self, callback: Optional[Callable[[Any], None]], paths: Optional[Sequence[str]] = None) -> Token:
@@ -257,9 +270,10 @@ class Coll(Guarded):
                decoders: Optional[dict[int, Any]] = None) -> list[Any]:
         """Values of any types, row after row."""
         cells, read = Cells(count * len(props)), ffi.new("size_t *")
-        errors.check(lib.motte_read_values(
-            self.handle, ffi.new("motte_prop[]", list(props)), len(props), first, count, lib.MOTTE_LAYOUT_ROWS,
-            cells.values, read))
+        wanted = ffi.new("motte_prop[]", list(props))
+        errors.check(cells.read(
+            "motte_read_values", self.handle, wanted, len(props), first, count, lib.MOTTE_LAYOUT_ROWS, cells.values,
+            read))
         return cells.all(make, read[0] * len(props), decoders)
 
     # -------------------------------------------------------------------------------------------- changing a list
@@ -322,7 +336,8 @@ class Coll(Guarded):
     def map_get(self, key: str, make: Maker, decoders: dict[int, Any]) -> tuple[bool, Any]:
         """(whether there is the key, its value)"""
         cells, content = Cells(1), map_key(key)
-        status = errors.check(lib.motte_map_get(self.handle, content, len(content), cells.values))
+        status = errors.check(cells.read(
+            "motte_map_get", self.handle, ffi.from_buffer(content), len(content), cells.values))
         return (False, None) if status == lib.MOTTE_NOT_FOUND else (True, cells.first(make, decoders))
 
     def map_get_coll(self, key: str) -> Coll:
@@ -350,10 +365,10 @@ class Coll(Guarded):
         return errors.check(lib.motte_map_remove(self.handle, content, len(content))) == OK
 
     def map_keys(self) -> list[str]:
-        count = self.count()
-        cells, read = ffi.new("motte_str[]", count), ffi.new("size_t *")
-        errors.check(lib.motte_map_keys(self.handle, 0, count, cells, read))
-        return read_texts(cells, int(read[0]))
+        count, read = self.count(), ffi.new("size_t *")
+        status, keys = read_texts("motte_map_keys", count, self.handle, 0, count, ..., read)
+        errors.check(status)
+        return keys[:read[0]]
 
     def embedded_put(self, key: str) -> int:
         place, content = out("motte_object"), map_key(key)

@@ -345,41 +345,60 @@ def one(value: Any, type_: Optional[int] = None) -> Values:
 
 
 class Cells:
-    """Room for `count` motte_value that the library fills."""
+    """Room for `count` motte_value that the library fills, and what they point to."""
 
-    __slots__ = ("count", "values", "words")
+    __slots__ = ("count", "values", "words", "copies")
 
     def __init__(self, count: int) -> None:
         self.count = count
         self.words = ffi.new("int64_t[]", 3 * count)
         self.values = ffi.cast("motte_value *", self.words)
+        #: The texts, data and documents of the values, None for others.
+        self.copies: list[Optional[bytes]] = []
+
+    def read(self, function: str, *arguments: Any) -> int:
+        """Calls a function that fills this, which is among its arguments; gives its status. What it lends is copied
+        at once: the thread's next call may end it, and whatever runs in between may make one."""
+        status, self.copies = _objects.lent(
+            _address(function), _word(self.words), self.count, 3, *[_word(each) for each in arguments])
+        return status
 
     def first(self, make_object: Callable[[int, int], Any], decoders: Optional[dict[int, Any]] = None) -> Any:
         """The first value, of any type; objects are made by `make_object(class id, key)`."""
         head, low, high = self.words
-        return (DECODERS if decoders is None else decoders)[head & _LOW]((head >> 32) & _LOW, low, high, make_object)
+        copy = self.copies[0]
+        return (DECODERS if decoders is None else decoders)[head & _LOW](
+            (head >> 32) & _LOW, low if copy is None else copy, high, make_object)
 
     def all(self, make_object: Callable[[int, int], Any], count: Optional[int] = None,
             decoders: Optional[dict[int, Any]] = None) -> list[Any]:
         count = self.count if count is None else count
         words = ffi.unpack(self.words, 3 * count) if count else []
         decode = DECODERS if decoders is None else decoders
-        cells = list(zip(words[0::3], words[1::3], words[2::3]))
-        # Texts and data first: what they point to is there until the next call, and making objects may make one.
-        made: dict[int, Any] = {}
-        for points in (True, False):
-            for index, (head, low, high) in enumerate(cells):
-                if (head & _LOW in (STRING, DATA)) == points:
-                    made[index] = decode[head & _LOW]((head >> 32) & _LOW, low, high, make_object)
-        return [made[index] for index in range(count)]
+        return [decode[head & _LOW]((head >> 32) & _LOW, low if copy is None else copy, high, make_object)
+                for head, low, high, copy in zip(words[0::3], words[1::3], words[2::3], self.copies)]
 
 
-_CHARS = ffi.typeof("char *")
+_addresses: dict[str, int] = {}
 
 
-def copy_bytes(address: int, size: int) -> bytes:
-    # bytes() is for type checkers; what unpack() gives is bytes already, and bytes() of bytes copies nothing.
-    return bytes(ffi.unpack(ffi.cast(_CHARS, address), size)) if size else b""
+def _address(function: str) -> int:
+    found = _addresses.get(function)
+    if found is None:
+        found = _addresses[function] = _word(ffi.addressof(lib, function))
+    return found
+
+
+def _word(argument: Any) -> int:
+    return argument if type(argument) is int else int(ffi.cast("uintptr_t", argument))
+
+
+def read_texts(function: str, count: int, *arguments: Any) -> tuple[int, list[str]]:
+    """Status of a function and the texts that it lends. It has the array of `count` motte_str as its argument `...`."""
+    cells = ffi.new("motte_str[]", count)
+    status, copies = _objects.lent(
+        _address(function), _word(cells), count, 2, *[_word(cells if each is ... else each) for each in arguments])
+    return status, [b"".decode() if copy is None else copy.decode("utf-8") for copy in copies]
 
 
 def moment(seconds: int, nanoseconds: int) -> datetime:
@@ -391,21 +410,22 @@ def moment(seconds: int, nanoseconds: int) -> datetime:
             f"the timestamp {seconds} s lies outside the years 1 to 9999 that a datetime can hold") from None
 
 
-DECODERS: dict[int, Callable[[int, int, int, Callable[[int, int], Any]], Any]] = {
+DECODERS: dict[int, Callable[[int, Any, int, Callable[[int, int], Any]], Any]] = {
     NULL: lambda aux, low, high, make: None,
     BOOL: lambda aux, low, high, make: low != 0,
     INT: lambda aux, low, high, make: low,
     FLOAT: lambda aux, low, high, make: struct.unpack("<f", struct.pack("<I", low & _LOW))[0],
     DOUBLE: lambda aux, low, high, make: struct.unpack("<d", struct.pack("<q", low))[0],
-    STRING: lambda aux, low, high, make: copy_bytes(low, high).decode("utf-8"),
-    DATA: lambda aux, low, high, make: copy_bytes(low, high),
+    # What the library lends comes as a copy.
+    STRING: lambda aux, low, high, make: low.decode("utf-8"),
+    DATA: lambda aux, low, high, make: low,
     TIMESTAMP: lambda aux, low, high, make: moment(low, aux),
     LINK: lambda aux, low, high, make: make(aux, low),
     DECIMAL: lambda aux, low, high, make: _decimals.decimal(low, high),
     UUID: lambda aux, low, high, make: uuid.UUID(bytes=PAIR.pack(low & _WORD, high & _WORD)),
     OBJECT_ID: lambda aux, low, high, make: ObjectId(PAIR.pack(low & _WORD, high & _WORD)[:12]),
-    LIST: lambda aux, low, high, make: _nested(LIST, low, high, make),
-    MAP: lambda aux, low, high, make: _nested(MAP, low, high, make),
+    LIST: lambda aux, low, high, make: _nested(LIST, low, make),
+    MAP: lambda aux, low, high, make: _nested(MAP, low, make),
 }
 
 
@@ -431,19 +451,18 @@ IN_PLACE: Any = _InPlace()
 PLACE_DECODERS = {**DECODERS, LIST: lambda aux, low, high, make: IN_PLACE, MAP: lambda aux, low, high, make: IN_PLACE}
 
 
-def _nested(kind: int, address: int, size: int, make_object: Callable[[int, int], Any]) -> Any:
-    """A nested list or map, copied."""
-    place, total = Cells(1), ffi.new("size_t *")
-    place.words[0], place.words[1], place.words[2] = kind, address, size
+def _nested(kind: int, document: bytes, make_object: Callable[[int, int], Any]) -> Any:
+    """A nested list or map. What is read points into the document."""
+    kept, place, total = ffi.from_buffer(document), Cells(1), ffi.new("size_t *")
+    place.words[0], place.words[1], place.words[2] = kind, _word(kept), len(document)
     errors.check(lib.motte_nested_count(place.values, total))
     count = int(total[0])
     cells = Cells(count)
     keys = ffi.new("motte_str[]", count) if kind == MAP else ffi.NULL
-    errors.check(lib.motte_nested_read(place.values, 0, count, keys, cells.values, total))
+    errors.check(cells.read("motte_nested_read", place.values, 0, count, keys, cells.values, total))
     values = cells.all(make_object, count)
-    return values if kind == LIST else dict(zip(read_texts(keys, count), values))
-
-
-def read_texts(cells: Any, count: int) -> list[str]:
-    """The texts of an array of motte_str."""
-    return [bytes(ffi.buffer(cells[index].data, cells[index].size)).decode("utf-8") for index in range(count)]
+    if kind == LIST:
+        return values
+    names = [bytes(ffi.buffer(keys[index].data, keys[index].size)).decode("utf-8") for index in range(count)]
+    del kept
+    return dict(zip(names, values))

@@ -78,12 +78,12 @@ class NativeGroups(Guarded):
 
     def value(self, row: int, column: int, make: Maker) -> Any:
         cell = Cells(1)
-        errors.check(lib.motte_groups_get(self.handle, row, column, cell.values))
+        errors.check(cell.read("motte_groups_get", self.handle, row, column, cell.values))
         return cell.first(make)
 
     def values(self, column: int, first: int, count: int, make: Maker) -> list[Any]:
         cells, place = Cells(max(count, 1)), ffi.new("size_t *")
-        errors.check(lib.motte_groups_read_values(self.handle, column, first, count, cells.values, place))
+        errors.check(cells.read("motte_groups_read_values", self.handle, column, first, count, cells.values, place))
         return cells.all(make, int(place[0]))
 
     def find(self, keys: Sequence[Any]) -> Optional[int]:

@@ -356,25 +356,25 @@ class Realm(Guarded):
                    decoders: dict[int, Any] = DECODERS) -> Callable[[int], Any]:
         """A function from key to value of the one property of a prop_array(). Attributes are read with it, so it does
         little else."""
-        handle, scratch, get = self.handle, self._scratch, lib.motte_row_get_many
+        handle, scratch = self.handle, self._scratch
 
         def read(key: int) -> Any:
             try:
                 cells = scratch.pop()
             except IndexError:
                 cells = Cells(1)
-            status = get(handle, class_id, key, prop, 1, cells.values)
+            status = cells.read("motte_row_get_many", handle, class_id, key, prop, 1, cells.values)
             if status < 0:
                 errors.fail(status)
-            head, low, high = cells.words
+            value = cells.first(make_object, decoders)
             scratch.append(cells)
-            return decoders[head & 0xFFFFFFFF]((head >> 32) & 0xFFFFFFFF, low, high, make_object)
+            return value
         return read
 
     def row_values(self, class_id: int, key: int, props: Sequence[int], make_object: Any) -> list[Any]:
         cells = Cells(len(props))
-        errors.check(lib.motte_row_get_many(
-            self.handle, class_id, key, prop_array(props), len(props), cells.values))
+        errors.check(cells.read(
+            "motte_row_get_many", self.handle, class_id, key, prop_array(props), len(props), cells.values))
         return cells.all(make_object)
 
     def row_set(self, class_id: int, key: int, props: Any, values: Values) -> None:

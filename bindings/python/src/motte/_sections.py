@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 from . import _callbacks, errors
 from ._coll import Coll, is_frozen
-from ._convert import Cells, Maker, one, utf8
+from ._convert import Cells, Maker, Values, one, utf8
 from ._ffi import ffi, lib
 from ._guard import FREE, Guarded
 from ._handles import out, own
@@ -40,16 +40,17 @@ class NativeSections(Guarded):
         return NativeSections(own(place), coll)
 
     @staticmethod
-    def by_function(coll: Coll, function: Callable[[Optional[Coll], int], Any]) -> NativeSections:
-        """`function` gives the key of the element at a position, of what is frozen of the collection where it is given
-        that."""
+    def by_function(coll: Coll, function: Callable[[Coll, bool, int], Any]) -> NativeSections:
+        """`function` gives the key of the element at a position of a collection, which may be frozen."""
         kept = threading.local()
-        is_live = not is_frozen(coll.raw)
+        # Not what keeps the function, which would then keep itself.
+        guard, held, seen = coll.guard, coll.held, coll.seen
 
         def key(lent: Any, index: int, out_key: Any) -> None:
-            given = Coll(lent, FREE) if is_live and is_frozen(lent) else None
+            frozen = is_frozen(lent)
+            given = Coll(lent, FREE if frozen else guard, None, held, seen)
             # The library copies it right after this returns. Of something frozen it asks on several threads.
-            kept.values = one(function(given, index))
+            kept.values = one(function(given, frozen, index))
             out_key[0] = kept.values.pointer()[0]
 
         place = out("motte_sections")
@@ -65,7 +66,7 @@ class NativeSections(Guarded):
 
     def key(self, index: int, make: Maker) -> Any:
         cell = Cells(1)
-        _callbacks.check_calling(lib.motte_sections_key(self.handle, index, cell.values))
+        _callbacks.check_calling(cell.read("motte_sections_key", self.handle, index, cell.values))
         return cell.first(make)
 
     def get(self, index: int) -> Coll:
@@ -73,8 +74,8 @@ class NativeSections(Guarded):
         _callbacks.check_calling(lib.motte_sections_get(self.handle, index, place))
         return Coll(own(place), self.guard, self._kept, self.held)
 
-    def find(self, key: Any) -> Optional[int]:
-        place, wanted = ffi.new("size_t *"), one(key)
+    def find(self, wanted: Values) -> Optional[int]:
+        place = ffi.new("size_t *")
         status = _callbacks.check_calling(lib.motte_sections_find(self.handle, wanted.pointer(), place))
         return int(place[0]) if status == OK else None
 

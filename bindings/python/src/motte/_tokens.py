@@ -15,6 +15,10 @@ MODIFICATIONS = lib.MOTTE_CHANGES_MODIFICATIONS
 OK: int = lib.MOTTE_OK
 
 
+class Ended(Exception):
+    """The last change of a stream has been fetched. Not StopIteration, which a function of the program may raise."""
+
+
 class Token:
     """An observation; it ends when it is stopped or dropped. It owns the callback, so that a callback that owns it is
     garbage as any other circle; and so what else the library calls for it."""
@@ -53,13 +57,13 @@ class Token:
         return Token(own(place), received, kept)
 
     def next(self) -> Optional[NativeChanges]:
-        """The next change set, None while there is none; StopIteration when there will be none."""
+        """The next change set, None while there is none; Ended when there will be none."""
         place = out("motte_changes")
         status = errors.check(lib.motte_token_next(self.handle, place))
         if status == lib.MOTTE_PENDING:
             return None
         if status == lib.MOTTE_END:
-            raise StopIteration
+            raise Ended
         return NativeChanges(own(place))
 
     def is_active(self) -> bool:
@@ -155,9 +159,10 @@ class NativeChanges:
         """Keys of a map that were deleted (1), inserted (2) or modified (3)."""
         if not count:
             return []
-        cells, total = ffi.new("motte_str[]", count), ffi.new("size_t *")
-        errors.check(lib.motte_changes_keys(self.handle, part, cells, count, total))
-        return read_texts(cells, min(count, int(total[0])))
+        total = ffi.new("size_t *")
+        status, keys = read_texts("motte_changes_keys", count, self.handle, part, ..., count, total)
+        errors.check(status)
+        return keys[:total[0]]
 
     def props(self, count: int) -> list[int]:
         if not count:
@@ -169,5 +174,6 @@ class NativeChanges:
     def prop_values(self, prop: int, make: Maker) -> tuple[Any, Any]:
         """(before, after)"""
         old, new = Cells(1), Cells(1)
-        errors.check(lib.motte_changes_values(self.handle, prop, old.values, new.values))
+        errors.check(old.read("motte_changes_values", self.handle, prop, old.values, new.values))
+        errors.check(new.read("motte_changes_values", self.handle, prop, old.values, new.values))
         return old.first(make), new.first(make)

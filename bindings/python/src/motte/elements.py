@@ -9,7 +9,7 @@ from typing import Any, Generic, NoReturn, Optional, TypeVar, Union, overload
 
 from . import _coll, _objects, _showing, errors
 from ._coll import Coll
-from ._convert import LINK, MIXED, TYPE_NAMES
+from ._convert import LINK, MIXED, TYPE_NAMES, one
 from ._held import AnySeen, is_lost
 from ._protocols import AnyDatabase, AnyRow
 from ._sameness import is_equal
@@ -137,19 +137,17 @@ class Elements(Sequenced[T], Generic[T]):
         return found
 
     def _find(self, value: Any) -> Optional[int]:
+        # A value that can be nowhere is not there. What functions of the program raise meanwhile comes out.
         try:
             if self._converter is not None:
                 value = self._converter.stored(value)
-            if self._coll.lost() is not None:
-                objects = Elements._read(self, 0, len(self))
-                return next((position for position, each in enumerate(objects) if each == value), None)
-            try:
-                plain = self._database._plain(value)
-            except errors.ObjectDeletedError:
-                return None
-            return self._coll.find(plain)
-        except (errors.WrongTypeError, errors.InvalidArgumentError, *errors.NOWHERE):
+            wanted = None if self._coll.lost() is not None else one(self._database._plain(value))
+        except (errors.WrongTypeError, errors.InvalidArgumentError, errors.ObjectDeletedError, *errors.NOWHERE):
             return None
+        if wanted is not None:
+            return self._coll.find(wanted)
+        objects = Elements._read(self, 0, len(self))
+        return next((position for position, each in enumerate(objects) if each == value), None)
 
     def _read(self, first: int, count: int) -> list[T]:
         if count <= 0:

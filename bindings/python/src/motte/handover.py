@@ -54,6 +54,9 @@ class Reference(Generic[T]):
             raise errors.WrongTypeError(
                 f"objects, collections, projections and queries have references, not {thing!r:.60}")
         native = thing._native if isinstance(thing, PreparedQuery) else thing._coll
+        if isinstance(native, Coll) and native.calls_function():
+            raise errors.InvalidArgumentError(
+                "a section by a function of this thread's database stays here; hand over the collection")
         self._native = reference(native.handle)
         self._make = remake(thing)
         #: Objects that it was made with, where these may be lost.

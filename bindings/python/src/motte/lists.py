@@ -199,7 +199,7 @@ class List(InPlace[T], MutableSequence[T]):
         results in the order of properties, and leaves the list as it is."""
         elements: Any = self[:]
         before = self._as_stored(0, len(self))
-        keys = elements if key is None else [*map(key, elements)]
+        keys = elements if key is None else [key(element) for element in elements]
         order = sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)
         # What was compared may have come to change it.
         if not is_same(before, self._as_stored(0, len(self))):

@@ -1,7 +1,7 @@
 """A map property, or a map inside a mixed value, as a mutable mapping."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, Callable, NoReturn, Optional, TypeVar
 
 from . import _showing, errors, query
@@ -46,19 +46,24 @@ class Map(MutableMapping[str, V]):
             return False
 
     def __getitem__(self, key: str) -> V:
+        is_there, value = self._look_up(key)
+        if not is_there:
+            raise KeyError(key)
+        element: V = value
+        return element
+
+    def _look_up(self, key: str) -> tuple[bool, Any]:
+        """Whether the key is there, and its value. A KeyError is one that a converter has raised."""
         decoders = PLACE_DECODERS if self._type == MIXED else DECODERS
         try:
             found, value = self._coll.map_get(key, self._database._object, decoders)
         except errors.InvalidUTF8Error:
-            raise KeyError(key) from None
+            return False, None
         if not found:
-            raise KeyError(key)
+            return False, None
         if value is IN_PLACE:
             value = self._database._nested(self._coll.map_get_coll(key))
-        if self._converter is not None:
-            value = self._converter.loaded(value)
-        element: V = value
-        return element
+        return True, value if self._converter is None else self._converter.loaded(value)
 
     @atomic_objects
     def __setitem__(self, key: str, value: V) -> None:
@@ -156,6 +161,15 @@ class Map(MutableMapping[str, V]):
 
     # -------------------------------------------------------------------------------------------- as a dict
 
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key, `default` if there is none."""
+        is_there, value = self._look_up(key)
+        return value if is_there else default
+
+    def items(self) -> ItemsView[str, V]:
+        """Keys with their values."""
+        return _Items(self)
+
     def setdefault(self, key: str, default: Any = None) -> Any:
         """The value of a key, which gets this one if there is none; lists and dicts of mixed values are live then."""
         if key in self:
@@ -169,12 +183,12 @@ class Map(MutableMapping[str, V]):
         A key that is not there gives the default, or is a KeyError without one."""
         if len(default) > 1:
             raise TypeError(f"pop() takes a key and a default, not {1 + len(default)} arguments")
-        try:
-            value = released(self[key])
-        except KeyError:
+        is_there, value = self._look_up(key)
+        if not is_there:
             if default:
                 return default[0]
-            raise
+            raise KeyError(key)
+        value = released(value)
         del self[key]
         return value
 
@@ -238,3 +252,15 @@ class Map(MutableMapping[str, V]):
     ) -> ChangeStream[Changes]:
         """The changes one after the other, the initial state first; see Collection.changes()."""
         return self.results()._changes(self._coll, timeout, paths)
+
+
+class _Items(ItemsView[str, V]):
+    """Looks a key up by itself: what a converter raises is not that there is none."""
+
+    _mapping: Map[V]
+
+    def __contains__(self, item: object) -> bool:
+        if not isinstance(item, tuple) or len(item) != 2 or not isinstance(item[0], str):
+            return False
+        is_there, value = self._mapping._look_up(item[0])
+        return is_there and (value is item[1] or bool(value == item[1]))

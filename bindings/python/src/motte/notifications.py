@@ -20,7 +20,7 @@ from . import _callbacks, errors
 from ._coll import Coll
 from ._groups import NativeGroups
 from ._protocols import AnyBound, AnyDatabase, AnyRow
-from ._tokens import DELETIONS, INSERTIONS, MODIFICATIONS, NativeChanges, Token
+from ._tokens import DELETIONS, INSERTIONS, MODIFICATIONS, Ended, NativeChanges, Token
 from ._waiting import checked_timeout, deadline_of, left_seconds
 from .delivery import Waiter
 
@@ -207,10 +207,6 @@ def _every(change: Any) -> bool:
     return True
 
 
-class _Ended(Exception):
-    """The last change of a stream has been fetched."""
-
-
 class ChangeStream(Generic[C]):
     """Changes one after the other, for `for` and `async for`. Each loop observes again, from its start on."""
 
@@ -241,27 +237,20 @@ class ChangeStream(Generic[C]):
         deadline = deadline_of(self._timeout)
         try:
             while True:
-                native = self._next(token)
+                native = token.next()
                 while native is None:
                     self._database._delivery.dispatch_once()
-                    native = self._next(token)
+                    native = token.next()
                     if native is None and not self._database._delivery.sleep(deadline):
                         return
                 change = self._read(native)
                 if keep(change):
                     yield change
                     deadline = deadline_of(self._timeout)
-        except _Ended:
+        except Ended:
             return
         finally:
             token.drop()
-
-    @staticmethod
-    def _next(token: Token) -> Optional[NativeChanges]:
-        try:
-            return token.next()
-        except StopIteration:
-            raise _Ended from None
 
     def __aiter__(self) -> AsyncIterator[C]:
         import asyncio
@@ -281,7 +270,7 @@ class ChangeStream(Generic[C]):
             delivery.dispatch_once()
             deadline, has_waited = deadline_of(self._timeout), False
             while True:
-                native = self._next(token)
+                native = token.next()
                 if native is not None:
                     change = self._read(native)
                     if keep(change):
@@ -293,7 +282,7 @@ class ChangeStream(Generic[C]):
                 if has_waited and left is not None and left <= 0 or not await waiter.wait(left):
                     return
                 has_waited = True
-        except _Ended:
+        except Ended:
             return
         finally:
             delivery.end(waiter)

@@ -133,7 +133,7 @@ class Comparison(Predicate):
         if isinstance(self.value, _Several) and len(self.value.values) > _MOST_IN_BRACES:
             # As one argument: a query has at most 1,000.
             text.append(f"${len(arguments)}")
-            give(arguments, [*map(convert, self.value.values)], convert)
+            give(arguments, [convert(each) for each in self.value.values], convert)
         elif isinstance(self.value, _Several):
             text.append("{")
             for number, value in enumerate(self.value.values):

@@ -63,7 +63,7 @@ class PreparedQuery(Generic[M]):
             return placed(self._text, place, self._model, value)
         stored = store(value)
         elements = listed(value) if stored is value else None
-        return stored if elements is None else [*map(store, elements)]
+        return stored if elements is None else [store(each) for each in elements]
 
     def count(self) -> int:
         """How many objects match."""

@@ -25,6 +25,7 @@ from .notifications import (
 )
 from .predicates import Path
 from .query import path_name, property_name
+from .sequenced import position_of
 from .results import Collection, Results, Section, plain
 
 R = TypeVar("R", bound=Model)
@@ -371,6 +372,10 @@ class ProjectedCollection(Sequence[T], Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return (_followed(each, self._names) for each in self._source)
 
+    def index(self, value: Any, start: int = 0, stop: Optional[int] = None) -> int:
+        """The first position of a value; ValueError if it is not in it."""
+        return position_of(self, value, start, stop)
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, (list, tuple, ProjectedCollection, Collection)):
             return list(self) == list(other)
@@ -409,10 +414,10 @@ class _ProjectedResults(Results[P]):
         self._projection = projection
 
     def __iter__(self) -> Iterator[P]:
-        return map(self._projection, super().__iter__())
+        return (self._projection(each) for each in super().__iter__())
 
     def _read(self, first: int, count: int) -> list[P]:
-        return [*map(self._projection, super()._read(first, count))]
+        return [self._projection(each) for each in super()._read(first, count)]
 
     def __getitem__(self, index: Any) -> Any:
         found: Any = super().__getitem__(index)

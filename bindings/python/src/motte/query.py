@@ -71,7 +71,7 @@ def argument(value: Any) -> Any:
         return str(value)
     converted = for_query(value)
     elements = listed(value) if converted is value else None
-    return converted if elements is None else [*map(for_query, elements)]
+    return converted if elements is None else [for_query(each) for each in elements]
 
 
 def _one(model: Optional[type[AnyModel]], given: Any) -> Predicate:

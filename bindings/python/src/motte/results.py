@@ -13,7 +13,7 @@ from typing import Any, Generic, NoReturn, Optional, TypeVar, Union, overload
 
 from . import _callbacks, _reading, _showing, errors, query
 from ._coll import Coll
-from ._convert import IN_PLACE, LINK, MIXED, PLACE_DECODERS, Values
+from ._convert import IN_PLACE, LINK, MIXED, PLACE_DECODERS, Values, one
 from ._held import Held
 from ._protocols import AnyDatabase
 from ._sections import NativeSections
@@ -27,6 +27,7 @@ from .notifications import (
     Changes, ChangeStream, Observation, SectionChanges, collection_changes, observe_collection,
 )
 from .query import Condition
+from .sequenced import position_of
 from .totals import Totals
 
 T = TypeVar("T")
@@ -317,6 +318,10 @@ class Sections(Sequence[Section[T]], Generic[T]):
     def __iter__(self) -> Iterator[Section[T]]:
         return iter([self[position] for position in range(len(self))])
 
+    def index(self, value: Any, start: int = 0, stop: Optional[int] = None) -> int:
+        """The first position of a section; ValueError if it is not one of them."""
+        return position_of(self, value, start, stop)
+
     def _key(self, position: int) -> Any:
         return self._native.key(position, self._collection._database._object)
 
@@ -328,9 +333,10 @@ class Sections(Sequence[Section[T]], Generic[T]):
     def find(self, key: Any) -> Optional[Section[T]]:
         """The section with that key, None if there is none."""
         try:
-            position = self._native.find(key)
+            wanted = one(key)
         except errors.NOWHERE:
             return None
+        position = self._native.find(wanted)
         return None if position is None else self[position]
 
     def place(self, position: int) -> tuple[int, int]:
@@ -392,18 +398,18 @@ class Sections(Sequence[Section[T]], Generic[T]):
         return self._native.observe_one(key, callback, paths)
 
 
-def _key_function(collection: Collection[T], by: Callable[[T], Any]) -> Callable[[Optional[Coll], int], Any]:
-    """Gives the key of the element at a position. It keeps no database: whoever asks for keys has one.
+def _key_function(collection: Collection[T], by: Callable[[T], Any]) -> Callable[[Coll, bool, int], Any]:
+    """Gives the key of the element at a position of a collection that the library lends: the one that the sections were
+    made of, the same frozen, as it was before a write for one, or thawed. It keeps no database: whoever asks for keys
+    has one."""
+    home, live, there = weakref.ref(collection._database), weakref.ref(collection._database.thaw()), remake(collection)
+    is_live = collection._database.thaw() is collection._database
 
-    Sections that are frozen within a write are of what there was before it, so the library lends the collection as it
-    was then."""
-    home, there, coll = weakref.ref(collection._database), remake(collection), collection._coll
-
-    def key(lent: Optional[Coll], index: int) -> Any:
-        database = home()
+    def key(lent: Coll, is_frozen: bool, index: int) -> Any:
+        database = home() if is_frozen or is_live else live()
         if database is None:
             raise errors.ClosedError("the database of these sections is gone")
-        if lent is not None:
+        if is_frozen and is_live:
             database = database._shared_frozen()
-        return by(there(database, _coll=coll if lent is None else lent)[index])
+        return by(there(database, _coll=lent)[index])
     return key

@@ -7,7 +7,7 @@ and is none to `isinstance()`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 
 T = TypeVar("T", covariant=True)
 
@@ -18,7 +18,20 @@ else:
         """Length, index, slice, iteration and `in` are of whoever derives from it."""
 
         __contains__, __reversed__ = Sequence.__contains__, Sequence.__reversed__
-        index, count = Sequence.index, Sequence.count
+        count = Sequence.count
+
+        def index(self, value: Any, start: int = 0, stop: Optional[int] = None) -> int:
+            """The first position of a value; ValueError if it is not in it."""
+            return position_of(self, value, start, stop)
+
+
+def position_of(sequence: Any, value: Any, start: int, stop: Optional[int]) -> int:
+    """As Sequence.index(), which takes an IndexError of an element for the end of the sequence."""
+    for position in range(*slice(start, stop).indices(len(sequence))):
+        element = sequence[position]
+        if element is value or element == value:
+            return position
+    raise ValueError(f"{value!r:.60} is not in it")
 
 
 def is_sequence(value: Any) -> bool:

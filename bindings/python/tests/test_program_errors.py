@@ -1,0 +1,242 @@
+"""What a function of the program raises is not taken for an answer: the end of a list, a key that is not there."""
+from __future__ import annotations
+
+import enum
+import gc
+import pathlib
+import threading
+from collections.abc import Callable
+from typing import Any, Optional
+
+import pytest
+
+import motte
+from motte import errors
+
+
+class Color:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Color) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+KNOWN = {1: "red", 2: "green", 3: "blue"}
+
+
+def store(color: Color) -> int:
+    return next(number for number, name in KNOWN.items() if name == color.name)
+
+
+def load(number: int) -> Color:
+    return Color(KNOWN[number])
+
+
+motte.converter(Color, int, store=store, load=load)
+
+
+class Box(motte.Model):
+    id: int = motte.field(primary_key=True)
+    color: Color = motte.field(default_factory=lambda: Color("red"))
+    by: dict[str, Color] = motte.field(default_factory=dict)
+    tags: list[str] = motte.field(default_factory=list)
+    friends: list[Box] = motte.field(default_factory=list)
+
+
+@pytest.fixture
+def db() -> Any:
+    with motte.open(in_memory="errors of programs", schema=[Box]) as opened:
+        with opened.write():
+            boxes = opened.add_all([Box(id=number, color=Color(name), tags=[f"k{name}"] if number != 3 else [])
+                                    for number, name in KNOWN.items()])
+            boxes[0].friends = boxes
+            boxes[0].by = {"a": Color("red"), "b": Color("blue")}
+        yield opened
+
+
+def test_a_key_that_raises_leaves_a_list_as_it_is(db: motte.Database) -> None:
+    friends = db.one(Box, 1).friends
+    with pytest.raises(StopIteration), db.write():
+        friends.sort(key=lambda box: next(tag for tag in box.tags if tag.startswith("k")))
+    with db.write():
+        with pytest.raises(StopIteration):
+            friends.sort(key=lambda box: next(tag for tag in box.tags if tag.startswith("k")), reverse=True)
+    assert [box.id for box in friends] == [1, 2, 3]
+
+
+def test_arguments_are_converted_or_raise(db: motte.Database) -> None:
+    unknown, red, green = Color("mauve"), Color("red"), Color("green")
+    boxes = db.objects(Box)
+    uses: list[Callable[[], Any]] = [
+        lambda: len(boxes.where("color IN $0", [unknown, red, green])),
+        lambda: len(boxes.where(Box.color.in_([unknown] + [red] * 101))),  # type: ignore[attr-defined]
+        lambda: db.query(Box, "NOT color IN $0", [red]).bind([unknown, red, green]).count(),
+        lambda: len(boxes.where("NOT color IN $0", [unknown, red, green]))]
+    for place, use in enumerate(uses):
+        with pytest.raises((StopIteration, RuntimeError)):
+            print(place, use())
+    assert len(boxes.where("NOT color IN $0", [red, green])) == 1
+
+
+def test_values_of_maps_are_loaded_or_raise(db: motte.Database) -> None:
+    by = db.one(Box, 1).by
+    assert by.get("b") == Color("blue") and ("b", Color("blue")) in by.items() and by.get("c", 7) == 7
+    del KNOWN[3]
+    try:
+        uses: list[Callable[[], Any]] = [
+            lambda: by["b"], lambda: by.get("b"), lambda: ("b", Color("blue")) in by.items(), lambda: by.pop("b", None)]
+        for place, use in enumerate(uses):
+            with pytest.raises(KeyError, match="3"), db.write():
+                print(place, use())
+        assert "b" in by
+    finally:
+        KNOWN[3] = "blue"
+    with db.write():
+        assert by.pop("b") == Color("blue") and by.pop("b", 5) == 5
+        with pytest.raises(KeyError):
+            by.pop("b")
+
+
+class Failure(enum.Enum):
+    STOP = StopIteration
+    INDEX = IndexError
+    VALUE = ValueError
+    WRONG_TYPE = errors.WrongTypeError
+    OVERFLOW = errors.NumberOverflowError
+    DELETED = errors.ObjectDeletedError
+    CLOSED = errors.ClosedError
+
+
+@pytest.mark.parametrize("failure", Failure)
+def test_a_key_function_of_sections_answers_or_raises(db: motte.Database, failure: Failure) -> None:
+    fails = False
+
+    def key(box: Box) -> int:
+        if fails:
+            raise failure.value("no key")
+        return box.id % 2
+    sections = db.objects(Box).sectioned(key)
+    section, box = sections[0], db.one(Box, 1)
+    assert box in section and section.is_valid and sections.index(section) == 0
+    with db.write():
+        box.tags.append("x")
+        db.add(Box(id=9))
+    fails = True
+    uses: list[Callable[[], Any]] = [
+        lambda: len(section), lambda: box in section, lambda: section.index(box), lambda: sections.find(1),
+        lambda: sections.index(section), lambda: [*sections.changes(0.1)], lambda: [*sections], lambda: sections.keys,
+        section.freeze, sections.freeze]
+    for place, use in enumerate(uses):
+        with pytest.raises((failure.value, RuntimeError)) as caught:
+            print(place, use())
+        assert "no key" in str(caught.value) or isinstance(caught.value, RuntimeError) or failure is Failure.STOP
+    # The collection that it is made of is there.
+    assert section.is_valid
+    fails = False
+    assert len(section) == 3
+
+
+def test_results_of_a_projection_are_made_or_raise(db: motte.Database) -> None:
+    class Shown(motte.Projection[Box]):
+        id: int
+
+        def __init__(self, root: Any) -> None:
+            super().__init__(root)
+            if root.id == 2:
+                raise StopIteration
+
+    shown = db.objects(Box).project(Shown)
+    for use in (lambda: [*shown], lambda: shown[0:3], lambda: shown[1]):
+        with pytest.raises((StopIteration, RuntimeError)):
+            use()
+
+
+def test_keys_are_those_of_the_version_that_is_asked(db: motte.Database) -> None:
+    frozen = db.freeze()
+    even = frozen.objects(Box).sectioned(lambda box: len(box.tags)).find(1)
+    assert even is not None and [box.id for box in even] == [1, 2]
+    with db.write():
+        db.one(Box, 1).tags.clear()
+        db.one(Box, 3).tags.append("x")
+        db.add(Box(id=0, tags=["new"]))
+    for thawed in (even.thaw(), even.where("id >= 0").thaw()):
+        assert thawed is not None and sorted(box.id for box in thawed) == [0, 2, 3]
+    frozen.close()
+    section = db.objects(Box).freeze().sectioned(lambda box: len(box.tags)).find(1)
+    assert section is not None and sorted(box.id for box in section) == [0, 2, 3]
+    live = db.objects(Box).sectioned(lambda box: len(box.tags)).find(1)
+    for each in (section, live):
+        with pytest.raises(errors.InvalidArgumentError, match="hand over the collection"):
+            motte.Reference(each)
+    motte.Reference(db.objects(Box).sectioned("id")[0])
+
+
+def test_groups_of_a_section_are_observed_when_it_is_empty_for_a_while(db: motte.Database) -> None:
+    section = db.objects(Box).sectioned(lambda box: len(box.tags)).find(0)
+    assert section is not None and [box.id for box in section] == [3]
+    received: list[Any] = []
+    groups = section.group_by("id").count()
+    observation = groups.observe(received.append)
+    db.dispatch()
+    with db.write():
+        db.one(Box, 3).tags.append("x")
+    assert len(section) == 0 and section.is_valid and len(section.freeze()) == 0
+    with db.write():
+        db.one(Box, 2).tags.clear()
+    assert [group[0] for group in groups] == [2]
+    assert [(change.deletions, change.insertions, change.is_deleted) for change in received[1:]] == [
+        ([0], [], False), ([], [0], False)]
+    observation.stop()
+
+
+def test_texts_are_copied_before_a_finalizer_calls(tmp_path: pathlib.Path) -> None:
+    """Whatever runs between a call and what is made of it."""
+    with motte.open(tmp_path / "texts.motte", schema=[Box]) as db:
+        with db.write():
+            box = db.add(Box(id=1, tags=[f"a text of some length, number {number}" for number in range(200)]))
+        expected = [*box.tags]
+        frozen: Optional[motte.Database] = None
+
+        class Caller:
+            def __init__(self) -> None:
+                self.itself = self
+
+            def __del__(self) -> None:
+                try:
+                    (db if threading.current_thread() is threading.main_thread() else frozen or db).version
+                    if threading.current_thread() is not threading.main_thread() and frozen is not None:
+                        frozen.close()
+                except errors.Error:
+                    pass
+        thresholds = gc.get_threshold()
+        gc.set_threshold(20, 2, 2)
+        try:
+            for _ in range(50):
+                Caller()
+                assert box.tags[:] == expected
+            frozen = db.freeze()
+            tags = frozen.one(Box, 1).tags
+            wrong: list[Any] = []
+
+            def read() -> None:
+                try:
+                    for _ in range(50):
+                        Caller()
+                        if tags[:] != expected:
+                            wrong.append("other texts")
+                except errors.ClosedError:
+                    pass
+                except BaseException as error:
+                    wrong.append(error)
+            threads = [threading.Thread(target=read) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert wrong == []
+        finally:
+            gc.set_threshold(*thresholds)
