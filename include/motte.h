@@ -2477,8 +2477,8 @@ motte_status motte_sections_count(const motte_sections *sections, size_t *out_co
  *  Thread: owner. Result: H. Errors: OUT_OF_BOUNDS, CALLBACK, REENTRANT. */
 motte_status motte_sections_key(const motte_sections *sections, size_t index, motte_value *out_key);
 
-/** The elements of a section, as results that follow its key wherever the section moves, and are empty and not valid
- *  while there is no such section.
+/** The elements of a section, as results that follow its key wherever the section moves, and are empty while there is
+ *  no such section.
  *  Thread: owner. Result: O. Errors: OUT_OF_BOUNDS, CALLBACK, REENTRANT, OUT_OF_HANDLES. */
 motte_status motte_sections_get(const motte_sections *sections, size_t index, motte_coll **out_coll);
 

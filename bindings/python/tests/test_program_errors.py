@@ -163,8 +163,16 @@ def test_keys_are_those_of_the_version_that_is_asked(db: motte.Database) -> None
         db.one(Box, 1).tags.clear()
         db.one(Box, 3).tags.append("x")
         db.add(Box(id=0, tags=["new"]))
-    for thawed in (even.thaw(), even.where("id >= 0").thaw()):
-        assert thawed is not None and sorted(box.id for box in thawed) == [0, 2, 3]
+    inner = even.sectioned("id")
+    for thing in (even, even.where("id >= 0"), inner[0]):
+        with pytest.raises(errors.InvalidArgumentError, match="keys from there"):
+            thing.thaw()
+    thawed = frozen.objects(Box).sectioned(lambda box: len(box.tags)).thaw()
+    assert thawed is not None and sorted(box.id for box in thawed.find(1) or ()) == [0, 2, 3]
+    with db.write():
+        db.one(Box, 2).tags.clear()
+        assert sorted(box.id for box in thawed.freeze().find(1) or ()) == [0, 2, 3]
+        db.one(Box, 2).tags.append("again")
     frozen.close()
     section = db.objects(Box).freeze().sectioned(lambda box: len(box.tags)).find(1)
     assert section is not None and sorted(box.id for box in section) == [0, 2, 3]
@@ -240,3 +248,23 @@ def test_texts_are_copied_before_a_finalizer_calls(tmp_path: pathlib.Path) -> No
             assert wrong == []
         finally:
             gc.set_threshold(*thresholds)
+
+
+def test_dicts_of_objects_have_all_elements_or_raise(tmp_path: pathlib.Path) -> None:
+    class Part(motte.EmbeddedModel):
+        name: str = ""
+        color: Color = motte.field(default_factory=lambda: Color("red"))
+
+    class Whole(motte.Model):
+        id: int = motte.field(primary_key=True)
+        parts: list[Part] = motte.field(default_factory=list)
+    with motte.open(tmp_path / "parts.motte", schema=[Whole, Part]) as db:
+        with db.write():
+            whole = db.add(Whole(id=1, parts=[Part(name="a"), Part(name="b", color=Color("blue")), Part(name="c")]))
+        assert len(whole.to_dict()["parts"]) == 3
+        del KNOWN[3]
+        try:
+            with pytest.raises(KeyError):
+                whole.to_dict()
+        finally:
+            KNOWN[3] = "blue"

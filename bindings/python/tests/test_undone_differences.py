@@ -496,6 +496,29 @@ def test_a_migration_is_not_done_again_in_what_has_its_changes(tmp_path: pathlib
         opened("new.motte", 1)
 
 
+def test_a_file_with_objects_of_its_own_keeps_its_schema_version(tmp_path: pathlib.Path) -> None:
+    schema = "Item { id: int key, price: int }"
+
+    def in_cents(migration: motte.Migration) -> None:
+        for item in migration.new.objects("Item"):
+            item.price *= 100
+    with motte.open(tmp_path / "origin.motte", schema=schema, schema_version=1) as db:
+        db.keep_changes(db.version)
+        with db.write():
+            db.add(db.model("Item")(id=1, price=5))
+        before, whole = db.version, db.changes_since(0)
+    with motte.open(tmp_path / "hub.motte", schema=schema, schema_version=1) as hub:
+        assert hub.apply(whole)
+        with hub.write():
+            hub.add(hub.model("Item")(id=2, price=7))
+    with motte.open(tmp_path / "origin.motte", schema=schema, schema_version=2, migration=in_cents) as db:
+        batch = db.changes_since(before)
+    with motte.open(tmp_path / "hub.motte", schema=schema, schema_version=1) as hub:
+        assert hub.apply(batch)
+    with motte.open(tmp_path / "hub.motte", schema=schema, schema_version=1) as hub:
+        assert {item.id: item.price for item in hub.objects("Item")} == {1: 500, 2: 7}
+
+
 @pytest.mark.parametrize("first, second", [
     ("A { id: int key, x: int } B { id: int key }", "B { id: int key } A { id: int key, x: int }"),
     ("A { id: int key, x: int } B { id: int key }", "B { id: int key } A { x: int, id: int key }")])

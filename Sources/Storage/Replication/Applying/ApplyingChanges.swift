@@ -205,7 +205,7 @@ struct ApplyingChanges {
                 throw otherSchema("objects of \(table.name) may have values now that had to differ before")
             }
         }
-        let version = goesOn(with: former) ? theirs.schemaVersion : nil
+        let version = try goesOn(with: former) ? theirs.schemaVersion : nil
         do throws(DatabaseError) { newIndexes = try write.addSchema(theirs.schema, schemaVersion: version) } catch {
             throw error.code == .schemaMismatch ? otherSchema(error.message) : error
         }
@@ -214,12 +214,23 @@ struct ApplyingChanges {
     }
 
     /// Whether the schema's version goes on with the origin's, so that a migration which the origin has had is not
-    /// done again here: that of its copies, of a new file, and of one that has had the same version.
-    private func goesOn(with former: Catalog?) -> Bool {
+    /// done again here: that of its copies, of a new file, and of one that has had the same version and no object that
+    /// is not the origin's, which would go without.
+    private func goesOn(with former: Catalog?) throws(DatabaseError) -> Bool {
         if batch.isDifference { return false }
         if case .copy = replicas { return true }
         let own = write.catalog
-        return former.map { $0.schemaVersion == own.schemaVersion } ?? (own.schemaVersion == 0 && own.tables.isEmpty)
+        guard let former else { return own.schemaVersion == 0 && own.tables.isEmpty }
+        guard former.schemaVersion == own.schemaVersion else { return false }
+        for table in own.tables where !table.isEmbedded {
+            let view = try write.table(table.key)
+            var named: Set<Int64> = []
+            try names.forEach(table.key, in: 0 ..< FileDifference.firstName) { key throws(DatabaseError) in
+                if let key = try ownNames.standing(view, key.rawValue) { named.insert(key.rawValue) }
+            }
+            if named.count < view.liveCount { return false }
+        }
+        return true
     }
 
     private func otherSchema(_ reason: String) -> DatabaseError {

@@ -28,8 +28,10 @@ MICROSECONDS, NANOSECONDS = lib.MOTTE_UNIT_MICROSECONDS, lib.MOTTE_UNIT_NANOSECO
 _NOWHERE = (lib.MOTTE_E_WRONG_TYPE, lib.MOTTE_E_INVALID_ARGUMENT, lib.MOTTE_E_OVERFLOW, lib.MOTTE_E_INVALID_UTF8)
 
 
-def _has_function(kept: Any) -> bool:
-    return any(_has_function(each) for each in kept) if isinstance(kept, tuple) else kept is not None
+def _has_function(kept: Any, of_frozen: bool) -> bool:
+    if isinstance(kept, tuple):
+        return any(_has_function(each, of_frozen) for each in kept)
+    return kept is not None and (not of_frozen or kept.is_of_frozen)
 
 
 class CollInfo(NamedTuple):
@@ -77,9 +79,10 @@ class Coll(Guarded):
         self.guard.check()
         return self.raw
 
-    def calls_function(self) -> bool:
-        """Whether a function of the program says what its elements are: the key function of sections."""
-        return _has_function(self.kept)
+    def calls_function(self, *, of_frozen: bool = False) -> bool:
+        """Whether a function of the program says what its elements are: the key function of sections. `of_frozen`: of
+        sections that were made of something frozen."""
+        return _has_function(self.kept, of_frozen)
 
     def lost(self) -> Optional[AnySeen]:
         """In what the elements of a snapshot were seen, if some of them are lost."""

@@ -22,7 +22,8 @@ def is_same(before: Any, after: Any) -> bool:
         return isinstance(after, Mapping) and before.keys() == after.keys() and all(
             is_same(value, after[key]) for key, value in before.items())
     if _is_list(before):
-        return _is_list(after) and len(before) == len(after) and all(map(is_same, before, after))
+        return _is_list(after) and len(before) == len(after) and all(
+            is_same(one, other) for one, other in zip(before, after))
     if type(before) is not type(after):
         return False
     if isinstance(before, float):
@@ -43,7 +44,7 @@ def is_equal(element: Any, value: Any) -> bool:
             is_equal(each, value[key]) for key, each in element.items())
     if isinstance(element, (list, tuple, MutableSequence)):
         return isinstance(value, (list, tuple, MutableSequence)) and len(element) == len(value) and all(
-            map(is_equal, element, value))
+            is_equal(one, other) for one, other in zip(element, value))
     return bool(element is value or element == value or element != element and value != value)
 
 

@@ -53,6 +53,7 @@ class NativeSections(Guarded):
             kept.values = one(function(given, frozen, index))
             out_key[0] = kept.values.pointer()[0]
 
+        key.is_of_frozen = is_frozen(coll.raw)  # type: ignore[attr-defined]
         place = out("motte_sections")
         errors.check(lib.motte_sections_by_callback(
             coll.handle, lib.motte_python_section_key, _callbacks.passed(key, weakly=True), lib.motte_python_free,

@@ -423,8 +423,8 @@ def _copied(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _copied(each) for key, each in value.items()}
     if isinstance(value, AbstractSet):
-        return {_copied(each) for each in value} if not is_sequence(value) else [*map(_copied, value)]
-    return [*map(_copied, value)] if is_sequence(value) else value
+        return {_copied(each) for each in value} if not is_sequence(value) else [_copied(each) for each in value]
+    return [_copied(each) for each in value] if is_sequence(value) else value
 
 
 def _declare_the_same(one: type[Any], other: type[Any]) -> bool:

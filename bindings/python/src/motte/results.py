@@ -118,6 +118,10 @@ class Collection(Elements[T], Totals, Frames, Generic[T]):
         live = self._database.thaw()
         if live is self._database:
             return self
+        if self._coll.calls_function(of_frozen=True):
+            raise errors.InvalidArgumentError(
+                "a section by a function that was made of something frozen has its keys from there; thaw the sections, "
+                "or the collection that they are made of")
         handle = live._realm.thaw(self._coll.handle)
         return None if handle is None else remake(self)(
             live, _coll=self._coll.like(handle, live._realm.guard))
@@ -400,13 +404,13 @@ class Sections(Sequence[Section[T]], Generic[T]):
 
 def _key_function(collection: Collection[T], by: Callable[[T], Any]) -> Callable[[Coll, bool, int], Any]:
     """Gives the key of the element at a position of a collection that the library lends: the one that the sections were
-    made of, the same frozen, as it was before a write for one, or thawed. It keeps no database: whoever asks for keys
-    has one."""
-    home, live, there = weakref.ref(collection._database), weakref.ref(collection._database.thaw()), remake(collection)
+    made of, or the same frozen, as it was before a write for one. It keeps no database: whoever asks for keys has
+    one."""
+    home, there = weakref.ref(collection._database), remake(collection)
     is_live = collection._database.thaw() is collection._database
 
     def key(lent: Coll, is_frozen: bool, index: int) -> Any:
-        database = home() if is_frozen or is_live else live()
+        database = home()
         if database is None:
             raise errors.ClosedError("the database of these sections is gone")
         if is_frozen and is_live:
