@@ -50,7 +50,7 @@ run_tests() {
 }
 
 soak_model() { run_tests 40 '^StorageTests\.EverythingTests'; }
-soak_cuts() { run_tests 334 '^PagesTests\.CutTests/(randomRuns|walRuns|everyCut)'; }
+soak_cuts() { run_tests 334 '^PagesTests\.CutTests/(randomRuns|withWALRuns|everyCut)'; }
 soak_flips() {
     run_tests 100 '^PagesTests\.(DamageTests|WALDamageTests)/everyFlipped'
     run_tests 10 '^PagesTests\.EncryptionTests/everyFlipped'

@@ -34,7 +34,7 @@ test_plan=(
 verify_plan=(
     "addresses:9::engine tests, optimised, with assertions, under the address sanitizer"
     "threads:9::engine tests with threads, under the thread sanitizer"
-    "fuzz:7:addresses:300,000 operations beside a model, 30,000 power cuts, flipped bytes, fuzz targets"
+    "fuzz:7:addresses:300,000 operations beside a model, 30,000 runs with power cuts, flipped bytes, fuzz targets"
     "consumers:6::CMake, pkg-config, a Swift package and a wheel, each from outside"
     "memory:3::C and Python tests under valgrind: what the library lends and what it borrows"
     "size:4::every operation on the whole file of the demo"
@@ -226,7 +226,7 @@ stage_fuzz() {
     scripts/build.sh addresses
     # Other seeds with each commit; lengths that need an hour are those of `make soak`.
     with_addresses 9 '^StorageTests\.EverythingTests' 0
-    with_addresses 50 '^PagesTests\.CutTests/(random|with a WAL)Runs' 0
+    with_addresses 50 '^PagesTests\.CutTests/(random|withWAL)Runs' 0
     with_addresses 10 '^PagesTests\.DamageTests/everyFlipped' 0
     Fuzz/run.sh
 }
