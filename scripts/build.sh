@@ -33,6 +33,13 @@ fail() { echo "build: $*" >&2; exit 1; }
 
 compile() { python3 scripts/compile.py --jobs "$jobs" "$@"; }
 
+# Two builds in one folder would be in each other's way: the second one waits until the first has ended.
+alone_in() {
+    mkdir -p "$1"
+    exec 9> "$1/building.lock"
+    flock --nonblock 9 || { echo "build: waiting for another build in $1" >&2; flock 9; }
+}
+
 # Links a product of the build again, with the Swift runtime inside; the arguments are for swiftc. The few functions of
 # libstdc++ that the runtime calls are inside, too: loading that library takes longer than loading Motte.
 link_static() {
@@ -123,7 +130,8 @@ build_library() {
         cat "$scratch/difference" >&2
         fail "exports differ from motte.h ('<' declared, '>' exported)"
     fi
-    mv "$library" "$output/libmotte.so.1"
+    # One with the same bytes stays, with its time: what was made of it is up to date.
+    if cmp -s "$library" "$output/libmotte.so.1"; then rm "$library"; else mv "$library" "$output/libmotte.so.1"; fi
     ln -sf libmotte.so.1 "$output/libmotte.so"
     echo "built $output/libmotte.so.1: $size bytes, $(wc -l < "$output/libmotte.exports") functions," \
         "needs ${needed//$'\n'/ }"
@@ -168,6 +176,11 @@ build_threads() {
 # Package.swift has the benchmarks and the engines they compare with only where this is set.
 build_bench() { MOTTE_BENCHMARKS=1 compile MotteBench -- "${optimised[@]}"; }
 
+case ${1:-} in
+    "" | library | tool | tests | bench) alone_in "$scratch" ;;
+    addresses) alone_in .build-address ;;
+    threads) alone_in .build-thread ;;
+esac
 case ${1:-} in
     "") build_library; build_tool ;;
     library | tool | tests | addresses | threads | bench) "build_$1" ;;
