@@ -3,11 +3,11 @@
 # build/wheel.
 #
 #   scripts/install-python.sh                 always
-#   scripts/install-python.sh --if-changed    unless what is installed was made of the library and the sources as they are
+#   scripts/install-python.sh --if-changed    unless what is installed has this library, and no source is newer
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Whether it is up to date: it has this library, and no source is newer than the wheel.
+# Whether that is so.
 is_installed() {
     local wheel folder newer
     wheel=$(find build/wheel -name 'motte-*.whl' 2> /dev/null) && [ -n "$wheel" ] || return 1

@@ -94,7 +94,8 @@ pack "$name-debug"
 mkdir "$work/unpacked"
 tar -xzf "$output/$name.tar.gz" -C "$work/unpacked"
 prefix=$work/unpacked/$name
-cmake -S Tests/Consumers/cmake -B "$work/use-cmake" -DCMAKE_PREFIX_PATH="$prefix" > "$work/use-cmake.log"
+cmake -S Tests/Consumers/cmake -B "$work/use-cmake" -DCMAKE_PREFIX_PATH="$prefix" -DMOTTE_WANTED="$version" \
+    > "$work/use-cmake.log"
 cmake --build "$work/use-cmake" >> "$work/use-cmake.log"
 "$work/use-cmake/consumer" "$work/cmake.motte"
 "$prefix/bin/motte" info "$work/cmake.motte" > /dev/null
