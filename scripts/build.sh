@@ -143,7 +143,7 @@ build_tool() {
     mkdir -p "$output"
     compile --objects motte-tool -- "${optimised[@]}"
     link_static motte-tool -emit-executable -o "$scratch/motte" -Xlinker --defsym=main=MotteTool_main \
-        -Xlinker --allow-shlib-undefined \
+        -Xlinker --allow-shlib-undefined -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now \
         -lFoundation -lFoundationInternationalization -l_FoundationICU -l_FoundationCShims -l_FoundationCollections \
         -lCoreFoundation
     split "$scratch/motte" "$output/motte.new"
