@@ -98,7 +98,7 @@ run_stages() {
     [ "$(nproc)" -gt 1 ] || lanes=1
     mkdir -p "$logs"
     exec 3>&1
-    trap 'for process in "${!running[@]}"; do kill -TERM -- "-$process" 2> /dev/null; done; exit 130' INT TERM
+    trap 'for process in "${!running[@]}"; do kill -TERM -- "-$process" 2> /dev/null; done; exit 130' HUP INT TERM
     while [ ${#wanted[@]} -gt 0 ] || [ ${#running[@]} -gt 0 ]; do
         while [ ${#running[@]} -lt "$lanes" ]; do
             ready=
@@ -130,7 +130,7 @@ run_stages() {
         done
         [ -n "$ready" ] || sleep 0.1
     done
-    trap - INT TERM
+    trap - HUP INT TERM
 
     echo
     echo "=== summary"
