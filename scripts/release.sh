@@ -51,8 +51,12 @@ if [ -n "$(git status --porcelain)" ]; then
     [ -n "$prebuilt" ] || fail "the tree has changes that are not committed, and a release is made from commits"
     echo "note: the tree has changes that are not committed; they are in no archive"
 fi
-tag=$(git tag --points-at HEAD --list "$version" "v$version")
-[ -n "$tag" ] || echo "note: the last commit has no tag $version"
+# Whoever publishes goes by the tag. Without one this is a trial.
+tags=$(git tag --points-at HEAD | grep -E '^v?[0-9]+\.[0-9]+\.[0-9]+$' || true)
+[ -n "$tags" ] || echo "note: the last commit has no tag $version"
+for tag in $tags; do
+    [ "${tag#v}" = "$version" ] || fail "the last commit has the tag $tag, and its version is $version"
+done
 say "version $version in all places"
 
 # ------------------------------------------------------------------------------------------------ sources
