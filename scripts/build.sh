@@ -176,6 +176,9 @@ build_threads() {
 # Package.swift has the benchmarks and the engines they compare with only where this is set.
 build_bench() { MOTTE_BENCHMARKS=1 compile MotteBench -- "${optimised[@]}"; }
 
+if [ "${1:-}" != flags ] && ! command -v swift > /dev/null; then
+    fail "swift is not on PATH; install Swift 6.3 from https://www.swift.org/install/linux/"
+fi
 case ${1:-} in
     "" | library | tool | tests | bench) alone_in "$scratch" ;;
     addresses) alone_in .build-address ;;

@@ -8,8 +8,12 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import pytest
+
+# Fixtures that the tests of the scripts share.
+pytest_plugins = ["needs"]
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CALLED = 'echo "begin $(basename "$0" .sh) $*" >> "$CALLS"; sleep 0.1; echo "end $(basename "$0" .sh) $*" >> "$CALLS"'
@@ -112,8 +116,9 @@ def test_two_builds_in_one_folder_come_one_after_the_other(folder: pathlib.Path)
     log = folder / "calls"
 
     def built(what: str) -> subprocess.Popen[str]:
+        path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
         return subprocess.Popen([folder / "scripts" / "build.sh", what], stderr=subprocess.PIPE, text=True,
-                                env={**os.environ, "CALLS": str(log)})
+                                env={**os.environ, "PATH": path, "CALLS": str(log)})
 
     running = [built("tests"), built("bench")]
     assert [each.communicate(timeout=60) and each.returncode for each in running] == [0, 0]
@@ -121,6 +126,14 @@ def test_two_builds_in_one_folder_come_one_after_the_other(folder: pathlib.Path)
     # Those in folders of their own do not wait.
     running = [built("tests"), built("threads")]
     assert [each.communicate(timeout=60)[1] for each in running] == ["", ""]
+
+
+def test_a_build_without_swift_says_what_is_missing(folder: pathlib.Path, path_without: Callable[[str], str]) -> None:
+    shutil.copy(ROOT / "scripts" / "build.sh", folder / "scripts" / "build.sh")
+    done = subprocess.run([folder / "scripts" / "build.sh", "library"], capture_output=True, text=True,
+                          env={**os.environ, "PATH": path_without("swift")})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "build: swift is not on PATH; install Swift 6.3 from https://www.swift.org/install/linux/\n"
 
 
 PIP = """
