@@ -61,12 +61,14 @@ link_static() {
 
 # The toolchain's folder for static linking, its standard library without unwind tables, because no exception passes
 # through that either, and without the names of Unicode's characters, which nobody asks for: each is a twentieth of the
-# library.
+# library. Beside it is noted which toolchain it is of: files of another one may be older.
 static_runtime() {
-    local source folder=$PWD/$scratch/static/swift core=linux/libswiftCore.a file
-    source=$(swiftc -print-target-info | sed -n 's/.*"runtimeResourcePath": *"\(.*\)".*/\1/p')_static
-    if [ ! "$folder/$core" -nt "$source/$core" ] || [ ! "$folder/$core" -nt scripts/build.sh ]; then
-        rm -rf "$folder"
+    local source folder=$PWD/$scratch/static/swift core=linux/libswiftCore.a file toolchain
+    toolchain=$(swiftc -print-target-info | grep -E '"(compilerVersion|runtimeResourcePath)"')
+    source=$(sed -n 's/.*"runtimeResourcePath": *"\(.*\)".*/\1/p' <<< "$toolchain")_static
+    if [ "$toolchain" != "$(cat "$folder.of" 2> /dev/null)" ] || [ ! "$folder/$core" -nt "$source/$core" ] ||
+        [ ! "$folder/$core" -nt scripts/build.sh ]; then
+        rm -rf "$folder" "$folder.of"
         mkdir -p "$folder/linux"
         for file in "$source"/* "$source"/linux/*; do
             [ "$file" = "$source/linux" ] || [ "$file" = "$source/$core" ] || ln -s "$file" "$folder/${file#"$source/"}"
@@ -77,6 +79,7 @@ static_runtime() {
         echo 'unsigned short _swift_stdlib_getScalarName(void) { return 0; }' \
             | cc -O -fPIC -x c -c -o "$folder/nameless.o" -
         mv "$folder/$core.new" "$folder/$core"
+        echo "$toolchain" > "$folder.of"
     fi
     echo "$folder"
 }
