@@ -26,10 +26,20 @@ version=$(sed -n 's/^project(motte VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 revision=$version-1
 architecture=$(dpkg --print-architecture)
 multiarch=$(gcc -print-multiarch)
-maintainer=${DEBFULLNAME:-$(git log -1 --format=%an)}
-maintainer="$maintainer <${DEBEMAIL:-$(git log -1 --format=%ae)}>"
-made=$(git log -1 --format=%cD)
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+# By whom and when, as the last commit says. An unpacked archive has none.
+if [ -e .git ]; then
+    maintainer=${DEBFULLNAME:-$(git log -1 --format=%an)}
+    maintainer="$maintainer <${DEBEMAIL:-$(git log -1 --format=%ae)}>"
+    made=$(git log -1 --format=%cD)
+    SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+else
+    if [ -z "${DEBFULLNAME:-}" ] || [ -z "${DEBEMAIL:-}" ]; then
+        fail "this is no git checkout: name the maintainer of the packages with DEBFULLNAME and DEBEMAIL"
+    fi
+    maintainer="$DEBFULLNAME <$DEBEMAIL>"
+    SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(stat -c %Y CHANGELOG.md)}
+    made=$(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")
+fi
 export SOURCE_DATE_EPOCH
 rm -rf "$work" "$output"/*.deb
 mkdir -p "$work"
