@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fails when a program or library needs anything at run time but the C library of the system, or what the patterns name
-# besides; or, without patterns, when it looks for libraries in a folder of its own or was not linked with relro and now.
-# Prints what it needs.
+# besides; or, without patterns, when it looks for libraries in a folder of its own or was not linked with relro and
+# now. Prints what it needs.
 #
 #   scripts/check-needed.sh <file> [pattern ...]        scripts/check-needed.sh build/consumer 'libswift*.so'
 set -euo pipefail

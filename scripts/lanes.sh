@@ -95,6 +95,7 @@ run_stages() {
     for stage in "${wanted[@]}"; do
         known | grep -qx "$stage" || { echo "no stage '$stage'; there are: $(known | tr '\n' ' ')" >&2; return 2; }
     done
+    [[ $lanes =~ ^[1-9][0-9]*$ ]] || { echo "MOTTE_LANES is '$lanes'; it is a number from 1 on" >&2; return 2; }
     [ "$(nproc)" -gt 1 ] || lanes=1
     mkdir -p "$logs"
     exec 3>&1

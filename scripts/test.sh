@@ -38,7 +38,7 @@ verify_plan=(
     "consumers:6:library,package:CMake, pkg-config, a Swift package and a wheel, each from outside"
     "memory:3:library,package:C and Python tests under valgrind: what the library lends and what it borrows"
     "size:4:library,package:every operation on the whole file of the demo"
-    "machines:4:library,package:a server, a file and an application on each of three machines, and all that can go wrong"
+    "machines:4:library,package:a server, a file and an application on each of three machines, and what can go wrong"
     "interfaces:1::the C interface and the Swift products beside what was released"
 )
 plan=("${test_plan[@]}" "${verify_plan[@]}")

@@ -65,6 +65,13 @@ def test_single_stages_run_without_what_they_need(tmp_path: pathlib.Path) -> Non
     assert "=== last: ends" in done.stdout
 
 
+@pytest.mark.parametrize("lanes", ["0", "two", "-1", "1.5"])
+def test_a_number_of_lanes_that_is_none_is_said(tmp_path: pathlib.Path, lanes: str) -> None:
+    done = run(tmp_path, "first", MOTTE_LANES=lanes)
+    assert done.returncode == 2
+    assert done.stderr == f"MOTTE_LANES is '{lanes}'; it is a number from 1 on\n"
+
+
 def test_output_is_shown_while_it_runs(tmp_path: pathlib.Path) -> None:
     done = run(tmp_path, "last after", V="1")
     assert done.returncode == 1
