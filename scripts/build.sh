@@ -31,6 +31,12 @@ largest_bytes=$((12 * 1000 * 1000))
 
 fail() { echo "build: $*" >&2; exit 1; }
 
+# Swift keeps compiled modules in the user's cache and compiles nothing where it cannot: those who build packages may
+# have no home.
+cache=${HOME:-/nonexistent}/.cache
+[ -e "$cache" ] || cache=${HOME:-/nonexistent}
+if [ -z "${XDG_CACHE_HOME:-}" ] && [ ! -w "$cache" ]; then export XDG_CACHE_HOME=$PWD/build/cache; fi
+
 compile() { python3 scripts/compile.py --jobs "$jobs" "$@"; }
 
 # Two builds in one folder would be in each other's way: the second one waits until the first has ended.

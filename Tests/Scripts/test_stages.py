@@ -136,6 +136,20 @@ def test_a_build_without_swift_says_what_is_missing(folder: pathlib.Path, path_w
     assert done.stderr == "build: swift is not on PATH; install Swift 6.3 from https://www.swift.org/install/linux/\n"
 
 
+@pytest.mark.parametrize(("given", "cache"), [
+    ({"HOME": "/nonexistent"}, "build/cache"), ({"HOME": "."}, ""),
+    ({"HOME": "/nonexistent", "XDG_CACHE_HOME": "/elsewhere"}, "/elsewhere"),
+])
+def test_a_build_without_a_home_has_its_cache_in_build(folder: pathlib.Path, given: dict[str, str], cache: str) -> None:
+    shutil.copy(ROOT / "scripts" / "build.sh", folder / "scripts" / "build.sh")
+    (folder / "scripts" / "compile.py").write_text("import os\nprint(os.environ.get('XDG_CACHE_HOME', ''))\n")
+    kept = {name: value for name, value in os.environ.items() if name != "XDG_CACHE_HOME"}
+    done = subprocess.run([folder / "scripts" / "build.sh", "tests"], cwd=folder, capture_output=True, text=True,
+                          env={**kept, "PATH": f"{folder / 'bin'}{os.pathsep}{kept['PATH']}", **given})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == (str(folder / cache) if cache and not cache.startswith("/") else cache)
+
+
 PIP = """
 site=site/motte
 case $* in
