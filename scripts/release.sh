@@ -163,6 +163,8 @@ for notices in "$prefix/share/doc/motte" "$unpacked/wheel/motte" "$unpacked/mott
 done
 for package in "$output"/*.deb; do
     [ -e "$package" ] || continue
+    # Documents of what debuggers ask for are those of the package that it is about.
+    [[ $package != *-dbgsym_* ]] || continue
     dpkg-deb --fsys-tarfile "$package" |
         tar -xO --wildcards './usr/share/doc/*/copyright' > "$unpacked/copyright"
     left=$(sed -e 's/^$/./' -e 's/^/ /' THIRD-PARTY-NOTICES.md | grep -vxF -f "$unpacked/copyright" || true)
