@@ -85,10 +85,10 @@ deb: build
 	@scripts/debian.sh
 
 install:
+	@mkdir -p build
 	@cmake -S . -B build/cmake -DCMAKE_BUILD_TYPE=Release -DMOTTE_BUILD_TESTS=OFF \
-		-DCMAKE_INSTALL_PREFIX="$(PREFIX)" > build-cmake.log 2>&1 \
-		|| { cat build-cmake.log; exit 1; }
-	@rm -f build-cmake.log
+		-DCMAKE_INSTALL_PREFIX="$(PREFIX)" > build/cmake.log 2>&1 \
+		|| { cat build/cmake.log; exit 1; }
 	@cmake --build build/cmake
 	@DESTDIR="$(DESTDIR)" cmake --install build/cmake --prefix "$(PREFIX)"
 

@@ -30,7 +30,9 @@ scripts/build.sh addresses
 
 # The objects of the engine and the targets, with libFuzzer's main program.
 mkdir -p "$folder/found"
-mapfile -t objects < <(find "$scratch"/release/{CMotte*,Motte*}.build -name '*.o' | sort)
+# Those that the tests were linked of, which have no object of a source that is gone.
+list=$scratch/release/mottePackageTests.product/Objects.LinkFileList
+mapfile -t objects < <(sed "s/^'\(.*\)'\$/\1/" "$list" | grep -E '/C?Motte[A-Za-z]*\.build/' | sort)
 swiftc -sanitize=fuzzer,address "${objects[@]}" -o "$folder/motte-fuzz"
 
 # Target and inputs.

@@ -4,7 +4,8 @@
 
 Prints lines `since: REF`, `changed: N files`, `tests: ValuesTests StorageTests ...` (test targets of a changed module
 or of one above it), `conformance: yes|no`. Without a REF the tree is compared with where its branch left its upstream
-or, on a clone without one, with the last commit.
+or, on a clone without one, with the last commit. Where nothing says what came before, in a clone of one commit or in an
+unpacked archive, everything is taken as changed.
 """
 import json
 import pathlib
@@ -33,7 +34,8 @@ def base():
             if found == git("rev-parse", "HEAD") and not changed(found):
                 break
             return found
-    return git("rev-parse", "HEAD~1") if not git("status", "--porcelain") else git("rev-parse", "HEAD")
+    last = git("rev-parse", "--verify", "--quiet", "HEAD~1" if not git("status", "--porcelain") else "HEAD")
+    return last or "all"
 
 
 def changed(reference):
@@ -80,7 +82,7 @@ def main():
     if reference == "all":
         files = ["Package.swift"]
     else:
-        if reference is None or git("rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}") is None:
+        if git("rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}") is None:
             sys.exit(f"affected: no commit '{reference}' to compare with")
         files = changed(reference)
     print(f"since: {git('rev-parse', '--short', reference) if reference != 'all' else 'all'}")

@@ -23,8 +23,10 @@ built=$scratch/release
 mkdir -p "$output/modules"
 output=$(cd "$output" && pwd)
 
-# What RealmSwift consists of: everything of this build but the tests' and the tools' parts, which it has none of.
-mapfile -t objects < <(find "$built/" -path '*.build/*.o' | sort)
+# What RealmSwift consists of: everything of this build but the tests' and the tools' parts, which it has none of. Its
+# plan does not name objects of sources that are gone.
+mapfile -t objects < <(grep -oE '"[^"]+\.build/[^"]+\.o"' "$scratch/release.yaml" | tr -d '"' | sort -u |
+    while read -r object; do [ ! -e "$object" ] || echo "$object"; done)
 [ ${#objects[@]} -gt 0 ] || fail "the build made no objects"
 swiftc -emit-library -o "$output/libRealmSwift.so.new" "${objects[@]}" -lstdc++ \
     -Xlinker -soname -Xlinker libRealmSwift.so -Xlinker -z -Xlinker nodelete

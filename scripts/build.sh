@@ -31,7 +31,20 @@ largest_bytes=$((12 * 1000 * 1000))
 
 fail() { echo "build: $*" >&2; exit 1; }
 
+# Swift keeps compiled modules in the user's cache and compiles nothing where it cannot: those who build packages may
+# have no home.
+cache=${HOME:-/nonexistent}/.cache
+[ -e "$cache" ] || cache=${HOME:-/nonexistent}
+if [ -z "${XDG_CACHE_HOME:-}" ] && [ ! -w "$cache" ]; then export XDG_CACHE_HOME=$PWD/build/cache; fi
+
 compile() { python3 scripts/compile.py --jobs "$jobs" "$@"; }
+
+# Two builds in one folder would be in each other's way: the second one waits until the first has ended.
+alone_in() {
+    mkdir -p "$1"
+    exec 9> "$1/building.lock"
+    flock --nonblock 9 || { echo "build: waiting for another build in $1" >&2; flock 9; }
+}
 
 # Links a product of the build again, with the Swift runtime inside; the arguments are for swiftc. The few functions of
 # libstdc++ that the runtime calls are inside, too: loading that library takes longer than loading Motte.
@@ -54,12 +67,14 @@ link_static() {
 
 # The toolchain's folder for static linking, its standard library without unwind tables, because no exception passes
 # through that either, and without the names of Unicode's characters, which nobody asks for: each is a twentieth of the
-# library.
+# library. Beside it is noted which toolchain it is of: files of another one may be older.
 static_runtime() {
-    local source folder=$PWD/$scratch/static/swift core=linux/libswiftCore.a file
-    source=$(swiftc -print-target-info | sed -n 's/.*"runtimeResourcePath": *"\(.*\)".*/\1/p')_static
-    if [ ! "$folder/$core" -nt "$source/$core" ] || [ ! "$folder/$core" -nt scripts/build.sh ]; then
-        rm -rf "$folder"
+    local source folder=$PWD/$scratch/static/swift core=linux/libswiftCore.a file toolchain
+    toolchain=$(swiftc -print-target-info | grep -E '"(compilerVersion|runtimeResourcePath)"')
+    source=$(sed -n 's/.*"runtimeResourcePath": *"\(.*\)".*/\1/p' <<< "$toolchain")_static
+    if [ "$toolchain" != "$(cat "$folder.of" 2> /dev/null)" ] || [ ! "$folder/$core" -nt "$source/$core" ] ||
+        [ ! "$folder/$core" -nt scripts/build.sh ]; then
+        rm -rf "$folder" "$folder.of"
         mkdir -p "$folder/linux"
         for file in "$source"/* "$source"/linux/*; do
             [ "$file" = "$source/linux" ] || [ "$file" = "$source/$core" ] || ln -s "$file" "$folder/${file#"$source/"}"
@@ -70,6 +85,7 @@ static_runtime() {
         echo 'unsigned short _swift_stdlib_getScalarName(void) { return 0; }' \
             | cc -O -fPIC -x c -c -o "$folder/nameless.o" -
         mv "$folder/$core.new" "$folder/$core"
+        echo "$toolchain" > "$folder.of"
     fi
     echo "$folder"
 }
@@ -123,7 +139,8 @@ build_library() {
         cat "$scratch/difference" >&2
         fail "exports differ from motte.h ('<' declared, '>' exported)"
     fi
-    mv "$library" "$output/libmotte.so.1"
+    # One with the same bytes stays, with its time: what was made of it is up to date.
+    if cmp -s "$library" "$output/libmotte.so.1"; then rm "$library"; else mv "$library" "$output/libmotte.so.1"; fi
     ln -sf libmotte.so.1 "$output/libmotte.so"
     echo "built $output/libmotte.so.1: $size bytes, $(wc -l < "$output/libmotte.exports") functions," \
         "needs ${needed//$'\n'/ }"
@@ -135,7 +152,7 @@ build_tool() {
     mkdir -p "$output"
     compile --objects motte-tool -- "${optimised[@]}"
     link_static motte-tool -emit-executable -o "$scratch/motte" -Xlinker --defsym=main=MotteTool_main \
-        -Xlinker --allow-shlib-undefined \
+        -Xlinker --allow-shlib-undefined -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now \
         -lFoundation -lFoundationInternationalization -l_FoundationICU -l_FoundationCShims -l_FoundationCollections \
         -lCoreFoundation
     split "$scratch/motte" "$output/motte.new"
@@ -168,6 +185,14 @@ build_threads() {
 # Package.swift has the benchmarks and the engines they compare with only where this is set.
 build_bench() { MOTTE_BENCHMARKS=1 compile MotteBench -- "${optimised[@]}"; }
 
+if [ "${1:-}" != flags ] && ! command -v swift > /dev/null; then
+    fail "swift is not on PATH; install Swift 6.3 from https://www.swift.org/install/linux/"
+fi
+case ${1:-} in
+    "" | library | tool | tests | bench) alone_in "$scratch" ;;
+    addresses) alone_in .build-address ;;
+    threads) alone_in .build-thread ;;
+esac
 case ${1:-} in
     "") build_library; build_tool ;;
     library | tool | tests | addresses | threads | bench) "build_$1" ;;

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Fails when a program or library needs anything at run time but the C library of the system, or what the patterns name
-# besides; or, without patterns, when it looks for libraries in a folder of its own. Prints what it needs.
+# besides; or, without patterns, when it looks for libraries in a folder of its own or was not linked with relro and
+# now. Prints what it needs.
 #
 #   scripts/check-needed.sh <file> [pattern ...]        scripts/check-needed.sh build/consumer 'libswift*.so'
 set -euo pipefail
@@ -23,6 +24,12 @@ for dependency in $needed; do
 done
 if [ "$asked" -eq 0 ] && readelf -d "$file" | grep -E '\((RPATH|RUNPATH)\)' >&2; then
     echo "check-needed: $file looks for libraries in a folder of its own" >&2
+    exit 1
+fi
+# Addresses of functions are all found at the start, and nobody can write over them then.
+if [ "$asked" -eq 0 ] && ! { readelf -lW "$file" | grep GNU_RELRO && readelf -d "$file" | grep BIND_NOW; } > /dev/null
+then
+    echo "check-needed: $file is not linked with -z relro -z now" >&2
     exit 1
 fi
 # shellcheck disable=SC2086

@@ -97,5 +97,10 @@ stage_python() {
 . scripts/lanes.sh
 stages=("$@")
 [ ${#stages[@]} -gt 0 ] || mapfile -t stages < <(known)
+# A stage tests the sources as they are: what builds them goes first, whichever were asked for.
+case " ${stages[*]} " in
+    *" build "*) ;;
+    *" unit "* | *" c "* | *" python "*) stages=(build "${stages[@]}") ;;
+esac
 echo "check: $(value changed) since $(value since); tests of: ${tests:-no Swift module}"
 run_stages "${stages[@]}"

@@ -26,10 +26,20 @@ version=$(sed -n 's/^project(motte VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 revision=$version-1
 architecture=$(dpkg --print-architecture)
 multiarch=$(gcc -print-multiarch)
-maintainer=${DEBFULLNAME:-$(git log -1 --format=%an)}
-maintainer="$maintainer <${DEBEMAIL:-$(git log -1 --format=%ae)}>"
-made=$(git log -1 --format=%cD)
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+# By whom and when, as the last commit says. An unpacked archive has none.
+if [ -e .git ]; then
+    maintainer=${DEBFULLNAME:-$(git log -1 --format=%an)}
+    maintainer="$maintainer <${DEBEMAIL:-$(git log -1 --format=%ae)}>"
+    made=$(git log -1 --format=%cD)
+    SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+else
+    if [ -z "${DEBFULLNAME:-}" ] || [ -z "${DEBEMAIL:-}" ]; then
+        fail "this is no git checkout: name the maintainer of the packages with DEBFULLNAME and DEBEMAIL"
+    fi
+    maintainer="$DEBFULLNAME <$DEBEMAIL>"
+    SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(stat -c %Y CHANGELOG.md)}
+    made=$(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")
+fi
 export SOURCE_DATE_EPOCH
 rm -rf "$work" "$output"/*.deb
 mkdir -p "$work"
@@ -93,7 +103,8 @@ needs() {
     mkdir -p "$work/shlibs/debian"
     printf 'Source: motte\n\nPackage: %s\nArchitecture: any\n' "$package" > "$work/shlibs/debian/control"
     (cd "$work/shlibs" && dpkg-shlibdeps -O --ignore-missing-info -xlibmotte1 -l"$work/libmotte1/$libraries" "$@" \
-        2> "$work/shlibs.log" | sed 's/^shlibs:Depends=//')
+        > "$work/shlibs.txt" 2> "$work/shlibs.log") || { cat "$work/shlibs.log" >&2; fail "dpkg-shlibdeps fails"; }
+    sed 's/^shlibs:Depends=//' "$work/shlibs.txt"
 }
 
 # control PACKAGE SECTION "FIELDS" "SHORT" "LONG"
@@ -144,8 +155,10 @@ override libmotte1 "# The Swift runtime is inside on purpose: Debian has none." 
 mkdir -p "$work/libmotte1/DEBIAN"
 echo "libmotte 1 libmotte1 (>= $version)" > "$work/libmotte1/DEBIAN/shlibs"
 printf 'activate-noawait ldconfig\n' > "$work/libmotte1/DEBIAN/triggers"
+# In assignments of their own, whose failure ends the script: that of a command within an argument does not.
+depends=$(needs libmotte1 "$work/libmotte1/$libraries/libmotte.so.1")
 control libmotte1 libs "Multi-Arch: same
-Depends: $(needs libmotte1 "$work/libmotte1/$libraries/libmotte.so.1")
+Depends: $depends
 Suggests: libssl3, libsqlite3-0, libpcre2-8-0" "embedded object database (library)" \
     "$about This package has the library. Encryption takes OpenSSL's libcrypto, SQLite files libsqlite3."
 
@@ -154,7 +167,8 @@ control libmotte-dev libdevel "Depends: libmotte1 (= $revision)" "embedded objec
 
 override motte "# The Swift runtime is inside on purpose: Debian has none." "motte: embedded-library *" \
     "motte: hardening-no-fortify-functions *" "motte: hardening-no-pie *"
-control motte database "Depends: $(needs motte "$work/motte/usr/bin/motte")
+depends=$(needs motte "$work/motte/usr/bin/motte")
+control motte database "Depends: $depends
 Recommends: libedit2, less
 Suggests: libssl3, libsqlite3-0, libpq5, libpcre2-8-0, zlib1g, libzstd1, tzdata" "embedded object database (command)" \
     "$about This package has the command that looks into databases, queries, changes, imports, exports and mends them, \
@@ -177,8 +191,8 @@ SCRIPT
 override python3-motte "# It calls Python and libmotte only." "python3-motte: library-not-linked-against-libc *"
 mkdir -p "$work/python3-motte/DEBIAN"
 install -m 755 "$work/postinst" "$work/prerm" "$work/python3-motte/DEBIAN"
-control python3-motte python "Depends: libmotte1 (= $revision), python3 (>= 3.10), python3-cffi-backend, \
-$(needs python3-motte "$modules"/motte/*.so)
+depends=$(needs python3-motte "$modules"/motte/*.so)
+control python3-motte python "Depends: libmotte1 (= $revision), python3 (>= 3.10), python3-cffi-backend, $depends
 Suggests: python3-numpy" "embedded object database (Python 3)" \
     "$about This package has the module for Python 3."
 

@@ -15,10 +15,9 @@ work=$root/build/docs-work
 screens=$root/build/docs-screens
 jobs=${MOTTE_JOBS:-$(nproc)}
 python=.venv/bin/python
-version=$("$python" -c 'import motte; print(motte.__version__)' 2> /dev/null) || {
-    scripts/install-python.sh
-    version=$("$python" -c 'import motte; print(motte.__version__)')
-}
+# The Python reference is that of the package as it is installed.
+scripts/install-python.sh --if-changed
+version=$("$python" -c 'import motte; print(motte.__version__)')
 passed=0
 
 say() { passed=$((passed + 1)); echo "ok: $*"; }

@@ -95,10 +95,11 @@ run_stages() {
     for stage in "${wanted[@]}"; do
         known | grep -qx "$stage" || { echo "no stage '$stage'; there are: $(known | tr '\n' ' ')" >&2; return 2; }
     done
+    [[ $lanes =~ ^[1-9][0-9]*$ ]] || { echo "MOTTE_LANES is '$lanes'; it is a number from 1 on" >&2; return 2; }
     [ "$(nproc)" -gt 1 ] || lanes=1
     mkdir -p "$logs"
     exec 3>&1
-    trap 'for process in "${!running[@]}"; do kill -TERM -- "-$process" 2> /dev/null; done; exit 130' INT TERM
+    trap 'for process in "${!running[@]}"; do kill -TERM -- "-$process" 2> /dev/null; done; exit 130' HUP INT TERM
     while [ ${#wanted[@]} -gt 0 ] || [ ${#running[@]} -gt 0 ]; do
         while [ ${#running[@]} -lt "$lanes" ]; do
             ready=
@@ -130,7 +131,7 @@ run_stages() {
         done
         [ -n "$ready" ] || sleep 0.1
     done
-    trap - INT TERM
+    trap - HUP INT TERM
 
     echo
     echo "=== summary"

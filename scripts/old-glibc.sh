@@ -43,7 +43,8 @@ done
 echo '__attribute__((visibility("hidden"))) char __libc_single_threaded = 0;' > "$new/later.c"
 gcc -O2 -fPIC -c "$new/later.c" -o "$new/later.o"
 ar rcs "$new/liblater.a" "$new/later.o"
-echo "GROUP ( $folder/libc.so.6 $folder/liblater.a $folder/libc_nonshared.a AS_NEEDED ( $folder/libld.so.2 ) )" \
+# In quotes: the name of a folder may have spaces.
+printf 'GROUP ( "%s" "%s" "%s" AS_NEEDED ( "%s" ) )\n' "$folder"/{libc.so.6,liblater.a,libc_nonshared.a,libld.so.2} \
     > "$new/libc.so"
 ln -s "$(gcc -print-file-name=libstdc++.a)" "$new/libstdc++.a"
 rm -rf "$new/cache" "$new"/nothing* "$new"/later.* "$new/zig.log" "$folder"

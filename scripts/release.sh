@@ -5,12 +5,12 @@
 #   scripts/release.sh               the source archive, and what is built from it (make release)
 #   scripts/release.sh --prebuilt    what is built is taken from build/library and build/tool: to try the packaging
 #
-#   motte-VERSION.tar.gz             sources
+#   motte-VERSION-source.tar.gz      sources
 #   libmotte-VERSION-SYSTEM.tar.gz   library, header, tool, CMake package and motte.pc, to be unpacked anywhere
 #   libmotte-VERSION-SYSTEM-debug.tar.gz   information for debuggers about both
 #   libmotte1_..., libmotte-dev_..., motte_..., python3-motte_....deb      packages for Debian (scripts/debian.sh)
 #   motte-VERSION-....whl            the Python package
-#   python/motte-VERSION.tar.gz      its sources, for a library that is installed
+#   motte-VERSION.tar.gz             its sources, for a library that is installed; pip knows them by this name
 #   SHA256SUMS
 #
 # On x86-64 what is built runs with glibc 2.28 and later ones; MOTTE_GLIBC names another version, empty: this system's.
@@ -51,14 +51,18 @@ if [ -n "$(git status --porcelain)" ]; then
     [ -n "$prebuilt" ] || fail "the tree has changes that are not committed, and a release is made from commits"
     echo "note: the tree has changes that are not committed; they are in no archive"
 fi
-tag=$(git tag --points-at HEAD --list "$version" "v$version")
-[ -n "$tag" ] || echo "note: the last commit has no tag $version"
+# Whoever publishes goes by the tag. Without one this is a trial.
+tags=$(git tag --points-at HEAD | grep -E '^v?[0-9]+\.[0-9]+\.[0-9]+$' || true)
+[ -n "$tags" ] || echo "note: the last commit has no tag $version"
+for tag in $tags; do
+    [ "${tag#v}" = "$version" ] || fail "the last commit has the tag $tag, and its version is $version"
+done
 say "version $version in all places"
 
 # ------------------------------------------------------------------------------------------------ sources
 source=$work/motte-$version
-git archive --format=tar --prefix="motte-$version/" HEAD | gzip -9n > "$output/motte-$version.tar.gz"
-tar -xzf "$output/motte-$version.tar.gz" -C "$work"
+git archive --format=tar --prefix="motte-$version/" HEAD | gzip -9n > "$output/motte-$version-source.tar.gz"
+tar -xzf "$output/motte-$version-source.tar.gz" -C "$work"
 diff <(git ls-tree -r --name-only HEAD | sort) <(cd "$source" && find . -type f -o -type l | sed 's#^\./##' | sort) ||
     fail "the source archive has other files than the commit"
 if [ -n "$prebuilt" ]; then
@@ -94,7 +98,8 @@ pack "$name-debug"
 mkdir "$work/unpacked"
 tar -xzf "$output/$name.tar.gz" -C "$work/unpacked"
 prefix=$work/unpacked/$name
-cmake -S Tests/Consumers/cmake -B "$work/use-cmake" -DCMAKE_PREFIX_PATH="$prefix" > "$work/use-cmake.log"
+cmake -S Tests/Consumers/cmake -B "$work/use-cmake" -DCMAKE_PREFIX_PATH="$prefix" -DMOTTE_WANTED="$version" \
+    > "$work/use-cmake.log"
 cmake --build "$work/use-cmake" >> "$work/use-cmake.log"
 "$work/use-cmake/consumer" "$work/cmake.motte"
 "$prefix/bin/motte" info "$work/cmake.motte" > /dev/null
@@ -136,10 +141,10 @@ python3 -m venv "$work/venv"
 say "wheel, installed where nothing else is"
 
 # The sources of the package, built with the library of the archive above, which pkg-config finds.
-(cd "$source/bindings/python" && "$root/.venv/bin/python" -m build --sdist --no-isolation --outdir "$output/python" . \
+(cd "$source/bindings/python" && "$root/.venv/bin/python" -m build --sdist --no-isolation --outdir "$output" . \
     > "$work/sdist.txt" 2>&1) || { cat "$work/sdist.txt"; fail "no source distribution"; }
 PKG_CONFIG_PATH=$prefix/lib/pkgconfig .venv/bin/python -m pip wheel --quiet --disable-pip-version-check \
-    --no-build-isolation --no-deps --wheel-dir "$work/from-sources" "$output"/python/motte-*.tar.gz
+    --no-build-isolation --no-deps --wheel-dir "$work/from-sources" "$output/motte-$version.tar.gz"
 python3 -m venv "$work/venv-sources"
 "$work/venv-sources/bin/pip" install --quiet --disable-pip-version-check "$work"/from-sources/motte-*.whl
 (cd "$work" && env -i PATH=/usr/bin:/bin HOME="$work" LD_LIBRARY_PATH="$prefix/lib" \
@@ -151,13 +156,15 @@ say "source distribution of the Python package, with an installed library"
 unpacked=$work/notices
 mkdir -p "$unpacked"
 .venv/bin/python -m zipfile -e "$output"/motte-*.whl "$unpacked/wheel"
-tar -xzf "$output/python/motte-$version.tar.gz" -C "$unpacked"
+tar -xzf "$output/motte-$version.tar.gz" -C "$unpacked"
 for notices in "$prefix/share/doc/motte" "$unpacked/wheel/motte" "$unpacked/motte-$version"; do
     cmp "$notices/THIRD-PARTY-NOTICES.md" THIRD-PARTY-NOTICES.md || fail "no notices in $notices"
     cmp "$notices/LICENSE" LICENSE || fail "no licence in $notices"
 done
 for package in "$output"/*.deb; do
     [ -e "$package" ] || continue
+    # Documents of what debuggers ask for are those of the package that it is about.
+    [[ $package != *-dbgsym_* ]] || continue
     dpkg-deb --fsys-tarfile "$package" |
         tar -xO --wildcards './usr/share/doc/*/copyright' > "$unpacked/copyright"
     left=$(sed -e 's/^$/./' -e 's/^/ /' THIRD-PARTY-NOTICES.md | grep -vxF -f "$unpacked/copyright" || true)
@@ -165,6 +172,9 @@ for package in "$output"/*.deb; do
 done
 say "notices in the archive, the packages, the wheel and its sources"
 
+# Where they are published, files go by their names without folders.
+twice=$(find "$output" -type f -printf '%f\n' | sort | uniq -d)
+[ -z "$twice" ] || fail "several files are called $twice"
 (cd "$output" && find . -type f -printf '%P\n' | sort | xargs sha256sum > "$work/sums" &&
     mv "$work/sums" SHA256SUMS && sha256sum --quiet --check SHA256SUMS)
 ls -l "$output"

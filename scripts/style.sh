@@ -16,6 +16,10 @@ case ${1:-} in
     --fix) fix=1 ;;
     *) echo "style: no option '$1'; there is --fix" >&2; exit 2 ;;
 esac
+if ! git rev-parse --git-dir > /dev/null 2>&1; then
+    echo "style: this is no git checkout, and nothing else says which files are those of the repository" >&2
+    exit 2
+fi
 tools=$PWD/.venv/bin
 passed=0 failed=0
 

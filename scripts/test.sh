@@ -22,23 +22,23 @@ test_plan=(
     "library:5::self-contained libmotte.so and the motte command, optimised, layers checked by the compiler"
     "style:2::formatters, linters, types of the Python package"
     "package:1:library:pip install of the Python package, its wheel in each Python there is"
-    "python:6:package:Python tests, conformance in Python"
+    "python:6:library,package:Python tests, conformance in Python"
     "build:5:library:the tests of the Swift API, of the same objects"
-    "tool:5:package:the motte command, the file format read by another program, documents, scripts"
+    "tool:5:library,package:the motte command, the file format read by another program, documents, scripts"
     "c:2:library:header gates, C tests, C example, conformance in C (CTest)"
     "unit:1:build:tests of the Swift API, conformance in Swift, of the optimised build"
     "crash:2:library:kill -9 with two processes, order of writes and flushes, with and without a WAL"
-    "demo:1:package:the flights, every printed number recomputed without Motte"
+    "demo:1:library,package:the flights, every printed number recomputed without Motte"
     "tidy:1:c,build:layers, names, exports, error numbers, documents, promises"
 )
 verify_plan=(
     "addresses:9::engine tests, optimised, with assertions, under the address sanitizer"
     "threads:9::engine tests with threads, under the thread sanitizer"
-    "fuzz:7:addresses:300,000 operations beside a model, 30,000 power cuts, flipped bytes, fuzz targets"
-    "consumers:6::CMake, pkg-config, a Swift package and a wheel, each from outside"
-    "memory:3::C and Python tests under valgrind: what the library lends and what it borrows"
-    "size:4::every operation on the whole file of the demo"
-    "machines:4::a server, a file and an application on each of three machines, and all that can go wrong there"
+    "fuzz:7:addresses:300,000 operations beside a model, 30,000 runs with power cuts, flipped bytes, fuzz targets"
+    "consumers:6:library,package:CMake, pkg-config, a Swift package and a wheel, each from outside"
+    "memory:3:library,package:C and Python tests under valgrind: what the library lends and what it borrows"
+    "size:4:library,package:every operation on the whole file of the demo"
+    "machines:4:library,package:a server, a file and an application on each of three machines, and what can go wrong"
     "interfaces:1::the C interface and the Swift products beside what was released"
 )
 plan=("${test_plan[@]}" "${verify_plan[@]}")
@@ -88,6 +88,7 @@ stage_library() {
 
 stage_unit() {
     export MOTTE_TEST_TARGETS=$optimised_tests
+    is_wanted build || scripts/build.sh tests
     swift test --disable-xctest --skip-build "${optimised[@]}"
 }
 
@@ -96,12 +97,14 @@ stage_tidy() {
 }
 
 stage_c() {
+    needs_library
     cmake -S . -B build/ctest -DCMAKE_BUILD_TYPE=Debug -DMOTTE_PREBUILT="$root/build/library" -DMOTTE_BUILD_TOOL=OFF
     cmake --build build/ctest -j "$jobs"
     (cd build/ctest && ctest --output-on-failure)
 }
 
 stage_package() {
+    needs_library
     scripts/install-python.sh
     Tests/Consumers/check-pythons.sh
 }
@@ -139,14 +142,29 @@ stage_memory() {
     [ "$status" -eq 9 ] && grep -A 12 "Invalid read" "$logs/freed-owner.txt" | grep -c "_cffi_f_motte_row_set_many"
 }
 
-# Library, tool and Python package, where a stage of `make verify` runs without those of `make test` before it.
+# Library, tool and Python package of the sources as they are, where no stage of this run makes them. Whichever stage
+# comes first makes them, and the others wait for it: where nothing was changed that takes seconds.
+needs_library() { is_wanted library || once library make_library; }
 needs_package() {
-    [ -e build/library/libmotte.so.1 ] || scripts/build.sh library
-    [ -x build/tool/motte ] || scripts/build.sh tool
-    "$python" -c 'import motte' 2> /dev/null || scripts/install-python.sh
+    needs_library
+    is_wanted package || once package scripts/install-python.sh --if-changed
+}
+make_library() { scripts/build.sh library && scripts/build.sh tool; }
+
+# Whether a stage is one of this run. Those that ask come after it in the plan.
+is_wanted() { [[ " ${stages[*]} " == *" $1 "* ]]; }
+
+# once NAME COMMAND ...: in this run, however many stages ask beside each other.
+once() {
+    local made=$logs/$1.made
+    (
+        flock 9
+        [ -e "$made" ] || { "${@:2}" 9>&- && touch "$made"; }
+    ) 9> "$logs/$1.lock"
 }
 
 stage_crash() {
+    needs_library
     "$python" Tests/Crash/run.py
 }
 
@@ -157,6 +175,7 @@ stage_machines() {
 }
 
 stage_demo() {
+    needs_package
     scripts/demo.sh
     "$python" Tests/Demo/check.py
 }
@@ -226,7 +245,7 @@ stage_fuzz() {
     scripts/build.sh addresses
     # Other seeds with each commit; lengths that need an hour are those of `make soak`.
     with_addresses 9 '^StorageTests\.EverythingTests' 0
-    with_addresses 50 '^PagesTests\.CutTests/(random|with a WAL)Runs' 0
+    with_addresses 50 '^PagesTests\.CutTests/(random|withWAL)Runs' 0
     with_addresses 10 '^PagesTests\.DamageTests/everyFlipped' 0
     Fuzz/run.sh
 }
@@ -244,4 +263,5 @@ for argument in "${@:-test}"; do
     esac
 done
 [ -x "$python" ] || scripts/setup.sh || exit 1
+rm -f "$logs"/*.made
 run_stages "${stages[@]}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the packages of build/debian in a fresh Debian 12 that has no Swift, uses each of them there, and removes
-# them.
+# them. The system lies in build/debian-SUITE, where nobody else can write, and goes when all has passed.
 #
 #   Tests/Consumers/check-debian.sh [FOLDER WITH THE PACKAGES]         as root; takes debootstrap and the network
 #
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 packages=$(cd "${1:-build/debian}" && pwd)
 suite=${MOTTE_DEBIAN_SUITE:-bookworm}
 mirror=${MOTTE_DEBIAN_MIRROR:-http://deb.debian.org/debian}
-place=${TMPDIR:-/tmp}/motte-debian-$suite
+place=$PWD/build/debian-$suite
 passed=0
 
 say() { passed=$((passed + 1)); echo "ok: $*"; }
@@ -19,6 +19,7 @@ fail() { echo "check-debian: $*" >&2; exit 1; }
 command -v debootstrap > /dev/null || fail "debootstrap is missing; apt-get install debootstrap"
 ls "$packages"/motte_*.deb > /dev/null || fail "there are no packages in $packages; scripts/debian.sh makes them"
 
+mkdir -p build
 if [ ! -x "$place/usr/bin/apt-get" ]; then
     rm -rf "$place"
     debootstrap --variant=minbase --include=python3,man-db "$suite" "$place" "$mirror" > "$place.log" 2>&1 ||
@@ -75,4 +76,6 @@ listing > "$place.after"
 left=$(comm -13 "$place.before" "$place.after" | grep -E 'motte' || true)
 [ -z "$left" ] || fail "they leave $left"
 say "removed without a trace"
+umount "$place/proc"
+rm -rf --one-file-system "$place" "$place".{log,before,after}
 echo "$passed passed, 0 failed"

@@ -5,12 +5,13 @@
 #   Tests/Consumers/check-pythons.sh         the wheel that scripts/install-python.sh has made
 #
 # One wheel is for all of them (abi3). Interpreters are found on PATH and under pyenv; cffi comes from the pinned
-# requirements. The last line is "N passed, N failed"; none found but that of .venv is said.
+# requirements, into an environment of each that stays in build/pythons: only the first run takes the network. The last
+# line is "N passed, N failed"; none found but that of .venv is said.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+work=$PWD/build/pythons
+mkdir -p "$work"
 [ -d build/wheel ] || scripts/install-python.sh
 wheel=$(ls build/wheel/motte-*.whl)
 # The pip of .venv for all of them: making an environment with one of its own takes longer than all else.
@@ -29,13 +30,22 @@ interpreters() {
     done
 }
 
+# The environment of a version, with what the package takes, unless it is there and of that interpreter.
+environment() {
+    local folder=$work/$1 list=scripts/requirements/runtime.txt
+    ! cmp -s <(echo "$2"; cat "$list") "$folder/made-of" || ! "$folder/bin/python" -c 'import cffi' || return 0
+    rm -rf "$folder"
+    "$2" -m venv --without-pip "$folder" &&
+        pip "$folder/bin/python" --require-hashes -r "$list" &&
+        { echo "$2"; cat "$list"; } > "$folder/made-of"
+}
+
 passed=0 failed=0
 while read -r version python; do
     log=$work/$version.log
     own=$work/$version/bin/python
-    if "$python" -m venv --without-pip "$work/$version" > "$log" 2>&1 &&
-        pip "$own" --require-hashes -r scripts/requirements/runtime.txt >> "$log" 2>&1 &&
-        pip "$own" --no-deps --no-index "$wheel" >> "$log" 2>&1 &&
+    if environment "$version" "$python" > "$log" 2>&1 &&
+        pip "$own" --force-reinstall --no-deps --no-index "$wheel" >> "$log" 2>&1 &&
         PYTHONMALLOC=debug "$own" -X dev -W ignore bindings/python/tests/reentrant_program.py >> "$log" 2>&1 &&
         "$own" bindings/python/tests/smoke.py >> "$log" 2>&1; then
         tail -1 "$log"

@@ -7,6 +7,7 @@ root=$PWD
 jobs=${MOTTE_JOBS:-$(nproc)}
 work=$root/build/consumers
 passed=0
+version=$(sed -n 's/^project(motte VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 
 say() { passed=$((passed + 1)); echo "ok: $*"; }
 fail() { echo "consumers: $*" >&2; exit 1; }
@@ -34,7 +35,8 @@ done
 "$prefix/bin/motte" --version > /dev/null
 say "install prefix"
 
-cmake -S Tests/Consumers/cmake -B "$work/use-cmake" -DCMAKE_PREFIX_PATH="$prefix" > "$work/use-cmake.log"
+cmake -S Tests/Consumers/cmake -B "$work/use-cmake" -DCMAKE_PREFIX_PATH="$prefix" -DMOTTE_WANTED="$version" \
+    > "$work/use-cmake.log"
 cmake --build "$work/use-cmake" >> "$work/use-cmake.log"
 "$work/use-cmake/consumer" "$work/cmake.motte"
 "$work/use-cmake/consumer_cxx"
@@ -45,7 +47,7 @@ export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 gcc -Wall -Wextra -Werror Tests/Consumers/consumer.c -o "$work/use-pkg-config" $(pkg-config --cflags --libs motte) \
     -Wl,-rpath,"$(pkg-config --variable=libdir motte)"
 "$work/use-pkg-config" "$work/pkg-config.motte"
-[ "$(pkg-config --modversion motte)" = 0.1.0 ] || fail "pkg-config gives version $(pkg-config --modversion motte)"
+[ "$(pkg-config --modversion motte)" = "$version" ] || fail "pkg-config gives version $(pkg-config --modversion motte)"
 say "pkg-config"
 
 # The example of the README, as it stands there.
@@ -59,7 +61,6 @@ say "C example of the README"
 
 # ------------------------------------------------------------------------------------------------ Swift package
 # A clone with a tag stands for the address and the release. Uncommitted changes are not part of it.
-version=0.1.0
 git clone --quiet --no-hardlinks . "$work/motte"
 git -C "$work/motte" -c user.name=consumer -c user.email=consumer@example.com \
     tag -f -a "$version" -m "$version" > /dev/null

@@ -45,3 +45,24 @@ def test_each_module_of_the_sources_has_tests(targets: dict[str, tuple[str, set[
                 and not affected.affected_tests([folder + "new.swift"], targets)}
     # The tool is driven by tests in Python, the other is a name for `Motte`.
     assert untested == {"MotteTool", "RealmSwift"}
+
+
+def test_what_a_tree_is_compared_with(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(affected, "ROOT", tmp_path)
+
+    def commit(text: str) -> str | None:
+        (tmp_path / "one").write_text(text)
+        affected.git("add", "-A")
+        affected.git("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgSign=false",
+                     "commit", "-m", text)
+        return affected.git("rev-parse", "HEAD")
+
+    # An unpacked archive, and a clone of one commit.
+    assert affected.base() == "all"
+    affected.git("init")
+    first = commit("first")
+    assert first and affected.base() == "all"
+    second = commit("second")
+    assert affected.base() == first != second
+    (tmp_path / "one").write_text("changed")
+    assert affected.base() == second

@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 import pathlib
+import signal
 import subprocess
 import sys
 import time
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -62,6 +65,13 @@ def test_single_stages_run_without_what_they_need(tmp_path: pathlib.Path) -> Non
     assert "=== last: ends" in done.stdout
 
 
+@pytest.mark.parametrize("lanes", ["0", "two", "-1", "1.5"])
+def test_a_number_of_lanes_that_is_none_is_said(tmp_path: pathlib.Path, lanes: str) -> None:
+    done = run(tmp_path, "first", MOTTE_LANES=lanes)
+    assert done.returncode == 2
+    assert done.stderr == f"MOTTE_LANES is '{lanes}'; it is a number from 1 on\n"
+
+
 def test_output_is_shown_while_it_runs(tmp_path: pathlib.Path) -> None:
     done = run(tmp_path, "last after", V="1")
     assert done.returncode == 1
@@ -83,16 +93,19 @@ def test_a_stage_that_there_is_not_is_said(tmp_path: pathlib.Path) -> None:
     assert not (tmp_path / "first.log").exists()
 
 
-def test_ending_the_runner_ends_its_stages(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_ending_the_runner_ends_its_stages(tmp_path: pathlib.Path, number: signal.Signals) -> None:
     script = PLAN.format(logs=tmp_path, python=sys.executable, root=ROOT, wanted="first").replace(
         "sleep 0.4", f"echo $BASHPID > {tmp_path}/started; sleep 47.11; touch {tmp_path}/survived")
-    runner = subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # Whatever those who run the tests ignore.
+    runner = subprocess.Popen(["env", "--default-signal=HUP,INT,TERM", "bash", "-c", script],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         while not (tmp_path / "started").exists() or not (tmp_path / "started").read_text().strip():
             assert runner.poll() is None
             time.sleep(0.02)
         stage = int((tmp_path / "started").read_text())
-        runner.terminate()
+        runner.send_signal(number)
         assert runner.wait(20) == 130
         deadline = time.monotonic() + 10
         while pathlib.Path(f"/proc/{stage}/stat").exists():

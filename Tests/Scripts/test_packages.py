@@ -112,3 +112,12 @@ def test_everything_that_is_contained_has_its_notice() -> None:
     added = manifest.replace(".package(url:", '.package(url: "https://example.org/swift-nonsense.git", from: "1.0.0"),'
                                               "\n.package(url:", 1)
     assert unnoticed(dependencies(added), notices) == ["swift-nonsense"]
+
+
+def test_programs_that_use_motte_take_its_version_from_one_place() -> None:
+    found = re.search(r"^project\(motte VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)
+    assert found is not None
+    named = re.compile(rf"(?<![\w.]){re.escape(found[1])}(?![\w.])|find_package\(motte \d")
+    files = [path for path in (ROOT / "Tests" / "Consumers").rglob("*") if path.is_file()]
+    assert len(files) > 10
+    assert [str(path) for path in files if named.search(path.read_text(errors="replace"))] == []

@@ -108,6 +108,12 @@ def test_mending_leaves_nothing_to_find(repository: pathlib.Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_outside_of_a_checkout_that_is_said(repository: pathlib.Path) -> None:
+    shutil.rmtree(repository / ".git")
+    done = style(repository)
+    assert done.returncode == 2 and done.stderr.startswith("style: this is no git checkout") and not done.stdout
+
+
 def test_an_unknown_option_is_refused(repository: pathlib.Path) -> None:
     done = style(repository, "--fixx")
     assert done.returncode == 2 and "no option '--fixx'" in done.stderr

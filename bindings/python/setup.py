@@ -109,6 +109,12 @@ class BuildExtension(build_ext):
             if (ROOT / name).is_file() and not self.inplace:
                 shutil.copy(ROOT / name, package / name)
 
+    def build_extensions(self):
+        """A Python that somebody built has the path to its own library among its words for the linker. On other
+        machines anybody's library could lie there."""
+        self.compiler.linker_so = [word for word in self.compiler.linker_so if not re.match(r"-Wl,(-R|--?rpath)", word)]
+        super().build_extensions()
+
     def run_with_installed(self):
         """The dynamic linker finds the library where it finds all others."""
         for extension in self.extensions:
