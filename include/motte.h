@@ -519,10 +519,10 @@ motte_status motte_clone(const void *handle, void **out_handle);
  *  released, so do not keep many; each other thread that has read from it keeps the version, and the file open, after
  *  it was closed until the next call of that thread has returned, or the thread ends. Within a write it shows the state
  *  that the write began with; something the write created is INVALID_ARGUMENT. Queued writes that wait for their flush
- *  are flushed. REENTRANT in a migration.
+ *  are flushed. REENTRANT in a migration, of both its realms. CALLBACK: a function that gives the keys of sections.
  *  A realm is frozen anew by each call, also a frozen one, and each is closed by itself. All else belongs to one frozen
  *  realm, that of motte_realm_freeze_shared(); of what belongs to it already: another handle to it.
- *  Thread: owner. Result: O. Errors: INVALID_ARGUMENT, REENTRANT, OBJECT_DELETED, OUT_OF_HANDLES. */
+ *  Thread: owner. Result: O. Errors: INVALID_ARGUMENT, REENTRANT, CALLBACK, OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_freeze(const void *handle, void **out_handle);
 
 /** 1 if both are live handles to the same realm, the same object, or the same collection, else 0: handles of other

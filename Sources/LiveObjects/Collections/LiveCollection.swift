@@ -47,8 +47,7 @@ package class LiveCollection {
 
     // MARK: For subclasses
 
-    /// Whether the object that a list or backlinks belong to is there. Throws where that cannot be said: what a section
-    /// belongs to may take a function of the program, or a query.
+    /// Whether the object that a list or backlinks belong to is there. Throws where that cannot be said.
     package func exists() throws(DatabaseError) -> Bool {
         if session.isClosed { try session.check() }
         return true

@@ -6,7 +6,7 @@
 /// What a source lends is used by its thread until that thread's next call has ended. So nobody takes a source from
 /// another thread: a session that is closed lets go of the version and of the closing thread's source; each other
 /// thread lets its own go at the end of its next call of the C interface, or when it ends. With the session all go that
-/// are left.
+/// are left. A thread that ends leaves its source to an open session where views live as long as that.
 import CMotteShim
 import MotteStorage
 import MotteValues
@@ -68,6 +68,8 @@ final class FrozenSources: Sendable {
         var original: Snapshot?
         var database: Database?
         var byThread: [UInt64: OfThread] = [:]
+        /// Of threads that have ended; others may use what these were lent.
+        var ended: [OfThread] = []
         /// See `Session.sharedFrozen`.
         weak var shared: Session?
     }
@@ -77,12 +79,14 @@ final class FrozenSources: Sendable {
     let databaseNumber: UInt64
     /// Nobody closes the session; see `Session.sharedFrozen`.
     let isShared: Bool
+    private let viewsAreShort: Bool
     private let state: Locked<State>
     private static let lastSerial = Atomic<UInt64>(0)
 
     /// `snapshot` is used by nobody else.
-    init(_ snapshot: Snapshot, of database: Database, isShared: Bool) {
+    init(_ snapshot: Snapshot, of database: Database, isShared: Bool, viewsAreShort: Bool) {
         self.isShared = isShared
+        self.viewsAreShort = viewsAreShort
         let state = State(original: snapshot, database: database)
         self.state = Locked(state)
         databaseNumber = database.number
@@ -206,9 +210,10 @@ final class FrozenSources: Sendable {
     func close(isOutermost: Bool) -> Bool {
         let thread = motte_shim_thread_serial()
         let (gone, readers) = state.withLock { state -> (State, [UInt64: OfThread]) in
-            let gone = State(original: state.original, database: state.database)
+            let gone = State(original: state.original, database: state.database, ended: state.ended)
             state.original = nil
             state.database = nil
+            state.ended = []
             return (gone, state.byThread)
         }
         for (reader, source) in readers where reader != thread || !isOutermost { source.threadSources.noteClosed(self) }
@@ -221,6 +226,20 @@ final class FrozenSources: Sendable {
     fileprivate func letGo(_ thread: UInt64) {
         if motte_shim_frozen_serial() == serial { motte_shim_set_frozen(0, nil) }
         let gone = state.withLock { $0.byThread.removeValue(forKey: thread) }
+        withExtendedLifetime(gone) {}
+    }
+
+    /// By the thread itself, at its end.
+    fileprivate func leave(_ thread: UInt64) {
+        guard !viewsAreShort else { return letGo(thread) }
+        if motte_shim_frozen_serial() == serial { motte_shim_set_frozen(0, nil) }
+        // That of a closed session goes, outside of the lock.
+        let gone = state.withLock { state -> OfThread? in
+            guard let own = state.byThread.removeValue(forKey: thread) else { return nil }
+            guard state.original != nil else { return own }
+            state.ended.append(own)
+            return nil
+        }
         withExtendedLifetime(gone) {}
     }
 }
@@ -318,6 +337,6 @@ final class ThreadSources: @unchecked Sendable {
         guard fork == motte_shim_fork_generation() else { return }
         motte_shim_forget_closed()
         let read = state.withLock { $0.read.all }
-        for each in read { each.sources?.letGo(thread) }
+        for each in read { each.sources?.leave(thread) }
     }
 }

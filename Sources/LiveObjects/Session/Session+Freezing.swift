@@ -12,6 +12,7 @@ extension Session {
     /// every thread. Each is closed by itself, also one that is made of a frozen one.
     package func freeze() throws(DatabaseError) -> Session {
         try check()
+        try checkIsNotMigrating("freeze")
         if let frozenSources {
             let (snapshot, database) = try frozenSources.duplicate()
             return counterpart(of: database, showing: snapshot)
@@ -32,7 +33,7 @@ extension Session {
     private func counterpart(of database: Database, showing snapshot: Snapshot, isShared: Bool = false) -> Session {
         let frozen = Session(
             options, database, snapshot, owner: 0,
-            frozen: FrozenSources(snapshot, of: database, isShared: isShared))
+            frozen: FrozenSources(snapshot, of: database, isShared: isShared, viewsAreShort: viewsAreShort))
         frozen.queryControl.timeoutMilliseconds = queryControl.timeoutMilliseconds
         frozen.queryThreads = queryThreads
         return frozen
@@ -65,7 +66,7 @@ extension Session {
     package static func frozen(_ snapshot: Snapshot, of database: Database, _ control: QueryControl) -> Session {
         Session(
             SessionOptions(.memory("")), database, snapshot, owner: 0,
-            frozen: FrozenSources(snapshot, of: database, isShared: true), control: control)
+            frozen: FrozenSources(snapshot, of: database, isShared: true, viewsAreShort: true), control: control)
     }
 
     /// Queries under way run to their end.

@@ -193,8 +193,10 @@ package final class Session: @unchecked Sendable {
     ) -> (old: Session, new: Session) {
         let before = migration.old.copy()
         let old = Session(
-            options, database, before, owner: 0, frozen: FrozenSources(before, of: database, isShared: true),
+            options, database, before, owner: 0,
+            frozen: FrozenSources(before, of: database, isShared: true, viewsAreShort: options.viewsAreShort),
             within: motte_shim_calls())
+        old.isMigrating = true
         return (old, joining(options, database, migration.write))
     }
 

@@ -100,6 +100,25 @@ static motte_status close_in_key(void *userdata, const motte_coll *coll, size_t 
     return 0;
 }
 
+static motte_status fail_in_key(void *userdata, const motte_coll *coll, size_t index, motte_value *out_key) {
+    (void)coll;
+    (void)index;
+    (void)out_key;
+    return *(int *)userdata;
+}
+
+static void test_sections_are_frozen_with_their_keys(motte_realm *realm) {
+    int failure = 7;
+    motte_sections *sections = NULL;
+    void *frozen = NULL;
+    motte_coll *all = all_of(realm);
+    MUST(motte_sections_by_callback(all, fail_in_key, &failure, NULL, &sections));
+    STATUS(MOTTE_E_CALLBACK, motte_freeze(sections, &frozen));
+    CHECK(frozen == NULL);
+    motte_release(sections);
+    motte_release(all);
+}
+
 static void test_not_closed_in_a_function_that_its_sections_call(motte_realm *realm) {
     closer c = {NULL, 0};
     motte_sections *sections = NULL;
@@ -126,6 +145,7 @@ typedef struct shared_read {
     atomic_int ready;
     atomic_bool is_done;
     atomic_long wrong;
+    motte_value lent;
 } shared_read;
 
 /* Reads texts, objects and queries until the realm is closed; what a call lends is looked at after it. */
@@ -160,7 +180,7 @@ static void *read_until_closed(void *argument) {
 
 static void test_closed_while_threads_read(motte_realm *realm) {
     for (int round = 0; round < 60; round++) {
-        shared_read r = {NULL, NULL, NULL, motte_class_named(realm, "Item"), 0, 0, false, 0};
+        shared_read r = {NULL, NULL, NULL, motte_class_named(realm, "Item"), 0, 0, false, 0, {0}};
         pthread_t threads[3];
         r.text = motte_prop_named(realm, r.item, "text");
         MUST(motte_freeze(realm, (void **)&r.realm));
@@ -210,7 +230,7 @@ static void change(motte_realm *realm) {
 }
 
 static void test_the_version_goes_with_the_last_who_may_use_it(motte_realm *realm) {
-    shared_read r = {NULL, NULL, NULL, motte_class_named(realm, "Item"), 0, 0, false, 0};
+    shared_read r = {NULL, NULL, NULL, motte_class_named(realm, "Item"), 0, 0, false, 0, {0}};
     pthread_t reader;
     r.text = motte_prop_named(realm, r.item, "text");
     CHECK(readers_of(realm) == 1);
@@ -245,6 +265,36 @@ static void test_the_version_goes_with_the_last_who_may_use_it(motte_realm *real
             motte_release(next);
         }
     }
+    motte_release(r.realm);
+}
+
+static void *lend_text(void *argument) {
+    shared_read *r = (shared_read *)argument;
+    MUST(motte_row_get_many(r->realm, r->item, 0, &r->text, 1, &r->lent));
+    return NULL;
+}
+
+/* What an open realm has lent is there until it is closed, also when the thread that asked has ended. */
+static void test_texts_outlive_the_thread_that_read_them(motte_realm *realm) {
+    shared_read r;
+    pthread_t reader;
+    char *others[64];
+    memset(&r, 0, sizeof r);
+    r.item = motte_class_named(realm, "Item");
+    r.text = motte_prop_named(realm, r.item, "text");
+    MUST(motte_freeze(realm, (void **)&r.realm));
+    pthread_create(&reader, NULL, lend_text, &r);
+    pthread_join(reader, NULL);
+    for (int i = 0; i < 64; i++) {
+        others[i] = malloc(4064);
+        memset(others[i], '!', 4064);
+    }
+    CHECK(r.lent.as.string.size == sizeof note - 1 && memcmp(r.lent.as.string.data, note, sizeof note - 1) == 0);
+    for (int i = 0; i < 64; i++) free(others[i]);
+    change(realm);
+    CHECK(readers_of(realm) == 2);
+    STATUS(MOTTE_OK, motte_realm_close(r.realm));
+    CHECK(readers_of(realm) == 1);
     motte_release(r.realm);
 }
 
@@ -354,9 +404,11 @@ int main(void) {
     motte_realm *realm = open_realm();
     test_each_is_closed_by_itself(realm);
     test_shared_realm_has_the_limits_of_its_time(realm);
+    test_sections_are_frozen_with_their_keys(realm);
     test_not_closed_in_a_function_that_its_sections_call(realm);
     test_closed_while_threads_read(realm);
     test_the_version_goes_with_the_last_who_may_use_it(realm);
+    test_texts_outlive_the_thread_that_read_them(realm);
     test_a_thread_that_goes_on_gives_back_what_was_closed(realm);
     test_a_child_reads_what_is_frozen_whatever_was_closed_at_its_fork(realm);
     MUST(motte_realm_close(realm));

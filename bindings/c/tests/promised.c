@@ -454,9 +454,9 @@ static motte_status migrate(void *userdata, const motte_migration *migration, co
     motte_realm *shared;
     const char *copy = (const char *)userdata;
     uint8_t key[64] = {1};
-    (void)old_realm;
     STATUS(MOTTE_E_REENTRANT, motte_freeze(new_realm, &frozen));
     STATUS(MOTTE_E_REENTRANT, motte_realm_freeze_shared(new_realm, &shared));
+    STATUS(MOTTE_E_REENTRANT, motte_freeze(old_realm, &frozen));
     STATUS(MOTTE_E_REENTRANT, motte_realm_copy(new_realm, copy, MOTTE_NTS, NULL, NULL, NULL));
     STATUS(MOTTE_E_REENTRANT, motte_realm_copy_with_key(new_realm, copy, MOTTE_NTS, key, 64, NULL, NULL, NULL));
     STATUS(MOTTE_E_INVALID_ARGUMENT, motte_migration_rename_class(migration, "B", 1, "A", 1));

@@ -205,7 +205,8 @@ struct ApplyingChanges {
                 throw otherSchema("objects of \(table.name) may have values now that had to differ before")
             }
         }
-        let version = try goesOn(with: former) ? theirs.schemaVersion : nil
+        let isNewer = theirs.schemaVersion > write.catalog.schemaVersion
+        let version = try isNewer && goesOn(with: former) ? theirs.schemaVersion : nil
         do throws(DatabaseError) { newIndexes = try write.addSchema(theirs.schema, schemaVersion: version) } catch {
             throw error.code == .schemaMismatch ? otherSchema(error.message) : error
         }
