@@ -187,7 +187,8 @@ static bool fill_rows(Row *row, PyObject *objects, Py_ssize_t first, Py_ssize_t 
         Object *object = (Object *)instance;
         if (object->key == mark) return false;
         Py_INCREF(instance);
-        bool is_done = fill(row, object, cells + index * row->plain_count, kept);
+        /* Code that ran while its values were made may have stored it. */
+        bool is_done = fill(row, object, cells + index * row->plain_count, kept) && object->row == NULL;
         if (is_done) object->key = mark;
         Py_DECREF(instance);
         if (!is_done) return false;

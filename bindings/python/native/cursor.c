@@ -104,13 +104,32 @@ PyObject *iterated(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_s
     return made;
 }
 
+/* A StopIteration that the program has raised, in its class or in a handler of a signal, is not the end of the loop: as
+ * in a generator it becomes a RuntimeError. */
+static PyObject *not_the_end(void) {
+    if (!PyErr_ExceptionMatches(PyExc_StopIteration)) return NULL;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyErr_SetString(PyExc_RuntimeError, "a loop over objects raised StopIteration");
+    PyObject *error_type, *error, *error_trace;
+    PyErr_Fetch(&error_type, &error, &error_trace);
+    PyErr_NormalizeException(&error_type, &error, &error_trace);
+    if (value != NULL) PyException_SetCause(error, value);
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+    PyErr_Restore(error_type, error, error_trace);
+    return NULL;
+}
+
 static PyObject *cursor_next(PyObject *self) {
     Cursor *cursor = (Cursor *)self;
     if (cursor->row == NULL || cursor->next >= cursor->count) return NULL;
     /* list() runs to the end without a line of Python. */
-    if (cursor->next % TURN == TURN - 1 && !give_way()) return NULL;
+    if (cursor->next % TURN == TURN - 1 && !give_way()) return not_the_end();
     if (cursor->row == NULL || cursor->next >= cursor->count) return NULL;
-    return object_in(cursor->row, cursor->keys[cursor->next++], cursor->seen);
+    PyObject *made = object_in(cursor->row, cursor->keys[cursor->next++], cursor->seen);
+    return made != NULL ? made : not_the_end();
 }
 
 static PyObject *cursor_length(PyObject *self, PyObject *Py_UNUSED(argument)) {

@@ -1,6 +1,9 @@
 """What a function of the program raises is not taken for an answer: the end of a list, a key that is not there."""
 from __future__ import annotations
 
+import collections
+import collections.abc
+import datetime
 import enum
 import gc
 import pathlib
@@ -268,3 +271,114 @@ def test_dicts_of_objects_have_all_elements_or_raise(tmp_path: pathlib.Path) -> 
                 whole.to_dict()
         finally:
             KNOWN[3] = "blue"
+
+
+def test_rows_have_all_their_values(db: motte.Database) -> None:
+    class Line(collections.abc.Sequence):  # type: ignore[type-arg]
+        def __init__(self, *values: Any) -> None:
+            self.values = values
+
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, index: Any) -> Any:
+            return self.values[index]
+    with db.write(), pytest.raises(errors.InvalidArgumentError, match="row 1 has 1 values"):
+        db.insert_rows(Box, ["id", "tags"], [Line(20, ["a"]), Line(21), Line(22, ["b"])])
+    assert len(db.objects(Box)) == 3
+
+
+def test_a_set_gives_what_it_removes(tmp_path: pathlib.Path) -> None:
+    class Files(motte.Model):
+        id: int = motte.field(primary_key=True)
+        files: set[pathlib.Path] = motte.field(default_factory=set)
+    with motte.open(tmp_path / "files.motte", schema=[Files]) as db:
+        db.import_json(Files, text='[{"id": 1, "files": ["a//b", "c"]}]')
+        with db.write():
+            files = db.one(Files, 1).files
+            assert [files.pop(), files.pop()] == [pathlib.Path("a/b"), pathlib.Path("c")] and len(files) == 0
+            with pytest.raises(KeyError):
+                files.pop()
+
+
+def test_a_loop_has_all_objects_or_raises(tmp_path: pathlib.Path) -> None:
+    class Counted(motte.Model):
+        id: int = motte.field(primary_key=True)
+        n: int = 0
+        is_armed, made = False, 0
+
+        def __new__(cls, **values: Any) -> Any:
+            cls.made += 1
+            if cls.is_armed and cls.made == 3:
+                raise StopIteration
+            return super().__new__(cls)
+    with motte.open(tmp_path / "counted.motte", schema=[Counted]) as db:
+        with db.write():
+            db.add_all([Counted(id=number) for number in range(5)])
+        Counted.is_armed = True
+        try:
+            for use in (lambda: [*db.objects(Counted)], lambda: db.objects(Counted)[0:5]):
+                Counted.made = 0
+                with pytest.raises((RuntimeError, StopIteration)):
+                    use()
+            Counted.made = 0
+            with pytest.raises(RuntimeError), db.write():
+                db.objects(Counted).update(n=lambda each: 7)
+        finally:
+            Counted.is_armed = False
+        assert db.objects(Counted).column("n") == [0] * 5
+
+
+def test_defaults_of_any_kind_of_list_are_copied() -> None:
+    class Marked(motte.Model):
+        id: int = motte.field(primary_key=True)
+        marks: dict[str, int] = collections.OrderedDict()
+    with motte.open(in_memory="defaults of any kind", schema=[Marked]) as db, db.write():
+        one = Marked(id=1)
+        one.marks["a"] = 1
+        db.add(one)
+        assert dict(db.add(Marked(id=2)).marks) == {} and dict(one.marks) == {"a": 1}
+
+
+@pytest.mark.parametrize("kind", ["coroutine", "generator"])
+def test_a_migration_that_has_not_run_is_refused(tmp_path: pathlib.Path, kind: str) -> None:
+    path = tmp_path / "migrated.motte"
+    with motte.open(path, schema="P { id: int key, first: string }", schema_version=1) as db, db.write():
+        db.add(db.model("P")(id=1, first="Ada"))
+
+    async def later(migration: motte.Migration) -> None:
+        migration.new.one("P", 1).name = "never"
+
+    def steps(migration: motte.Migration) -> Any:
+        yield migration
+    migrate: Any = steps if kind == "generator" else lambda migration: later(migration)
+    with pytest.raises(errors.WrongTypeError, match="plain function"):
+        motte.open(path, schema="P { id: int key, name: string }", schema_version=2, migration=migrate)
+    with motte.open(path, schema="P { id: int key, first: string }", schema_version=1) as db:
+        assert db.one("P", 1).first == "Ada"
+
+
+def test_an_object_that_is_stored_while_others_are_made_is_not_lost(tmp_path: pathlib.Path) -> None:
+    armed: list[Callable[[], Any]] = []
+
+    class Zone(datetime.tzinfo):
+        def utcoffset(self, when: Any) -> datetime.timedelta:
+            if armed:
+                armed.pop()()
+            return datetime.timedelta(0)
+
+        def dst(self, when: Any) -> None:
+            return None
+
+    class Event(motte.Model):
+        id: int = motte.field(primary_key=True)
+        at: datetime.datetime
+    with motte.open(tmp_path / "events.motte", schema=[Event]) as db, db.write():
+        one, other = (Event(id=number, at=datetime.datetime(2024, 1, 1, tzinfo=Zone())) for number in (1, 2))
+        armed.append(lambda: db.add(one))
+        with pytest.raises(errors.DuplicatePrimaryKeyError):
+            db.add_all([one, other])
+        # All is undone, also what came in between, and can be stored.
+        assert not one.is_stored and db.count(Event) == 0
+        db.add_all([one, other])
+        assert db.count(Event) == 2 and db.get(Event, 1) == one

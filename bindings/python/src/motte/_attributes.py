@@ -75,7 +75,7 @@ def start(field: Field) -> tuple[int, Any]:
     if field.origin is not None:
         return 3, None
     if field.default is not MISSING:
-        if type(field.default) in (list, dict, set, bytearray):
+        if isinstance(field.default, (list, dict, set, bytearray)):
             # Each object has one of its own.
             return 1, partial(copy.deepcopy, field.default)
         return 0, field.default

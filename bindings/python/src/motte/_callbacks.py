@@ -299,6 +299,13 @@ def checked(function: Any, what: str, *, optional: bool = False) -> Any:
     return function
 
 
+def check_done(result: Any, what: str) -> None:
+    """Refuses what a function gives that has not run: a coroutine, which nobody awaits, or a generator."""
+    if isinstance(result, (types.CoroutineType, types.GeneratorType)):
+        result.close()
+        raise errors.WrongTypeError(f"{what} is a plain function; nobody would run the {type(result).__name__} it gave")
+
+
 def is_coroutine_function(function: Any) -> bool:
     while isinstance(function, functools.partial):
         function = function.func

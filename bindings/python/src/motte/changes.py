@@ -138,7 +138,7 @@ def on_commit(realm: Realm, function: Optional[Callable[[ChangeBatch], None]], r
     _callbacks.checked(function, "what on_commit() takes")
 
     def asked(data: bytes) -> None:
-        function(ChangeBatch(data))
+        _callbacks.check_done(function(ChangeBatch(data)), "what is asked before a commit")
 
     errors.check(lib.motte_realm_on_commit(
         realm.handle, flags, lib.motte_python_commit, _callbacks.passed(asked), lib.motte_python_free))

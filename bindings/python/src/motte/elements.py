@@ -92,7 +92,8 @@ class Elements(Sequenced[T], Generic[T]):
             objects: Any = NotImplemented if lost is not None else _objects.iterated(
                 self._database._row(class_id), self._coll.address)
             if objects is NotImplemented:
-                objects = map(self._database._maker(class_id, lost), self._coll.keys(0, len(self)))
+                make = self._database._maker(class_id, lost)
+                objects = (make(key) for key in self._coll.keys(0, len(self)))
             elements: Iterator[T] = objects
             return elements
         return iter(self._read(0, len(self)))
@@ -157,7 +158,8 @@ class Elements(Sequenced[T], Generic[T]):
             objects: Any = NotImplemented if lost is not None else _objects.objects_of(
                 self._database._row(class_id), self._coll.address, first, count)
             if objects is NotImplemented:
-                objects = list(map(self._database._maker(class_id, lost), self._coll.keys(first, count)))
+                make = self._database._maker(class_id, lost)
+                objects = [make(key) for key in self._coll.keys(first, count)]
             elements: list[T] = objects
             return elements
         read = self._coll.values([_coll.SELF], first, count, self._database._object, self._decoders())

@@ -115,9 +115,9 @@ def _name(model: ClassName) -> bytes:
 
 
 def step(
-    function: Callable[[Migration], None], classes: Optional[Sequence[type[Model]]],
+    function: Callable[[Migration], Any], classes: Optional[Sequence[type[Model]]],
 ) -> Callable[[Any, Any, Any], None]:
     """The function as a config takes it."""
     def migrate(handle: Any, old: Any, new: Any) -> None:
-        function(Migration(handle, old, new, classes))
+        _callbacks.check_done(function(Migration(handle, old, new, classes)), "a migration")
     return migrate

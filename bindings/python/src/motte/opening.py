@@ -117,8 +117,8 @@ def open(
         raise
 
 
-def _filling(function: Callable[[Database], None],
+def _filling(function: Callable[[Database], Any],
              classes: Optional[Sequence[type[Model]]]) -> Callable[[Any], None]:
     def fill(handle: Any) -> None:
-        function(Database(Realm(handle), None, classes))
+        _callbacks.check_done(function(Database(Realm(handle), None, classes)), "what fills a new file")
     return fill

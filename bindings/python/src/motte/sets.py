@@ -58,7 +58,8 @@ class Set(InPlace[T], MutableSet[T]):
         if not len(self):
             raise KeyError("the set is empty")
         first = self[0]
-        self.discard(first)
+        # As it is stored, which a converter may store otherwise.
+        self._coll.set_remove(self._database._encoded(self._as_stored(0, 1), self._type))
         return first
 
     def clear(self) -> None:

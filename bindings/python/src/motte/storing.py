@@ -303,7 +303,8 @@ def insert_rows(
 ) -> array[int]:
     if isinstance(names, str):
         raise errors.InvalidArgumentError("names is a list of properties; write [...] around the one")
-    made = list(rows)
+    # Each as it is now: one of the program's sequences may have fewer values than it says.
+    made = [list(row) for row in rows]
     for number, row in enumerate(made):
         if len(row) != len(names):
             raise errors.InvalidArgumentError(
