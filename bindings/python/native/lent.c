@@ -1,5 +1,6 @@
-/* Calls of the library that lend texts, data and documents: these are copied before anything else runs on the thread,
- * such as a finalizer or a handler of a signal, which might call the library in turn and end what was lent. */
+/* Calls of the library that lend texts, data and documents, those of errors too: these are copied before anything else
+ * runs on the thread, such as a finalizer or a handler of a signal, which might call the library in turn and end what
+ * was lent. */
 #include "objects.h"
 
 #include <string.h>
@@ -70,4 +71,31 @@ PyObject *lent(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize
     if (made != NULL) result = Py_BuildValue("(iN)", (int)status, made);
     drop(copies, count);
     return result;
+}
+
+static PyObject *copy_of_text(const char *text) {
+    if (text != NULL) return PyBytes_FromString(text);
+    Py_RETURN_NONE;
+}
+
+/* last_error(status): system error, message, path, class, property, query offset and row of the thread's last failure,
+ * or None if that has another status. */
+PyObject *last_error(PyObject *Py_UNUSED(module), PyObject *status) {
+    long wanted = PyLong_AsLong(status);
+    if (wanted == -1 && PyErr_Occurred()) return NULL;
+    motte_error_details details;
+    memset(&details, 0, sizeof details);
+    details.struct_size = sizeof details;
+    if (motte_last_error(&details) != MOTTE_OK || details.code != wanted) Py_RETURN_NONE;
+    PyObject *message = copy_of_text(details.message), *path = copy_of_text(details.path);
+    PyObject *class_name = copy_of_text(details.class_name), *property = copy_of_text(details.property_name);
+    if (message != NULL && path != NULL && class_name != NULL && property != NULL) {
+        return Py_BuildValue("(iNNNNLL)", details.system_error, message, path, class_name, property,
+                             (long long)details.query_offset, (long long)details.row_index);
+    }
+    Py_XDECREF(message);
+    Py_XDECREF(path);
+    Py_XDECREF(class_name);
+    Py_XDECREF(property);
+    return NULL;
 }

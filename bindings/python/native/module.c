@@ -98,6 +98,7 @@ static PyMethodDef methods[] = {
     {"element_of", (PyCFunction)(void (*)(void))element_of, METH_FASTCALL, NULL},
     {"unraised", (PyCFunction)(void (*)(void))unraised, METH_FASTCALL, NULL},
     {"lent", (PyCFunction)(void (*)(void))lent, METH_FASTCALL, NULL},
+    {"last_error", last_error, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -268,5 +268,6 @@ PyObject *iterated(PyObject *module, PyObject *const *arguments, Py_ssize_t coun
 PyObject *element_of(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *unraised(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
 PyObject *lent(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+PyObject *last_error(PyObject *module, PyObject *status);
 
 #endif

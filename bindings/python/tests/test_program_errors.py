@@ -226,7 +226,7 @@ def test_texts_are_copied_before_a_finalizer_calls(tmp_path: pathlib.Path) -> No
         thresholds = gc.get_threshold()
         gc.set_threshold(20, 2, 2)
         try:
-            for _ in range(50):
+            for _ in range(20):
                 Caller()
                 assert box.tags[:] == expected
             frozen = db.freeze()
@@ -235,7 +235,7 @@ def test_texts_are_copied_before_a_finalizer_calls(tmp_path: pathlib.Path) -> No
 
             def read() -> None:
                 try:
-                    for _ in range(50):
+                    for _ in range(20):
                         Caller()
                         if tags[:] != expected:
                             wrong.append("other texts")
@@ -382,3 +382,30 @@ def test_an_object_that_is_stored_while_others_are_made_is_not_lost(tmp_path: pa
         assert not one.is_stored and db.count(Event) == 0
         db.add_all([one, other])
         assert db.count(Event) == 2 and db.get(Event, 1) == one
+
+
+def test_errors_have_their_own_texts_whatever_fails_meanwhile(db: motte.Database) -> None:
+    closed = motte.open(in_memory="closed", schema=[Box])
+    gone = closed.objects(Box)
+    closed.close()
+
+    class Caller:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            try:
+                len(gone)
+            except errors.ClosedError:
+                pass
+    thresholds = gc.get_threshold()
+    gc.set_threshold(10, 2, 2)
+    try:
+        for number in range(100):
+            Caller()
+            with pytest.raises(errors.UnknownPropertyError) as caught:
+                len(db.objects(Box).where(f"nosuch{number} == 1"))
+            # Another failure in between leaves the general sentence of the error.
+            assert f"nosuch{number}" in str(caught.value) or caught.value.property_name is None
+    finally:
+        gc.set_threshold(*thresholds)

@@ -9,7 +9,8 @@ import enum
 import threading
 from typing import Any, NoReturn, Optional
 
-from ._ffi import NULL, ffi, lib, text
+from . import _objects
+from ._ffi import lib, text
 from ._wording import of_python
 
 
@@ -500,23 +501,16 @@ def fail(status: int) -> NoReturn:
 
 def made(status: int) -> Error:
     kind = _BY_CODE.get(status, InternalError)
-    details = ffi.new("motte_error_details *")
-    details.struct_size = ffi.sizeof("motte_error_details")
-    if lib.motte_last_error(details) != lib.MOTTE_OK or details.code != status:
+    details = _objects.last_error(status)
+    if details is None:
         return kind(of_python(text(lib.motte_status_message(status))))
-    return from_details(kind, details)
-
-
-def from_details(kind: type[Error], details: Any) -> Error:
-    def optional(pointer: Any) -> Optional[str]:
-        return None if pointer == NULL else text(pointer)
-
+    system_error, message, path, class_name, property_name, offset, row = details
     return kind(
-        of_python(text(details.message)),
-        system_error=int(details.system_error),
-        path=optional(details.path),
-        class_name=optional(details.class_name),
-        property_name=optional(details.property_name),
-        query_offset=None if details.query_offset < 0 else int(details.query_offset),
-        row_index=None if details.row_index < 0 else int(details.row_index),
-    )
+        of_python(_shown(message)), system_error=system_error, path=None if path is None else _shown(path),
+        class_name=None if class_name is None else _shown(class_name),
+        property_name=None if property_name is None else _shown(property_name),
+        query_offset=None if offset < 0 else offset, row_index=None if row < 0 else row)
+
+
+def _shown(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
