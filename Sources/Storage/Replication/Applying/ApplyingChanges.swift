@@ -205,8 +205,7 @@ struct ApplyingChanges {
                 throw otherSchema("objects of \(table.name) may have values now that had to differ before")
             }
         }
-        let isNewer = theirs.schemaVersion > write.catalog.schemaVersion
-        let version = try isNewer && goesOn(with: former) ? theirs.schemaVersion : nil
+        let version = try goesOn(to: theirs, from: former) ? theirs.schemaVersion : nil
         do throws(DatabaseError) { newIndexes = try write.addSchema(theirs.schema, schemaVersion: version) } catch {
             throw error.code == .schemaMismatch ? otherSchema(error.message) : error
         }
@@ -217,8 +216,8 @@ struct ApplyingChanges {
     /// Whether the schema's version goes on with the origin's, so that a migration which the origin has had is not
     /// done again here: that of its copies, of a new file, and of one that has had the same version and no object that
     /// is not the origin's, which would go without.
-    private func goesOn(with former: Catalog?) throws(DatabaseError) -> Bool {
-        if batch.isDifference { return false }
+    private func goesOn(to theirs: Catalog, from former: Catalog?) throws(DatabaseError) -> Bool {
+        if batch.isDifference || theirs.schemaVersion <= write.catalog.schemaVersion { return false }
         if case .copy = replicas { return true }
         let own = write.catalog
         guard let former else { return own.schemaVersion == 0 && own.tables.isEmpty }
