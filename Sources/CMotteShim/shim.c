@@ -41,7 +41,8 @@ void motte_shim_let_go_by(void (*function)(uint64_t last), const uint64_t *last_
 void motte_shim_let_go(void) {
     uint64_t last = motte_shim_closed_before_call;
     motte_shim_closed_before_call = 0;
-    atomic_load (&lets_go)(last);
+    void (*function)(uint64_t last) = lets_go;
+    function(last);
 }
 
 uint64_t motte_shim_new_thread_serial(void) {

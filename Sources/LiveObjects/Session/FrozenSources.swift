@@ -334,8 +334,8 @@ final class ThreadSources: @unchecked Sendable {
 
     /// The thread ends.
     private func end() {
-        guard fork == motte_shim_fork_generation() else { return }
         motte_shim_forget_closed()
+        guard fork == motte_shim_fork_generation() else { return }
         let read = state.withLock { $0.read.all }
         for each in read { each.sources?.leave(thread) }
     }

@@ -7,9 +7,9 @@ import datetime
 import enum
 import gc
 import pathlib
-import threading
+import sys
 from collections.abc import Callable
-from typing import Any, Optional
+from typing import Any
 
 import pytest
 
@@ -204,53 +204,44 @@ def test_groups_of_a_section_are_observed_when_it_is_empty_for_a_while(db: motte
     observation.stop()
 
 
-def test_texts_are_copied_before_a_finalizer_calls(tmp_path: pathlib.Path) -> None:
-    """Whatever runs between a call and what is made of it."""
+@pytest.mark.parametrize("kind", ["live", "frozen"])
+def test_texts_are_copied_before_anything_else_runs(tmp_path: pathlib.Path, kind: str) -> None:
+    """Code that runs as soon as the library has answered, as finalizers and handlers of signals may, ends what was
+    lent."""
     with motte.open(tmp_path / "texts.motte", schema=[Box]) as db:
         with db.write():
-            box = db.add(Box(id=1, tags=[f"a text of some length, number {number}" for number in range(200)]))
-        expected = [*box.tags]
-        frozen: Optional[motte.Database] = None
+            box = db.add(Box(id=1, tags=[f"a text of some length, number {number}" for number in range(200)],
+                             by={"a": Color("red"), "b": Color("blue")}))
+        expected, ended = [*box.tags], 0
+        shown: Any = db
 
-        class Caller:
-            def __init__(self) -> None:
-                self.itself = self
+        def end() -> None:
+            nonlocal ended
+            ended += 1
+            if kind == "frozen":
+                shown.close()
+            else:
+                with db.write():
+                    box.tags = [f"{ended} others" for _ in range(200)]
 
-            def __del__(self) -> None:
-                try:
-                    (db if threading.current_thread() is threading.main_thread() else frozen or db).version
-                    if threading.current_thread() is not threading.main_thread() and frozen is not None:
-                        frozen.close()
-                except errors.Error:
-                    pass
-        thresholds = gc.get_threshold()
-        gc.set_threshold(20, 2, 2)
-        try:
-            for _ in range(20):
-                Caller()
-                assert box.tags[:] == expected
-            frozen = db.freeze()
-            tags = frozen.one(Box, 1).tags
-            wrong: list[Any] = []
-
-            def read() -> None:
-                try:
-                    for _ in range(20):
-                        Caller()
-                        if tags[:] != expected:
-                            wrong.append("other texts")
-                except errors.ClosedError:
-                    pass
-                except BaseException as error:
-                    wrong.append(error)
-            threads = [threading.Thread(target=read) for _ in range(2)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            assert wrong == []
-        finally:
-            gc.set_threshold(*thresholds)
+        def trace(frame: Any, event: str, argument: Any) -> None:
+            if frame.f_code.co_name in ("all", "first") and frame.f_code.co_filename.endswith("_convert.py"):
+                sys.settrace(None)
+                end()
+        for read, wanted in ((lambda each: each.tags[:], expected), (lambda each: each.tags[7], expected[7]),
+                             (lambda each: each.by["b"], Color("blue"))):
+            with db.write():
+                box.tags = expected
+            shown = db.freeze() if kind == "frozen" else db
+            there = shown.one(Box, 1)
+            before = sys.gettrace()
+            sys.settrace(trace)
+            try:
+                found = read(there)
+            finally:
+                sys.settrace(before)
+            assert found == wanted
+        assert ended == 3
 
 
 def test_dicts_of_objects_have_all_elements_or_raise(tmp_path: pathlib.Path) -> None:
@@ -398,6 +389,7 @@ def test_errors_have_their_own_texts_whatever_fails_meanwhile(db: motte.Database
                 len(gone)
             except errors.ClosedError:
                 pass
+    # At nearly each allocation.
     thresholds = gc.get_threshold()
     gc.set_threshold(10, 2, 2)
     try:

@@ -398,7 +398,7 @@ def read_texts(function: str, count: int, *arguments: Any) -> tuple[int, list[st
     cells = ffi.new("motte_str[]", count)
     status, copies = _objects.lent(
         _address(function), _word(cells), count, 2, *[_word(cells if each is ... else each) for each in arguments])
-    return status, [b"".decode() if copy is None else copy.decode("utf-8") for copy in copies]
+    return status, [(copy or b"").decode("utf-8") for copy in copies]
 
 
 def moment(seconds: int, nanoseconds: int) -> datetime:

@@ -173,7 +173,7 @@ class NativeChanges:
 
     def prop_values(self, prop: int, make: Maker) -> tuple[Any, Any]:
         """(before, after)"""
-        old, new = Cells(1), Cells(1)
-        errors.check(old.read("motte_changes_values", self.handle, prop, old.values, new.values))
-        errors.check(new.read("motte_changes_values", self.handle, prop, old.values, new.values))
-        return old.first(make), new.first(make)
+        cells = Cells(2)
+        errors.check(cells.read("motte_changes_values", self.handle, prop, cells.values, cells.values + 1))
+        old, new = cells.all(make)
+        return old, new
