@@ -204,44 +204,34 @@ def test_groups_of_a_section_are_observed_when_it_is_empty_for_a_while(db: motte
     observation.stop()
 
 
-@pytest.mark.parametrize("kind", ["live", "frozen"])
-def test_texts_are_copied_before_anything_else_runs(tmp_path: pathlib.Path, kind: str) -> None:
-    """Code that runs as soon as the library has answered, as finalizers and handlers of signals may, ends what was
-    lent."""
-    with motte.open(tmp_path / "texts.motte", schema=[Box]) as db:
-        with db.write():
-            box = db.add(Box(id=1, tags=[f"a text of some length, number {number}" for number in range(200)],
-                             by={"a": Color("red"), "b": Color("blue")}))
-        expected, ended = [*box.tags], 0
-        shown: Any = db
-
-        def end() -> None:
-            nonlocal ended
-            ended += 1
-            if kind == "frozen":
-                shown.close()
-            else:
-                with db.write():
-                    box.tags = [f"{ended} others" for _ in range(200)]
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_texts_are_copied_before_anything_else_runs(tmp_path: pathlib.Path, is_frozen: bool) -> None:
+    """Code that runs as soon as the library has answered, as a finalizer may, closes the file."""
+    path, text = tmp_path / "texts.motte", "a text that is long enough to be in a page of its own " * 20
+    expected = [f"{text}{number}" for number in range(50)]
+    with motte.open(path, schema=[Box]) as db, db.write():
+        db.add_all([Box(id=number, tags=expected) for number in range(100)])
+    uses: list[tuple[Callable[[Box], Any], Any]] = [
+        (lambda box: box.tags[:], expected), (lambda box: box.tags[7], expected[7])]
+    for use, wanted in uses:
+        live = motte.open(path, schema=[Box])
+        shown = live.freeze() if is_frozen else live
+        box, closings = shown.one(Box, 5), 0
 
         def trace(frame: Any, event: str, argument: Any) -> None:
+            nonlocal closings
             if frame.f_code.co_name in ("all", "first") and frame.f_code.co_filename.endswith("_convert.py"):
                 sys.settrace(None)
-                end()
-        for read, wanted in ((lambda each: each.tags[:], expected), (lambda each: each.tags[7], expected[7]),
-                             (lambda each: each.by["b"], Color("blue"))):
-            with db.write():
-                box.tags = expected
-            shown = db.freeze() if kind == "frozen" else db
-            there = shown.one(Box, 1)
-            before = sys.gettrace()
-            sys.settrace(trace)
-            try:
-                found = read(there)
-            finally:
-                sys.settrace(before)
-            assert found == wanted
-        assert ended == 3
+                closings += 1
+                shown.close()
+                live.close()
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            found = use(box)
+        finally:
+            sys.settrace(before)
+        assert found == wanted and closings == 1 and live.closed
 
 
 def test_dicts_of_objects_have_all_elements_or_raise(tmp_path: pathlib.Path) -> None:
