@@ -1,7 +1,7 @@
 /// Something computed from a session's rows, good until the session's view epoch moves.
 ///
-/// A live session's cache belongs to its thread and has no lock. A frozen one's is filled once, by whichever thread
-/// comes first.
+/// A live session's cache belongs to its thread and has no lock. A frozen one's keeps what the first thread has made.
+/// It is made outside of the lock: a function of the program may run meanwhile, and read the same.
 import MotteValues
 
 final class EpochCache<Content> {
@@ -41,9 +41,10 @@ final class EpochCache<Content> {
     private static func get(
         _ shared: Locked<Content?>, _ make: () throws(DatabaseError) -> Content
     ) throws(DatabaseError) -> Content {
-        try shared.withLock { content throws(DatabaseError) in
+        if let known = shared.withLock({ $0 }) { return known }
+        let made = try make()
+        return shared.withLock { content in
             if let content { return content }
-            let made = try make()
             content = made
             return made
         }

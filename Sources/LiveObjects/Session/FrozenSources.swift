@@ -112,7 +112,7 @@ final class FrozenSources: Sendable {
     @inline(never)
     private func find() throws(DatabaseError) -> OfThread {
         let thread = motte_shim_thread_serial()
-        let own = ThreadSources.current
+        let own = try ThreadSources.current
         let found = state.withLock { state -> OfThread? in
             if let known = state.byThread[thread] { return known }
             guard let original = state.original else { return nil }
@@ -281,33 +281,46 @@ final class ThreadSources: @unchecked Sendable {
     /// The number of the last of `closed`, 0 if there is none; for the beginning of each call.
     private let lastClosed = UnsafeMutablePointer<UInt64>.allocate(capacity: 1)
 
-    private static let key: pthread_key_t = {
+    /// Nil if the process has as many keys of threads as the system allows.
+    private static let key: pthread_key_t? = {
         var key = pthread_key_t()
-        pthread_key_create(&key) { own in
+        let status = pthread_key_create(&key) { own in
             if let own { Unmanaged<ThreadSources>.fromOpaque(own).takeRetainedValue().end() }
         }
-        return key
+        return status == 0 ? key : nil
     }()
 
-    private init() {
-        lastClosed.initialize(to: 0)
-        motte_shim_let_go_by({ ThreadSources.letGo(upTo: $0) }, lastClosed)
-    }
+    private init() { lastClosed.initialize(to: 0) }
+
+    /// To the ends of the thread's calls.
+    private func listen() { motte_shim_let_go_by({ ThreadSources.letGo(upTo: $0) }, lastClosed) }
 
     deinit { lastClosed.deallocate() }
 
     /// The calling thread's. What came along through a fork is left as it is: others may have held its locks.
     private static var known: ThreadSources? {
-        guard let known = pthread_getspecific(key) else { return nil }
+        guard let key, let known = pthread_getspecific(key) else { return nil }
         let found = Unmanaged<ThreadSources>.fromOpaque(known).takeUnretainedValue()
         return found.fork == motte_shim_fork_generation() ? found : nil
     }
 
     static var current: ThreadSources {
-        if let known { return known }
-        let made = ThreadSources()
-        pthread_setspecific(key, Unmanaged.passRetained(made).toOpaque())
-        return made
+        get throws(DatabaseError) {
+            if let known { return known }
+            guard let key else { throw noRoom }
+            let made = ThreadSources()
+            let own = Unmanaged.passRetained(made)
+            guard pthread_setspecific(key, own.toOpaque()) == 0 else {
+                own.release()
+                throw noRoom
+            }
+            made.listen()
+            return made
+        }
+    }
+
+    private static var noRoom: DatabaseError {
+        DatabaseError(.outOfMemory, "the system has no room left for what a thread keeps of frozen sessions")
     }
 
     func note(_ sources: FrozenSources) { state.withLock { $0.read.add(sources) } }

@@ -347,9 +347,9 @@ package final class RealmSession: @unchecked Sendable {
     package func frozen() throws(DatabaseError) -> RealmSession {
         if session.isFrozen { return self }
         // In a write that is the version it began with.
-        if let known = lastFrozen, !known.session.isClosed, try known.session.version == session.version,
-            known.session.hasLimits(of: session)
-        {
+        let version = try session.version
+        // Another thread may close it, and it has no version then.
+        if let known = lastFrozen, (try? known.session.version) == version, known.session.hasLimits(of: session) {
             return known
         }
         let made = RealmSession(try session.freeze(), configuration)

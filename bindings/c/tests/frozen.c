@@ -400,7 +400,40 @@ static void test_a_child_reads_what_is_frozen_whatever_was_closed_at_its_fork(mo
     }
 }
 
+/* A program may have all keys of threads that the system has: then frozen realms cannot be read, and all else can. */
+static void test_a_process_without_keys_of_threads(void) {
+    pid_t child = fork();
+    if (child == 0) {
+        pthread_key_t key;
+        while (pthread_key_create(&key, NULL) == 0) continue;
+        motte_realm *realm = open_realm(), *frozen = NULL;
+        motte_coll *all = all_of(realm), *alone = NULL;
+        size_t count = 0;
+        uint64_t rows = 0;
+        MUST(motte_freeze(realm, (void **)&frozen));
+        motte_class item = motte_class_named(realm, "Item");
+        STATUS(MOTTE_E_OUT_OF_MEMORY, motte_class_count(frozen, item, &rows));
+        CHECK(motte_freeze(all, (void **)&alone) < 0 || motte_coll_count(alone, &count) < 0);
+        motte_release(alone);
+        MUST(motte_realm_close(frozen));
+        motte_release(frozen);
+        CHECK(count_of(all) == 50);
+        MUST(motte_realm_begin_write(realm, -1));
+        MUST(motte_coll_delete_objects(all, NULL));
+        MUST(motte_realm_commit(realm, 0, NULL));
+        CHECK(count_of(all) == 0);
+        motte_release(all);
+        MUST(motte_realm_close(realm));
+        motte_release(realm);
+        _exit(check_summary());
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 int main(void) {
+    /* Before this process has one. */
+    test_a_process_without_keys_of_threads();
     motte_realm *realm = open_realm();
     test_each_is_closed_by_itself(realm);
     test_shared_realm_has_the_limits_of_its_time(realm);

@@ -235,3 +235,31 @@ def test_a_queued_write_that_is_interrupted_has_ended(db: motte.Database) -> Non
         number += 1
         errors.raised.error = None
     assert number > 10
+
+
+def test_an_interrupted_bind_binds_all_or_nothing(db: motte.Database) -> None:
+    with db.write():
+        db.add_all([Person(name=name, age=age) for name in "ab" for age in (1, 2)])
+    query = db.query(Person, "name == $0 AND age >= $1", "a", 2)
+    number = 0
+    while True:
+        is_bound = False
+        with Interrupting(number) as interrupting:
+            try:
+                query.bind("b", 1)
+                is_bound = True
+            except Alarm:
+                pass
+        found = [(person.name, person.age) for person in query.run()]
+        assert sorted(found) in ([("a", 2)], [("b", 1), ("b", 2)]), number
+        # What is undone of the next that is refused is that, too.
+        with pytest.raises(motte.Error):
+            query.bind("c", object())
+        assert [(person.name, person.age) for person in query.run()] == found, number
+        assert not is_bound or len(found) == 2
+        query.bind("a", 2)
+        if not interrupting.has_raised:
+            break
+        number += 1
+        errors.raised.error = None
+    assert number > 10

@@ -128,3 +128,27 @@ print("done")
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0 and ended.stdout == "done\n", ended.stderr
     assert "ValueError: from the handler" in ended.stderr and "TypeError" not in ended.stderr
+
+
+def test_an_interrupt_in_a_handler_comes_out_of_the_call() -> None:
+    class Interrupted(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.name == "motte.write" and not seen:
+                seen.append(record)
+                raise KeyboardInterrupt
+
+    seen: list[logging.LogRecord] = []
+    handler, logger = Interrupted(), logging.getLogger("motte")
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        motte.set_log_level(logging.DEBUG)
+        with motte.open(in_memory="interrupted log", schema=[Person, Dog]) as db:
+            with pytest.raises(KeyboardInterrupt):
+                with db.write():
+                    db.add(Dog(name="Rex"))
+            # The commit is what the record tells of.
+            assert seen and not db.in_write and db.objects(Dog).count() == 1
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)

@@ -9,6 +9,7 @@ from typing import Any, Optional
 import pytest
 
 import motte
+from motte import errors
 
 _numbers = itertools.count()
 
@@ -86,3 +87,131 @@ def test_what_is_the_same_is_not_assigned(db: motte.Database) -> None:
         thing.named.assign(nested, only_differences=True)
         thing.several.assign([nested, [1]], only_differences=True)
     assert changes == []
+
+
+class Shade:
+    """Shades of one colour count as equal to the program, and are stored by their number."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shade)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Stranger:
+    """No two of them are equal, not even two that are stored alike."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __eq__(self, other: object) -> bool:
+        raise ArithmeticError("compared")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+motte.converter(Shade, int, store=lambda shade: shade.number, load=Shade)
+motte.converter(Stranger, str, store=lambda stranger: stranger.text, load=Stranger)
+
+
+class Painted(motte.Model):
+    id: int = motte.field(primary_key=True)
+    shades: list[Shade] = motte.field(default_factory=list)
+    by_name: dict[str, Shade] = motte.field(default_factory=dict)
+    strangers: list[Stranger] = motte.field(default_factory=list)
+    strange: dict[str, Stranger] = motte.field(default_factory=dict)
+    halves: list[motte.Float32] = motte.field(default_factory=list)
+    wholes: list[float] = motte.field(default_factory=list)
+    bytes_: list[bytes] = motte.field(default_factory=list)
+    peers: list[Peer] = motte.field(default_factory=list)
+    peer_by: dict[str, Optional[Peer]] = motte.field(default_factory=dict)
+
+
+class Peer(motte.Model):
+    """One that the program takes for equal to all others."""
+
+    id: int = motte.field(primary_key=True)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Peer)
+
+    __hash__ = motte.Model.__hash__
+
+
+def painted(shade: int, text: str, peer: Peer) -> Painted:
+    return Painted(
+        id=1, shades=[Shade(1), Shade(shade)], by_name={"a": Shade(shade)}, strangers=[Stranger(text)],
+        strange={"a": Stranger(text)}, halves=[0.1, 1], wholes=[1, 2.5], bytes_=[bytearray(b"x")], peers=[peer],
+        peer_by={"a": peer})
+
+
+def test_what_the_program_calls_equal_does_not_count() -> None:
+    with motte.open(in_memory=f"modified {next(_numbers)}", schema=[Painted, Peer]) as db:
+        with db.write():
+            one, other = db.add_all([Peer(id=1), Peer(id=2)])
+            thing = db.upsert(painted(2, "x", one))
+        changes: list[motte.ObjectChange] = []
+        with thing.observe(changes.append):
+            with db.write():
+                db.upsert(painted(2, "x", one))
+            assert changes == []
+            with db.write():
+                db.upsert(painted(3, "y", other))
+            assert {each.name for each in changes.pop().properties} == {
+                "shades", "by_name", "strangers", "strange", "peers", "peer_by"}
+        assert [each.number for each in thing.shades] == [1, 3] and thing.by_name["a"].number == 3
+        assert thing.strangers[0].text == thing.strange["a"].text == "y"
+        assert thing.peers[0].id == 2 and thing.peer_by["a"].id == 2  # type: ignore[union-attr]
+        assert (thing.peers.count(one), thing.peers.count(other)) == (0, 1)
+        assert (one in thing.peers, other in thing.peers) == (False, True)
+
+
+def test_only_what_differs_of_a_list_is_reported() -> None:
+    with motte.open(in_memory=f"modified {next(_numbers)}", schema=[Painted, Peer]) as db:
+        with db.write():
+            thing = db.add(Painted(id=1, shades=[Shade(number) for number in range(5)]))
+        changes: list[motte.Changes] = []
+        with thing.shades.observe(changes.append):
+            db.refresh()
+            changes.clear()
+            for wanted in ([0, 1, 7, 3, 4, 5, 6], [0, 1, 7], [], [2], [2]):
+                with db.write():
+                    thing.shades.assign(map(Shade, wanted), only_differences=True)
+                assert [each.number for each in thing.shades] == wanted
+            assert [(each.deletions, each.insertions, each.modifications) for each in changes] == [
+                ([], [5, 6], [2]), ([3, 4, 5, 6], [], []), ([0, 1, 2], [], []), ([], [0], [])]
+
+
+class Sly:
+    add: Any = None
+
+
+def store_sly(sly: Sly) -> str:
+    if sly.add is not None:
+        add, sly.add = sly.add, None
+        add()
+    return "sly"
+
+
+motte.converter(Sly, str, store=store_sly, load=lambda text: Sly())
+
+
+class Holder(motte.Model):
+    id: int = motte.field(primary_key=True)
+    sly: Sly = motte.field(default_factory=Sly)
+
+
+def test_an_object_that_its_converter_stores_is_stored_once() -> None:
+    for add in (lambda db, holder: db.add(holder), lambda db, holder: db.upsert(holder),
+                lambda db, holder: db.add(holder, update=True)):
+        with motte.open(in_memory=f"modified {next(_numbers)}", schema=[Holder]) as db:
+            with motte.open(in_memory=f"modified {next(_numbers)}", schema=[Holder]) as elsewhere:
+                holder = Holder(id=1)
+                holder.sly.add = lambda: elsewhere.add(holder)
+                with elsewhere.write(), db.write():
+                    with pytest.raises(errors.InvalidArgumentError, match="stored in a database meanwhile"):
+                        add(db, holder)
+                assert len(db.objects(Holder)) == 0 and len(elsewhere.objects(Holder)) == 1

@@ -202,14 +202,31 @@ def motte_python_done(userdata: Any, status: int, version: int) -> int:
     return _run(userdata, status, version)
 
 
-def _make_free(ffi: Any, alive: dict[int, Any]) -> None:
+def pass_on(error: BaseException, where: str) -> None:
+    """What no call here fails with is reported; but nothing holds back a KeyboardInterrupt, which the next call raises
+    that may run callbacks, this one for one."""
+    if isinstance(error, Exception):
+        _objects.unraised(error, where)
+    else:
+        _keep(error)
+
+
+def _make_free(ffi: Any, alive: dict[int, Any], pass_on: Callable[[BaseException, str], None]) -> None:
     """Held by a closure: the library may also let go when Python is ending and this module's names are gone."""
-    @ffi.def_extern()  # type: ignore[untyped-decorator]
+    def interrupted(kind: Any, error: Optional[BaseException], traceback: Optional[TracebackType]) -> None:
+        if error is None or traceback is None:
+            return
+        userdata = traceback.tb_frame.f_locals.get("userdata")
+        if userdata is not None:
+            alive.pop(int(ffi.cast("intptr_t", userdata)), None)
+        pass_on(error, "what motte lets go")
+
+    @ffi.def_extern(onerror=interrupted)  # type: ignore[untyped-decorator]
     def motte_python_free(userdata: Any) -> None:
         alive.pop(int(ffi.cast("intptr_t", userdata)), None)
 
 
-_make_free(ffi, _alive)
+_make_free(ffi, _alive, pass_on)
 
 
 def when_called(function: Callable[[], bool]) -> None:

@@ -42,6 +42,8 @@ WANTED = {**TYPE_NAMES, FLOAT: "float", DOUBLE: "float", STRING: "str", DATA: "b
           DECIMAL: "Decimal", OBJECT_ID: "motte.ObjectId", UUID: "uuid.UUID", LINK: "an object of a model class"}
 #: Bytes of the types that are arrays of bytes.
 WIDTHS = {DECIMAL: 16, UUID: 16, OBJECT_ID: 12}
+#: Types whose values in an array of motte_value are an address and a size.
+_BYTES = frozenset({STRING, DATA, LIST, MAP})
 #: Types of values that are or may hold objects.
 HOLDING = frozenset({LINK, MIXED})
 #: Levels of lists and maps inside a mixed value.
@@ -193,6 +195,20 @@ class Values:
             several.append(one)
         return several
 
+    def contents(self) -> list[tuple[Any, ...]]:
+        """Every value as what is stored of it: equal for those that are stored alike, and for no others."""
+        words = self.words
+        return [(kind, ffi.buffer(ffi.cast("char *", first), second)[:]) if kind in _BYTES else (kind, first, second)
+                for kind, first, second in zip(words[::3], words[1::3], words[2::3])]
+
+    def part(self, positions: Iterable[int]) -> Values:
+        """Those at these positions."""
+        some = Values()
+        some._kept = [self._kept]
+        for position in positions:
+            some.words += self.words[3 * position:3 * position + 3]
+        return some
+
     def add(self, value: Any, type_: Optional[int] = None) -> None:
         """Adds a value. `type_` is the type of the property it is for, None in queries; it decides between float and
         double, and whether members of enums are taken."""
@@ -201,7 +217,9 @@ class Values:
         if value is None:
             words += (NULL, 0, 0)
         elif kind is int:
-            words += (INT, _integer(value if type_ not in (FLOAT, DOUBLE) else whole(value, type_), type_), 0)
+            if type_ in (FLOAT, DOUBLE):
+                return self.add(float(whole(value, type_)), type_)
+            words += (INT, _integer(value, type_), 0)
         elif kind is str:
             self._bytes(STRING, utf8(value))
         elif kind is float:

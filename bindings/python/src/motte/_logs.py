@@ -4,7 +4,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Optional, Union
 
-from . import _objects, errors
+from . import _callbacks, errors
 from ._ffi import NULL, ffi, lib
 
 #: Levels of Python's logging, the least first, and those of the library. Queries are below DEBUG.
@@ -51,7 +51,7 @@ def warns() -> bool:
 
 def _failed(kind: Any, error: Optional[BaseException], traceback: Optional[TracebackType]) -> None:
     if error is not None:
-        _objects.unraised(error, "a logging handler of motte")
+        _callbacks.pass_on(error, "a logging handler of motte")
 
 
 @ffi.def_extern(onerror=_failed)  # type: ignore[untyped-decorator]

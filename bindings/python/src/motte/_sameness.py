@@ -1,5 +1,4 @@
-"""Whether a value that is stored and one that is given are the same, for assigning only those that differ; and whether
-they are equal as the library compares.
+"""Whether two values would be stored as the same, and whether they are equal as the library compares.
 
 Python's `==` does not say that: 1, 1.0 and True are equal and stored as three different values, 0.0 and -0.0 too.
 """
@@ -12,6 +11,27 @@ from decimal import Decimal
 from typing import Any
 
 from ._convert import Link
+from ._held import is_lost
+from ._objects import Object
+
+
+def is_same_object(one: Any, other: Any) -> bool:
+    """Whether two are one object of a database, whatever a class of the program takes for equal."""
+    if one is other:
+        return True
+    if not isinstance(one, Object) or not isinstance(other, Object):
+        return False
+    mine, others = _row(one), _row(other)
+    return mine is not None and others is not None and (
+        one._key == other._key and mine.identity == others.identity and _is_lost(one) == _is_lost(other))
+
+
+def _row(instance: Any) -> Any:
+    return instance._row
+
+
+def _is_lost(instance: Any) -> bool:
+    return is_lost(instance._write, instance._row.class_id, instance._key)
 
 
 def is_same(before: Any, after: Any) -> bool:
@@ -24,6 +44,8 @@ def is_same(before: Any, after: Any) -> bool:
     if _is_list(before):
         return _is_list(after) and len(before) == len(after) and all(
             is_same(one, other) for one, other in zip(before, after))
+    if isinstance(before, Object):
+        return is_same_object(before, after)
     if type(before) is not type(after):
         return False
     if isinstance(before, float):
@@ -37,6 +59,8 @@ def is_same(before: Any, after: Any) -> bool:
 
 def is_equal(element: Any, value: Any) -> bool:
     """1 is 1.0 and no True, and NaN is NaN, in lists and maps as well."""
+    if isinstance(element, Object):
+        return is_same_object(element, value)
     if isinstance(element, bool) is not isinstance(value, bool):
         return False
     if isinstance(element, Mapping):

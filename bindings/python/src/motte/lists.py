@@ -5,10 +5,10 @@ import operator
 from collections.abc import Callable, Iterable, MutableSequence, Sequence
 from typing import Any, Optional, TypeVar, Union, overload
 
-from . import errors
+from . import _coll, errors
 from ._atomic import atomic_objects, atomically
-from ._convert import LINK, MIXED, Values, whole_key
-from ._sameness import is_same
+from ._convert import LINK, MIXED, Link, Values, whole_key
+from ._sameness import is_same, is_same_object
 from .model import EmbeddedModel, is_stored_embedded, is_unmanaged_embedded
 from .results import Collection, InPlace, plain, released
 
@@ -48,7 +48,7 @@ class List(InPlace[T], MutableSequence[T]):
             position = self._position(index, count)
             if self._embeds([value]):
                 self._database._embed(value, lambda: self._coll.embedded_set(position))
-            elif is_stored_embedded(value) and self[position] == value:
+            elif is_stored_embedded(value) and is_same_object(self[position], value):
                 self._unchanged()
             else:
                 self._coll.list_set(position, self._encode([value]))
@@ -148,25 +148,33 @@ class List(InPlace[T], MutableSequence[T]):
         return self
 
     def assign(self, values: Iterable[T], *, only_differences: bool = False) -> None:
-        """Replaces the elements; with `only_differences`, positions that hold equal elements are left alone."""
+        """Replaces the elements; with `only_differences`, positions whose values are stored alike are left alone."""
         if not only_differences or isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
             self[:] = values
             return
         new = list(values)
-        old = plain(self)
         with atomically(self._database):
-            changed = [position for position, (before, after) in enumerate(zip(old, new))
-                       if not is_same(before, after)]
-            if self._type == MIXED:
-                tail = self._encode(new[len(old):])
-                self._set_all(changed, [new[position] for position in changed])
-                if len(new) != len(old):
-                    self._coll.list_splice(min(len(new), len(old)), max(0, len(old) - len(new)), tail)
+            if self._embeds(new) or any(map(is_stored_embedded, new)):
+                # What is there already stays; the others are made in their places.
+                count = len(self)
+                for position, value in enumerate(new[:count]):
+                    self[position] = value
+                self[min(count, len(new)):] = new[count:]
                 return
-            for position in changed:
-                self[position] = new[position]
-            if len(new) != len(old):
-                self[len(new) if len(new) < len(old) else len(old):] = list(new[len(old):])
+            # All are read before any is changed: lists and dicts of mixed values may be those that are there.
+            encoded = self._encode(new)
+            before, after = self._stored_contents(), encoded.contents()
+            for position, (old, changed) in enumerate(zip(before, after)):
+                if old != changed:
+                    self._coll.list_set(position, encoded.part([position]))
+            common = min(len(before), len(after))
+            if len(before) != len(after):
+                self._coll.list_splice(common, len(before) - common, encoded.part(range(common, len(after))))
+
+    def _stored_contents(self) -> list[Any]:
+        count = len(self)
+        stored = self._coll.values([_coll.SELF], 0, count, Link) if count else []
+        return self._database._encoded(stored, self._type).contents()
 
     def to_plain(self) -> list[Any]:
         """A copy, with lists and dicts in place of what is live."""

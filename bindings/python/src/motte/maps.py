@@ -7,9 +7,9 @@ from typing import Any, Callable, NoReturn, Optional, TypeVar
 from . import _showing, errors, query
 from ._atomic import atomic, atomic_objects, atomically
 from ._coll import Coll
-from ._convert import DECODERS, IN_PLACE, LINK, MIXED, PLACE_DECODERS, Values
+from ._convert import DECODERS, IN_PLACE, LINK, MIXED, PLACE_DECODERS, Link, Values
 from ._protocols import AnyDatabase
-from ._sameness import is_same
+from ._sameness import is_same_object
 from .converters import Converter
 from .model import is_stored_embedded, is_unmanaged_embedded
 from .notifications import Changes, ChangeStream, Observation
@@ -69,7 +69,7 @@ class Map(MutableMapping[str, V]):
     def __setitem__(self, key: str, value: V) -> None:
         if self._type == LINK and is_unmanaged_embedded(value):
             self._database._embed(value, lambda: self._coll.embedded_put(key))
-        elif is_stored_embedded(value) and self.get(key) == value:
+        elif is_stored_embedded(value) and is_same_object(self.get(key), value):
             self._unchanged()
         else:
             self._coll.map_put(key, self._encode([value]))
@@ -105,18 +105,27 @@ class Map(MutableMapping[str, V]):
         new = dict(values.items())
         self._database._check_task()
         gone = set(self) - set(new)
-        if only_differences:
-            old = plain(self)
-            new = {key: value for key, value in new.items()
-                   if key not in old or not is_same(old[key], value)}
+        if any(map(is_unmanaged_embedded, new.values())) or any(map(is_stored_embedded, new.values())):
+            for key in gone:
+                del self[key]
+            for key, value in new.items():
+                self[key] = value
+            return
         # Mixed values may be lists and dicts that are here now: all are read before.
-        encoded = self._encode(new.values()) if self._type == MIXED else None
+        encoded, keys = self._encode(new.values()), list(new)
         for key in gone:
             del self[key]
-        if encoded is None:
-            self.update(new)
-        elif new:
-            self._coll.map_put_many(list(new), encoded)
+        if only_differences:
+            differing = [position for position, (key, after) in enumerate(zip(keys, encoded.contents()))
+                         if self._stored_content(key) != after]
+            encoded, keys = encoded.part(differing), [keys[position] for position in differing]
+        if keys:
+            self._coll.map_put_many(keys, encoded)
+
+    def _stored_content(self, key: str) -> Any:
+        """What is stored under a key; None if there is no such key."""
+        is_there, value = self._coll.map_get(key, Link, DECODERS)
+        return self._database._encoded([value], self._type).contents()[0] if is_there else None
 
     def _unchanged(self) -> None:
         """Assigning something to itself changes nothing, in a write as all assigning."""

@@ -19,6 +19,7 @@ from ._convert import INVERSE, LINK, TIMESTAMP
 from ._durations import POINT, Unit
 from ._held import AnySeen, is_lost, still_open
 from ._protocols import AnyRow
+from ._sameness import is_same_object
 from .converters import Converter, is_own
 from .fields import MISSING, Declared, Field, Index
 from .notifications import ChangeStream, ObjectChange, Observation, object_changes, observe_object
@@ -329,12 +330,7 @@ class Model(_objects.Object):
     # -------------------------------------------------------------------------------------------- protocols
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, Model):
-            return NotImplemented
-        return self._row is not None and other._row is not None and (
-            self._key == other._key and self._row.identity == other._row.identity and _is_lost(self) == _is_lost(other))
+        return is_same_object(self, other) if isinstance(other, Model) else NotImplemented
 
     def __hash__(self) -> int:
         if self._row is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Optional, TypeVar, Union
 
-from . import errors
 from ._coll import Query
 from ._convert import Arguments
 from ._held import Held
@@ -45,16 +44,19 @@ class PreparedQuery(Generic[M]):
         given: dict[Union[int, str], Any] = dict(enumerate(arguments))
         given.update(named)
         values = {place: self._database._arguments([self._placed(place, value)]) for place, value in given.items()}
+        before = self._bound
         try:
             for place, value in values.items():
                 self._native.bind(place, value)
-        except errors.Error:
+            self._bound = {**before, **values}
+            self._hold()
+        except BaseException:  # KeyboardInterrupt too
+            self._bound = before
             for place in values:
-                if place in self._bound:
-                    self._native.bind(place, self._bound[place])
+                if place in before:
+                    self._native.bind(place, before[place])
+            self._hold()
             raise
-        self._bound.update(values)
-        self._hold()
         return self
 
     def _placed(self, place: Union[int, str], value: Any) -> Any:

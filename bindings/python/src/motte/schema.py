@@ -23,7 +23,7 @@ from ._convert import (
 )
 from ._protocols import AnyDatabase
 from ._realm import PropertyInfo, Realm, prop_array
-from ._sameness import is_same
+from ._sameness import is_same, is_same_object
 from ._schema import (
     INDEX_UNIQUE, INDEXED, NOTHING, NULLABLE, PRIMARY_KEY, UNIQUE, WIDTHS, ClassSpec, PropertySpec, Rule, Schema,
 )
@@ -493,8 +493,8 @@ class Row(_objects.Row):
         database._check_task()
         key = instance._live_key()
         if bound.is_plain:
-            if bound.may_hold and is_stored_embedded(value) and self.realm.in_write() and self.get(
-                    instance, name) == value:
+            if bound.may_hold and is_stored_embedded(value) and self.realm.in_write() and is_same_object(
+                    self.get(instance, name), value):
                 # Itself; it could not be made a second time.
                 return
             if not bound.may_hold or not needs_others(value):

@@ -16,6 +16,7 @@ from ._convert import MIXED, Values
 from ._held import is_lost
 from ._protocols import AnyDatabase
 from ._realm import prop_array
+from ._sameness import is_same_object
 from .converters import Converter, EnumConverter
 from .unmanaged import policy_flags
 from .maps import Map
@@ -148,7 +149,7 @@ def update(database: AnyDatabase, instance: M, values: Mapping[str, Any]) -> M:
     if any(is_stored_embedded(value) for value in values.values()) and database.in_write:
         # Assigning something to itself changes nothing; the others are assigned.
         values = {name: value for name, value in values.items()
-                  if not is_stored_embedded(value) or row.get(instance, name) != value}
+                  if not is_stored_embedded(value) or not is_same_object(row.get(instance, name), value)}
         bounds = [row.bound(name) for name in values]
     if _need_others(row, values):
         with atomically(database):

@@ -16,7 +16,6 @@ from ._convert import HOLDING, MIXED, Link, Values, check_depth
 from ._ffi import lib
 from ._protocols import AnyDatabase
 from ._realm import prop_array
-from ._sameness import is_same
 from .fields import MISSING
 from .model import EmbeddedModel, Model, is_stored_embedded, is_unmanaged_embedded, store
 from .schema import Row, assigned, is_empty, place
@@ -85,8 +84,10 @@ def add_one(database: AnyDatabase, instance: Model, policy: str) -> bool:
     if values is None:
         return False
     flags = policy_flags(policy) if may_exist else _NEW
-    key, is_new = database._realm.row_create(row.class_id, new.props, row.encoded(new.bounds, values), flags)
-    store(instance, row, key, database._seen)
+    # The converters run before it is known whether the object is still nobody's.
+    with atomically(database):
+        key, _ = database._realm.row_create(row.class_id, new.props, row.encoded(new.bounds, values), flags)
+        store(instance, row, key, database._seen)
     return True
 
 
@@ -271,9 +272,9 @@ def update_embedded(database: AnyDatabase, instance: Any, known: Link, unmanaged
         value = instance._values.get(name)
         if not bound.declared.is_plain or any(each._row is None for each in models_in(value)):
             continue
-        before = database._realm.row_values(row.class_id, known.key, [bound.info.id], Link)[0]
-        after = database._plain(value if bound.converter is None else bound.converter.stored(value))
-        if not is_same(before, after):
-            database._realm.row_set(row.class_id, known.key, bound.props, row.encoded([bound], [value]))
+        before = database._realm.row_values(row.class_id, known.key, [bound.info.id], Link)
+        after = row.encoded([bound], [value])
+        if database._encoded(before, bound.type).contents() != after.contents():
+            database._realm.row_set(row.class_id, known.key, bound.props, after)
     connect(database, instance, known.key, unmanaged, False)
     store(instance, row, known.key, database._seen)
