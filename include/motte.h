@@ -17,7 +17,8 @@
  *      contain NUL bytes. NULL, with length 0 or MOTTE_NTS, stands for an absent text where the comment allows one.
  *   5. Lifetime of a result, one letter in each comment:
  *        S  static, for ever                      H  as long as the handle it came from
- *        O  owned by the caller                   V  until motte_realm_view_epoch() changes
+ *        O  owned by the caller                   V  until motte_realm_view_epoch() changes; of snapshots of values
+ *                                                    and of groups also only as long as the handle
  *      "Result: -" means plain numbers or no result at all.
  *   6. Threads, one word in each comment:
  *        any     callable from every thread
@@ -1754,7 +1755,8 @@ motte_status motte_coll_assign(motte_coll *coll, const motte_value *values, size
  *  Thread: owner. Result: -. Optional: out_deleted. Errors: NOT_IN_WRITE, WRONG_TYPE, OBJECT_DELETED. */
 motte_status motte_coll_delete_objects(motte_coll *coll, uint64_t *out_deleted);
 
-/** The same elements, fixed: later changes of values are seen, changes of membership and order are not.
+/** The same elements, fixed: later changes of objects are seen, changes of membership and order are not. One of values
+ *  has copies, which go with its last handle.
  *  Thread: owner. Result: O. Errors: OBJECT_DELETED, OUT_OF_HANDLES. */
 motte_status motte_coll_snapshot(const motte_coll *coll, motte_coll **out_coll);
 
@@ -2450,7 +2452,8 @@ motte_status motte_thaw(const void *handle, motte_realm *realm, void **out_handl
 
 /* Writes the key of the element at `index` to `out_key`; texts in it are copied when it returns. It is called for each
  * element whenever an element may have another key, in the first call that needs the sections. It can only read: in it,
- * calls that change something in the realm, begin or end a write or refresh are REENTRANT and do nothing. */
+ * calls that change something in the realm, begin or end a write or refresh are REENTRANT and do nothing. It is called
+ * on the thread that makes that call, which is another one where a section is resolved from a reference. */
 typedef motte_status (*motte_section_key_fn)(void *userdata, const motte_coll *coll, size_t index,
                                              motte_value *out_key);
 
@@ -2496,7 +2499,8 @@ motte_status motte_sections_locate(const motte_sections *sections, size_t positi
  * The objects of a collection put together by keys, "age > 20 GROUP(city) COUNT, AVG(age) SORT(COUNT DESC)": a column
  * for each key and each aggregate, a row for each group (docs/groups.md). Groups follow their collection: they are
  * computed on the first look and again where the realm shows something else. Values that are handed out live until
- * then, as those of a collection do. motte_freeze() and motte_clone() take groups as well. */
+ * then, as those of a collection do, but not longer than the last handle to the groups. motte_freeze() and
+ * motte_clone() take groups as well. */
 
 /* Bits of out_flags of motte_groups_column(). */
 enum {

@@ -15,7 +15,8 @@
 //   ownership  Every object owns one handle, is moved and not copied (clone() makes a second handle), and releases it
 //              when it goes, from any thread. A moved-from one has none; using it throws Error with NULL_ARGUMENT.
 //   views      A std::string_view that is read stays valid until something is written, committed or refreshed through
-//              the realm; read std::string to keep it. What is passed in is copied by the call.
+//              the realm; one that is read of a snapshot of values or of groups also only as long as that object. Read
+//              std::string to keep it. What is passed in is copied by the call.
 //   threads    As in motte.h: realms and what comes from them belong to the thread that opened them; frozen things, and
 //              motte::Reference, go to any.
 //   callbacks  Lambdas. An exception that leaves one is carried through the library and thrown again by the call that

@@ -235,3 +235,43 @@ def test_embedded_objects_that_own_each_other_are_an_error(tmp_path: pathlib.Pat
             copy.apply(bad)
         assert copy.apply(batch)
         assert copy.verify().is_sound
+
+
+NESTED = "Holder { id: int key, one: mixed, several: list<mixed>, set: set<mixed>, named: map<mixed> }"
+
+
+@pytest.mark.parametrize("value, was, now", [({"a": 1}, reader.MAP, reader.LIST), ([1], reader.LIST, reader.MAP)])
+@pytest.mark.parametrize("name", ["one", "several", "set", "named"])
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_list_is_no_map(tmp_path: pathlib.Path, name: str, value: Any, was: int, now: int, is_new: bool) -> None:
+    with motte.open(tmp_path / "origin.motte", schema=NESTED) as db, \
+            motte.open(tmp_path / "copy.motte", schema=NESTED) as copy:
+        with copy.write():
+            copy.add(copy.model("Holder")(id=100, one=[1], several=[[1]], set={"a"}, named={"a": {"b": 1}}))
+        db.keep_changes(db.version)
+        if not is_new:
+            with db.write():
+                db.add(db.model("Holder")(id=1))
+            copy.apply(db.changes_since(0))
+        with db.write():
+            holder = db.one("Holder", 1) if not is_new else db.add(db.model("Holder")(id=1))
+            if name == "several":
+                holder.several.append(value)
+            elif name == "set":
+                holder.set.add(value)
+            elif name == "named":
+                holder.named["k"] = value
+            else:
+                holder.one = value
+        batch = bytes(db.changes_since(copy.applied_version(db.origin) or 0))
+        document = bytes([was, 0, 0, 0, 1, 0, 0, 0])
+        at = batch.index(document) - 2
+        assert batch[at] == was
+        changed = bytearray(batch)
+        changed[at] = now
+        struct.pack_into("<I", changed, 12, reader.crc32c(bytes(changed[:12]), bytes(4), bytes(changed[16:])))
+        before = [each.to_dict() for each in copy.objects("Holder")]
+        with pytest.raises(motte.errors.CorruptedError):
+            copy.apply(bytes(changed))
+        assert [each.to_dict() for each in copy.objects("Holder")] == before and copy.verify().is_sound
+        assert copy.apply(batch)

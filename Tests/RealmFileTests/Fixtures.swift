@@ -88,7 +88,8 @@ enum Written {
         case .objectID: return one("objectId", .string(view.objectIDValue.withBytes { hex($0) }))
         case .uuid: return one("uuid", .string(view.uuidValue.withBytes { hex($0) }))
         case .list, .map:
-            #expect(throws: Never.self) { try NestedDocument.validate(view.bytes) }
+            let kind = view.kind == .map ? ValueKind.map : .list
+            #expect(throws: Never.self) { try NestedDocument.validate(view.bytes, as: kind) }
             let document = NestedDocument(trusted: view.bytes)
             let values = (0 ..< document.count).map { value(document.value(at: $0), target) }
             guard document.isMap else { return .array(values) }

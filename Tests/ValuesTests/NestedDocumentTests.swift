@@ -31,7 +31,7 @@ struct NestedDocumentTests {
             let value = Value.list([randomValue(&random), randomValue(&random)])
             let bytes = NestedDocument.encode(value)
             try bytes.withUnsafeBytes { bytes throws in
-                try NestedDocument.validate(bytes)
+                try NestedDocument.validate(bytes, as: .list)
                 #expect(NestedDocument.value(.list(bytes)) == value)
             }
         }
@@ -53,7 +53,17 @@ struct NestedDocumentTests {
         for _ in 0 ..< 100 { value = .list([value]) }
         let bytes = NestedDocument.encode(value)
         #expect(throws: DatabaseError.self) {
-            try bytes.withUnsafeBytes { bytes throws in try NestedDocument.validate(bytes) }
+            try bytes.withUnsafeBytes { bytes throws in try NestedDocument.validate(bytes, as: .list) }
+        }
+    }
+
+    @Test func aListIsNoMap() {
+        let list = NestedDocument.encode(.list([.int(1)]))
+        let map = NestedDocument.encode(.map([MapEntry(key: "a", value: .int(1))]))
+        for (bytes, kind) in [(list, ValueKind.map), (map, .list), (list, .string)] {
+            #expect(throws: DatabaseError.self) {
+                try bytes.withUnsafeBytes { bytes throws in try NestedDocument.validate(bytes, as: kind) }
+            }
         }
     }
 
@@ -64,7 +74,7 @@ struct NestedDocumentTests {
             for _ in 0 ... random.below(3) { bytes[random.below(bytes.count)] = UInt8(random.below(256)) }
             if random.below(4) == 0 { bytes.removeLast(random.below(bytes.count)) }
             bytes.withUnsafeBytes { bytes in
-                guard (try? NestedDocument.validate(bytes)) != nil else { return }
+                guard (try? NestedDocument.validate(bytes, as: .map)) != nil else { return }
                 _ = NestedDocument.value(.map(bytes))
             }
         }

@@ -87,15 +87,12 @@ extension ValueView {
     private func checkedDocument(_ kind: ValueKind) throws(DatabaseError) -> ValueView {
         let view = try checkedBytes()
         do throws(DatabaseError) {
-            try NestedDocument.validate(view.bytes)
+            try NestedDocument.validate(view.bytes, as: kind)
         } catch {
             throw DatabaseError(
                 .invalidArgument,
                 "the bytes of a nested \(kind.name) are not such as motte_nested_\(kind.name)() makes, or go deeper"
                     + " than \(NestedDocument.deepest) levels")
-        }
-        guard view.bytes[0] == UInt8(kind.rawValue) else {
-            throw DatabaseError(.invalidArgument, "the bytes of a nested \(kind.name) are those of another type")
         }
         return view
     }

@@ -83,14 +83,17 @@ public func motte_sections_by_callback(
         let coll = try Handles.collection(coll)
         guard let callback else { throw DatabaseError(.nullArgument, "the callback is NULL") }
         let core = coll.box.core
-        let key = SectionKey { (collection, index) throws(DatabaseError) in
+        let names = core.publicNames
+        // What is frozen, or made of a reference, asks as well, and keeps nothing of the realm that it comes from.
+        let key = SectionKey { [weak core] (collection, index) throws(DatabaseError) in
+            let session = collection.session
             var key = motte_value()
             var owned = Value.null
-            // Freezing within a write asks for the keys of what is frozen.
-            let itsCore = collection.session === core.session ? core : RealmCore(collection.session, core.publicNames)
-            try lend(CollectionBox(collection, itsCore)) { (collection) throws(DatabaseError) in
+            let known = core.flatMap { $0.session === session ? $0 : nil }
+            try lend(CollectionBox(collection, known ?? RealmCore(session, names))) {
+                (collection) throws(DatabaseError) in
                 try bridge.call { callback($0, collection, index, &key) }
-                owned = try ValueView.checked(key, in: core.session).owned
+                owned = try ValueView.checked(key, in: session).owned
             }
             return owned
         }

@@ -194,7 +194,8 @@ public func motte_token_stop(_ token: OpaquePointer?) -> motte_status {
         do throws(DatabaseError) {
             try token.box.session.check()
         } catch {
-            guard error.code == .wrongThread else { throw error }
+            // It may stop anywhere and at any time, also while the session asks the program something.
+            guard error.code == .wrongThread || error.code == .reentrant else { throw error }
         }
         return token.box.stop() ? .ok : .unchanged
     }

@@ -49,7 +49,26 @@ extension TreePages {
         let snapshot = try treeSnapshot()
         var check = TreeCheck(image, snapshot.root, shown: snapshot.version)
         try check.run(isQuiet: isQuiet)
-        return check.problems
+        return try headProblems(snapshot.root) + check.problems
+    }
+
+    /// Of the pages before the tree: the slot of a root is used again when there is a newer one.
+    func headProblems(_ root: RootSlot) throws(DatabaseError) -> [PageProblem] {
+        var problems: [PageProblem] = []
+        if try !RootSlots.begins(with: head, disk) {
+            problems.append(PageProblem(page: 0, description: "page 0 is not the head that the file was opened with"))
+        }
+        let slots = try RootSlots.read(disk, image)
+        if !slots.contains(where: {
+            $0.version > root.version || $0.slot == root.slot && $0.version == root.version && $0.tree == root.tree
+        }) {
+            let page = TreeFormat.slotPage(root.slot)
+            problems.append(
+                PageProblem(
+                    page: page.rawValue,
+                    description: "page \(page) is not the root of version \(root.version.rawValue) that belongs there"))
+        }
+        return problems
     }
 
     /// The whole file as `check` sees it, and what the writer remembers beside what is in the file.

@@ -14,7 +14,7 @@ package final class TreePages: SharedPages, PageStorage, @unchecked Sendable {
     let pins: PagePins
     let identity: FileIdentity?
     /// The first bytes of the file, which never change.
-    private let head: [UInt8]
+    let head: [UInt8]
     let passedOver: PassedOver?
     /// Nobody else had the file open, and so it was read as a whole as far as it may have been cut.
     let isExamined: Bool

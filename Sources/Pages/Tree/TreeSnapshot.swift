@@ -90,7 +90,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
     func pageProblems() throws(DatabaseError) -> [PageProblem] {
         var check = TreeCheck(image, root, shown: version)
         try check.run(isQuiet: false)
-        return check.problems
+        return try pages.headProblems(root) + check.problems
     }
 
     var passedOver: PassedOver? { pages.passedOver }

@@ -81,7 +81,7 @@ enum ValueCheck {
             guard view.bytes.count <= dataLimit else { throw tooLarge(column, table, dataLimit) }
         case .timestamp: try checkNanoseconds(view, column, table)
         case .list, .map:
-            if !isNested { try checkDocument(view.bytes, column, table) }
+            if !isNested { try checkDocument(view, column, table) }
             let document = NestedDocument(trusted: view.bytes)
             for index in 0 ..< document.count {
                 if document.isMap { try checkMapKey(document.key(at: index), column, table) }
@@ -92,11 +92,11 @@ enum ValueCheck {
     }
 
     private static func checkDocument(
-        _ bytes: UnsafeRawBufferPointer, _ column: StoredColumn, _ table: StoredTable
+        _ view: ValueView, _ column: StoredColumn, _ table: StoredTable
     ) throws(DatabaseError) {
-        guard bytes.count <= documentLimit else { throw tooLarge(column, table, documentLimit) }
+        guard view.bytes.count <= documentLimit else { throw tooLarge(column, table, documentLimit) }
         do throws(DatabaseError) {
-            try NestedDocument.validate(bytes)
+            try NestedDocument.validate(view.bytes, as: view.kind == .map ? .map : .list)
         } catch {
             throw DatabaseError(
                 .invalidArgument,

@@ -98,10 +98,12 @@ package struct NestedDocument {
 
     // MARK: Checking
 
-    /// Any bytes: a document, or an error.
-    package static func validate(_ bytes: UnsafeRawBufferPointer, depth: Int = 1) throws(DatabaseError) {
+    /// Any bytes: a document of a list or of a map, as the value with them says, or an error.
+    package static func validate(
+        _ bytes: UnsafeRawBufferPointer, as kind: ValueKind, depth: Int = 1
+    ) throws(DatabaseError) {
         guard depth <= deepest, bytes.count >= headerSize, bytes[1] | bytes[2] | bytes[3] == 0,
-            bytes[0] == UInt8(ValueKind.list.rawValue) || bytes[0] == UInt8(ValueKind.map.rawValue)
+            bytes[0] == UInt8(kind.rawValue), kind == .list || kind == .map
         else { throw broken() }
         let document = NestedDocument(trusted: bytes)
         let room = bytes.count - headerSize
@@ -150,9 +152,8 @@ package struct NestedDocument {
         case .decimal, .identifier: try Self.require(payload.count == type?.byteCount)
         case .string: try Self.require(UTF8Validation.isValid(payload))
         case .data: break
-        case .list, .map:
-            try Self.require(payload.first == kind)
-            try Self.validate(payload, depth: depth + 1)
+        case .list: try Self.validate(payload, as: .list, depth: depth + 1)
+        case .map: try Self.validate(payload, as: .map, depth: depth + 1)
         case nil: throw Self.broken()
         }
     }

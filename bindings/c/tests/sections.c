@@ -1,6 +1,9 @@
 /* Sections by a function: who calls it, whose its userdata is, what it may not do. Those by a path are in the cases. */
 #include "check.h"
 
+#include <pthread.h>
+#include <unistd.h>
+
 typedef struct keys {
     int calls, freed;
     int64_t divisor;
@@ -25,6 +28,57 @@ static motte_status key_of(void *userdata, const motte_coll *coll, size_t index,
     motte_release(object);
     *out_key = motte_int(n / k->divisor);
     return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ by a reference */
+
+static motte_status link_of(void *userdata, const motte_coll *coll, size_t index, motte_value *out_key) {
+    motte_object *object = NULL;
+    (void)userdata;
+    MUST(motte_coll_get_object(coll, index, &object));
+    MUST(motte_object_link(object, out_key));
+    motte_release(object);
+    return 0;
+}
+
+/* A section whose keys are objects, in a realm of another thread after the realm that it was made in was closed. */
+static void *resolved_elsewhere(void *reference) {
+    motte_realm *realm = NULL;
+    motte_coll *section = NULL;
+    size_t count = 0;
+    MUST(motte_open("links.motte", NULL, &realm));
+    MUST(motte_reference_resolve(reference, realm, (void **)&section));
+    STATUS(MOTTE_OK, motte_coll_count(section, &count));
+    CHECK(count == 1);
+    motte_release(section);
+    MUST(motte_realm_close(realm));
+    motte_release(realm);
+    return NULL;
+}
+
+static void test_keys_are_objects_of_the_realm_that_asks(void) {
+    motte_realm *realm = NULL;
+    motte_coll *all = NULL, *section = NULL;
+    motte_sections *sections = NULL;
+    motte_reference *reference = NULL;
+    pthread_t thread;
+    unlink("links.motte");
+    MUST(motte_open("links.motte", "Item { n: int }", &realm));
+    MUST(motte_realm_begin_write(realm, -1));
+    for (int n = 0; n < 3; n++) MUST(motte_realm_add(realm, "Item", MOTTE_FIELDS({"n", motte_int(n)}), NULL));
+    MUST(motte_realm_commit(realm, 0, NULL));
+    MUST(motte_class_all(realm, motte_class_named(realm, "Item"), &all));
+    MUST(motte_sections_by_callback(all, link_of, NULL, NULL, &sections));
+    MUST(motte_sections_get(sections, 1, &section));
+    MUST(motte_reference_new(section, &reference));
+    motte_release(section);
+    motte_release(sections);
+    motte_release(all);
+    MUST(motte_realm_close(realm));
+    motte_release(realm);
+    CHECK(pthread_create(&thread, NULL, resolved_elsewhere, reference) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    motte_release(reference);
 }
 
 static void freed(void *userdata) { ((keys *)userdata)->freed++; }
@@ -163,5 +217,6 @@ int main(void) {
     motte_release(all);
     motte_release(realm);
     CHECK(k.freed == 2);
+    test_keys_are_objects_of_the_realm_that_asks();
     return check_summary();
 }

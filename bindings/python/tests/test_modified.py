@@ -215,3 +215,145 @@ def test_an_object_that_its_converter_stores_is_stored_once() -> None:
                     with pytest.raises(errors.InvalidArgumentError, match="stored in a database meanwhile"):
                         add(db, holder)
                 assert len(db.objects(Holder)) == 0 and len(elsewhere.objects(Holder)) == 1
+
+
+# ------------------------------------------------------------------------------------------------ embedded and linked
+
+
+class Leaf(motte.EmbeddedModel):
+    n: int = 0
+    other: Optional[Tree] = None
+    inner: Optional[Leaf] = None
+    inners: list[Leaf] = motte.field(default_factory=list)
+    extra: Any = None
+
+
+class Tree(motte.Model):
+    id: int = motte.field(primary_key=True)
+    n: int = 0
+    leaf: Optional[Leaf] = None
+    leaves: list[Leaf] = motte.field(default_factory=list)
+    leaf_by: dict[str, Optional[Leaf]] = motte.field(default_factory=dict)
+    next: Optional[Tree] = None
+    trees: list[Tree] = motte.field(default_factory=list)
+    extra: Any = None
+
+
+def leaf(n: int) -> Leaf:
+    return Leaf(n=n, other=Tree(id=9), inner=Leaf(n=n), inners=[Leaf(n=1), Leaf(n=n)], extra=[Tree(id=9)])
+
+
+def tree_values(n: int) -> dict[str, Any]:
+    return {"leaf": leaf(n), "leaves": [leaf(1), leaf(n)], "leaf_by": {"a": leaf(n), "b": None}, "next": Tree(id=9),
+            "trees": [Tree(id=9)], "extra": [Tree(id=9), {"a": n}]}
+
+
+WAYS = {
+    "upsert": lambda db, values: db.upsert(Tree(id=1, **values)),
+    "upsert_all": lambda db, values: db.upsert_all([Tree(id=1, **values)])[0],
+    "create_or_update": lambda db, values: db.create_or_update(Tree, id=1, **values),
+    "import_data of objects": lambda db, values: db.import_data(Tree, [Tree(id=1, **values)], policy="modified"),
+    "import_data of dicts": lambda db, values: db.import_data(Tree, [{"id": 1, **values}], policy="modified"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_embedded_stays_in_its_place(way: str) -> None:
+    with motte.open(in_memory=f"modified {next(_numbers)}", schema=[Tree, Leaf]) as db:
+        with db.write():
+            tree = db.add(Tree(id=1, **{**tree_values(2), "next": None, "trees": [], "leaf": None, "leaves": [],
+                                        "leaf_by": {}, "extra": None}))
+            nine = db.add(Tree(id=9))
+            WAYS[way](db, tree_values(2))
+            held = [tree.leaf, *tree.leaves, tree.leaf_by["a"], tree.leaf.inner, *tree.leaves[1].inners]
+            nested = tree.extra
+        db.refresh()
+        changes: list[motte.ObjectChange] = []
+        inner: list[motte.ObjectChange] = []
+        with tree.observe(changes.append), tree.leaves[1].observe(inner.append):
+            with db.write():
+                WAYS[way](db, tree_values(2))
+            assert changes == [] and inner == [] and nested.is_valid and len(nested) == 2
+            assert all(each.is_valid for each in held)
+            with db.write():
+                WAYS[way](db, tree_values(3))
+            assert "n" in {each.name for each in inner.pop().properties}
+            assert all(each.is_valid for each in held)
+        assert [each.n for each in held] == [3, 1, 3, 3, 3, 1, 3]
+        assert tree.leaf.other == nine and tree.next == nine and list(tree.trees) == [nine] and tree.extra[0] == nine
+        assert tree.leaf_by["b"] is None and db.objects(Tree).count() == 2 and db.verify().is_sound
+
+
+def test_the_policy_holds_for_what_comes_along() -> None:
+    with motte.open(in_memory=f"modified {next(_numbers)}", schema=[Tree, Leaf]) as db:
+        with db.write():
+            db.add(Tree(id=9, n=1))
+            for policy, n in (("modified", 2), ("all", 3)):
+                for values in ({"next": Tree(id=9, n=n)}, {"trees": [Tree(id=9, n=n + 10)]},
+                               {"leaf": Leaf(other=Tree(id=9, n=n + 20))},
+                               {"leaves": [Leaf(other=Tree(id=9, n=n + 30))]}, {"extra": [Tree(id=9, n=n + 40)]}):
+                    made = db.create_or_update(Tree, policy=policy, id=1, **values)
+                    wanted = next(each.n for each in [*_trees(values)])
+                    assert db.one(Tree, 9).n == wanted, (policy, values)
+            with pytest.raises(errors.DuplicatePrimaryKeyError):
+                db.create_or_update(Tree, policy="error", id=2, next=Tree(id=9, n=5))
+            assert db.get(Tree, 2) is None and made.id == 1
+
+
+def _trees(value: Any) -> Iterator[Tree]:
+    """In the values, before or after they are stored."""
+    if isinstance(value, Tree):
+        yield value
+    elif isinstance(value, Leaf):
+        yield from _trees(value.other)
+    elif isinstance(value, (list, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _trees(each)
+
+
+def test_one_object_is_embedded_once() -> None:
+    twice, round_ = Leaf(n=1), Leaf(n=2)
+    round_.inner = round_
+    with motte.open(in_memory=f"modified {next(_numbers)}", schema=[Tree, Leaf]) as db:
+        with db.write():
+            tree = db.add(Tree(id=1, leaf=Leaf(n=5), leaves=[Leaf(n=6), Leaf(n=7)]))
+            before = tree.to_dict()
+            for values in ({"leaves": [twice, twice]}, {"leaf": round_}, {"leaf": twice, "leaf_by": {"a": twice}}):
+                for way in ("create_or_update", "upsert"):
+                    with pytest.raises(motte.Error):
+                        WAYS[way](db, values)
+                    assert tree.to_dict() == before and twice._row is None and round_._row is None
+
+
+def test_what_is_popped_of_a_set_is_what_it_held() -> None:
+    class Mixture(motte.Model):
+        id: int = motte.field(primary_key=True)
+        several: set[Any] = motte.field(default_factory=set)
+
+    with motte.open(in_memory=f"modified {next(_numbers)}", schema=[Mixture]) as db:
+        with db.write():
+            mixture = db.add(Mixture(id=1))
+            for value in (1, "a", [1, [2]], {"k": [1]}):
+                mixture.several.add(value)
+            assert sorted(map(repr, (mixture.several.pop() for _ in range(4)))) == [
+                "'a'", "1", "[1, [2]]", "{'k': [1]}"]
+            assert len(mixture.several) == 0
+
+
+def test_a_map_is_assigned_as_it_is_when_its_converters_have_run() -> None:
+    with motte.open(in_memory=f"modified {next(_numbers)}", schema=[Painted, Peer]) as db:
+        with db.write():
+            thing = db.add(Painted(id=1, by_name={"a": Shade(1), "c": Shade(3)}))
+            for only_differences in (False, True):
+                thing.by_name["a"] = Shade(1)
+
+                class Removing(Shade):
+                    @property  # type: ignore[override]
+                    def number(self) -> int:
+                        thing.by_name.pop("a", None)
+                        return 2
+
+                    @number.setter
+                    def number(self, number: int) -> None: ...
+                thing.by_name.assign({"b": Removing(2)}, only_differences=only_differences)
+                assert {key: value.number for key, value in thing.by_name.items()} == {"b": 2}

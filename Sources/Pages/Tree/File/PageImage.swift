@@ -187,9 +187,10 @@ package final class PageImage: @unchecked Sendable {  // @unchecked: states are 
         return address
     }
 
-    /// Reads a value only to see that it is sound: what was not in memory before is not afterwards.
+    /// Reads a value only to see that it is sound in the file, whatever of it is in memory; what was not in memory before
+    /// is not afterwards.
     func check(_ reference: PageRef, with scratch: inout PageScratch) throws(DatabaseError) {
-        if !isThere(reference, level: 0) { _ = try read(reference, into: &scratch) }
+        _ = try read(reference, into: &scratch)
     }
 
     /// A value for the moment, in the same way; it may lie in `scratch`.
@@ -214,7 +215,6 @@ package final class PageImage: @unchecked Sendable {  // @unchecked: states are 
 
     /// A copy of a node, in the same way.
     func check(_ reference: PageRef, level: Int, copying copy: UnsafeMutableRawPointer) throws(DatabaseError) {
-        if let place = place(reference, level: level) { return copy.copyMemory(from: place, byteCount: pageBytes) }
         guard reference.page < regions.pageLimit.end else { throw PageImage.damaged(reference) }
         let buffer = UnsafeMutableRawBufferPointer(start: copy, count: pageBytes)
         guard try disk.read(buffer, at: offset(of: reference.page)) == pageBytes else {

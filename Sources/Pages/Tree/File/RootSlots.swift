@@ -53,15 +53,22 @@ package enum RootSlots {
         return versions
     }
 
-    /// Whether the file still begins with these bytes, and has this root where it was written.
+    /// Whether the file still begins with these bytes.
+    static func begins(with head: [UInt8], _ disk: any Disk) throws(DatabaseError) -> Bool {
+        try withUnsafeTemporaryAllocation(byteCount: head.count, alignment: 16) { begin in
+            Result { () throws(DatabaseError) in
+                try disk.read(begin, at: 0) == head.count && begin.elementsEqual(head)
+            }
+        }.get()
+    }
+
+    /// Whether it does, and has this root where it was written.
     static func isThere(
         _ root: RootSlot, _ head: [UInt8], _ disk: any Disk, _ image: PageImage
     ) throws(DatabaseError) -> Bool {
-        try withUnsafeTemporaryAllocation(byteCount: max(head.count, slotHeadBytes), alignment: 16) { buffer in
+        guard try begins(with: head, disk) else { return false }
+        return try withUnsafeTemporaryAllocation(byteCount: slotHeadBytes, alignment: 16) { slot in
             Result { () throws(DatabaseError) in
-                let begin = UnsafeMutableRawBufferPointer(rebasing: buffer[..<head.count])
-                guard try disk.read(begin, at: 0) == head.count, begin.elementsEqual(head) else { return false }
-                let slot = UnsafeMutableRawBufferPointer(rebasing: buffer[..<slotHeadBytes])
                 let offset = image.offset(of: TreeFormat.slotPage(root.slot))
                 guard try disk.read(slot, at: offset) == slot.count else { return false }
                 return UInt32(littleEndian: slot.load(fromByteOffset: 8, as: UInt32.self)) == RootSlot.magic

@@ -1,6 +1,6 @@
-/// Looks at everything a page file has and says what is wrong with it: the slots, each node and value below the newest
-/// root, keys across nodes, the records of the WAL, and the free-space map against the pages that are really in
-/// use.
+/// Looks at everything a page file has, in the file and not in memory, and says what is wrong with it: the slots, each
+/// node and value below the newest root, keys across nodes, the records of the WAL, and the free-space map against the
+/// pages that are really in use.
 ///
 /// Invariants of the whole, besides those of nodes (T1 to T4) and of the free-space map (S1, S2):
 ///   T5  keys of a node lie within what its parent says
@@ -27,9 +27,7 @@ struct TreeCheck: ~Copyable {
     private var owner: PageMap<UInt8>
     private var counts = (entries: 0, branches: PageCount.zero, leaves: PageCount.zero, extents: PageCount.zero)
     private static let mostProblems = 1000
-    /// Of nodes that are in memory, while they are copied.
-    private let hold: PageHold
-    /// For values that are not in memory, and shall not be for this.
+    /// For values, which shall not be in memory for this.
     private var scratch = PageScratch()
     /// Copies of the nodes from the root down to the one at hand, so that none need be in memory or stay there.
     private var path: [UnsafeMutableRawBufferPointer] = []
@@ -38,7 +36,6 @@ struct TreeCheck: ~Copyable {
         self.image = image
         self.root = root
         self.shown = shown
-        hold = PageHold(image)
         owner = PageMap(0, root.pageCount)
     }
 
@@ -127,7 +124,6 @@ struct TreeCheck: ~Copyable {
             }
             guard let copy = path[level].baseAddress else { return nil }
             try image.check(reference, level: level, copying: copy)
-            hold.renew()
             return TreeNode(copy)
         } catch {
             try noteDamage(reference, error)

@@ -75,7 +75,7 @@ package enum LoggedValue: Hashable, Sendable {
             return .whole(ValueView(kind, bytes: bytes).owned)
         case .list, .map:
             let document = try readContent(&reader)
-            try NestedDocument.validate(document)
+            try NestedDocument.validate(document, as: kind)
             return .whole(NestedDocument.value(.list(document)))
         case .data: return .whole(.data([UInt8](try readContent(&reader))))
         case .string:

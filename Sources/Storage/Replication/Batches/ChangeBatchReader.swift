@@ -104,7 +104,7 @@ struct ChangeBatchReader {
         case .data: return .data(try log.run(Int(try log.position())))
         case .list, .map:
             let document = try log.run(Int(try log.position()))
-            try NestedDocument.validate(document)
+            try NestedDocument.validate(document, as: kind)
             return kind == .list ? .list(document) : .map(document)
         }
     }

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 from . import _callbacks, errors
 from ._columns import unpacked
-from ._convert import Arguments, Cells, Maker, Values, map_key, map_keys, read_texts, texts, utf8
+from ._convert import Arguments, Cells, Content, Maker, Values, map_key, map_keys, read_texts, texts, utf8
 from ._ffi import ffi, lib, sized
 from ._guard import FREE, Guard, Guarded
 from ._handles import out, own, take_text
@@ -279,6 +279,14 @@ class Coll(Guarded):
             read))
         return cells.all(make, read[0] * len(props), decoders)
 
+    def contents(self, first: int, count: int) -> list[Content]:
+        """The elements, as Values.contents() has them."""
+        cells, read = Cells(count), ffi.new("size_t *")
+        wanted = ffi.new("motte_prop[]", [SELF])
+        errors.check(cells.read(
+            "motte_read_values", self.handle, wanted, 1, first, count, lib.MOTTE_LAYOUT_ROWS, cells.values, read))
+        return cells.contents()[:read[0]]
+
     # -------------------------------------------------------------------------------------------- changing a list
 
     def list_set(self, index: int, value: Values) -> None:
@@ -342,6 +350,13 @@ class Coll(Guarded):
         status = errors.check(cells.read(
             "motte_map_get", self.handle, ffi.from_buffer(content), len(content), cells.values))
         return (False, None) if status == lib.MOTTE_NOT_FOUND else (True, cells.first(make, decoders))
+
+    def map_content(self, key: str) -> Optional[Content]:
+        """The value under a key, as Values.contents() has it; None if there is no such key."""
+        cells, content = Cells(1), map_key(key)
+        status = errors.check(cells.read(
+            "motte_map_get", self.handle, ffi.from_buffer(content), len(content), cells.values))
+        return None if status == lib.MOTTE_NOT_FOUND else cells.contents()[0]
 
     def map_get_coll(self, key: str) -> Coll:
         place, content = out("motte_coll"), map_key(key)

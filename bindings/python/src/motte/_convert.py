@@ -173,6 +173,21 @@ def seconds_of(value: datetime) -> tuple[int, int]:
     return difference.days * 86_400 + difference.seconds, difference.microseconds * 1_000 + behind
 
 
+#: What is stored of a value, to be compared.
+Content = tuple[Any, ...]
+
+
+def _content(head: int, low: int, high: int, copy: Optional[bytes]) -> Content:
+    kind = head & _LOW
+    if copy is not None:
+        return kind, copy
+    if kind == NULL:
+        return kind,
+    if kind in WIDTHS:
+        return kind, low & _WORD, high & _WORD
+    return head, low & (_LOW if kind == FLOAT else _WORD)
+
+
 class Values:
     """An array of motte_value being filled; what it points to lives as long as it does."""
 
@@ -195,11 +210,11 @@ class Values:
             several.append(one)
         return several
 
-    def contents(self) -> list[tuple[Any, ...]]:
+    def contents(self) -> list[Content]:
         """Every value as what is stored of it: equal for those that are stored alike, and for no others."""
         words = self.words
-        return [(kind, ffi.buffer(ffi.cast("char *", first), second)[:]) if kind in _BYTES else (kind, first, second)
-                for kind, first, second in zip(words[::3], words[1::3], words[2::3])]
+        return [_content(head, low, high, ffi.buffer(ffi.cast("char *", low), high)[:] if head in _BYTES else None)
+                for head, low, high in zip(words[::3], words[1::3], words[2::3])]
 
     def part(self, positions: Iterable[int]) -> Values:
         """Those at these positions."""
@@ -394,6 +409,11 @@ class Cells:
         words = ffi.unpack(self.words, 3 * count) if count else []
         decode = DECODERS if decoders is None else decoders
         return [decode[head & _LOW]((head >> 32) & _LOW, low if copy is None else copy, high, make_object)
+                for head, low, high, copy in zip(words[0::3], words[1::3], words[2::3], self.copies)]
+
+    def contents(self) -> list[Content]:
+        words = ffi.unpack(self.words, 3 * self.count) if self.count else []
+        return [_content(head, low, high, copy)
                 for head, low, high, copy in zip(words[0::3], words[1::3], words[2::3], self.copies)]
 
 

@@ -329,6 +329,9 @@ class Core(abc.ABC, _objects.Core):
     def _embed(self, instance: Any, place: Callable[[], int]) -> None:
         unmanaged.embed(self, instance, place)
 
+    def _update_embedded(self, instance: Any, known: Link) -> None:
+        unmanaged.update_embedded(self, instance, known)
+
 
 def _listed(value: Any) -> Any:
     """An argument, or those that have names, with the objects of a collection in its place."""

@@ -12,7 +12,7 @@ from . import _callbacks, errors
 from ._coll import Coll, Query, object_link
 from ._columns import Column, columns_pointer
 from ._config import Config, Progress
-from ._convert import DECODERS, Arguments, Cells, Values, one, utf8
+from ._convert import DECODERS, Arguments, Cells, Content, Values, one, utf8
 from ._ffi import NULL, ffi, lib, sized, text
 from ._guard import Guard, Guarded
 from ._handles import out, own, take_text
@@ -377,6 +377,13 @@ class Realm(Guarded):
         errors.check(cells.read(
             "motte_row_get_many", self.handle, class_id, key, prop_array(props), len(props), cells.values))
         return cells.all(make_object)
+
+    def row_contents(self, class_id: int, key: int, props: Sequence[int]) -> list[Content]:
+        """The same, as Values.contents() has them."""
+        cells = Cells(len(props))
+        errors.check(cells.read(
+            "motte_row_get_many", self.handle, class_id, key, prop_array(props), len(props), cells.values))
+        return cells.contents()
 
     def row_set(self, class_id: int, key: int, props: Any, values: Values) -> None:
         """`props` is a prop_array()."""

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Optional
 
-from . import _arrow, _rules, errors, storing, unmanaged
+from . import _arrow, _rules, errors, storing
 from ._atomic import atomically
 from ._convert import DOUBLE, FLOAT, LINK, TIMESTAMP
 from ._ffi import lib, sized
@@ -321,9 +321,6 @@ def _merged(
     """The key of the object that was made or changed."""
     given = {name: _value(row.model, name, value) for name, value in values.items() if name in known}
     try:
-        others = [each for value in given.values() for each in unmanaged.models_in(value)
-                  if not isinstance(each, EmbeddedModel)]
-        unmanaged.add_unmanaged(database, others, policy)
         return storing.create_or_update(database, row.model, policy, given)._key
     except errors.Error as error:
         error.row_index = number

@@ -5,7 +5,7 @@ import operator
 from collections.abc import Callable, Iterable, MutableSequence, Sequence
 from typing import Any, Optional, TypeVar, Union, overload
 
-from . import _coll, errors
+from . import errors
 from ._atomic import atomic_objects, atomically
 from ._convert import LINK, MIXED, Link, Values, whole_key
 from ._sameness import is_same, is_same_object
@@ -156,25 +156,24 @@ class List(InPlace[T], MutableSequence[T]):
         with atomically(self._database):
             if self._embeds(new) or any(map(is_stored_embedded, new)):
                 # What is there already stays; the others are made in their places.
-                count = len(self)
-                for position, value in enumerate(new[:count]):
-                    self[position] = value
-                self[min(count, len(new)):] = new[count:]
+                target = self._class_id()
+                there = [Link(target, key) for key in self._coll.keys(0, len(self))]
+                for position, (known, value) in enumerate(zip(there, new)):
+                    if is_unmanaged_embedded(value):
+                        self._database._update_embedded(value, known)
+                    else:
+                        self[position] = value
+                self[min(len(there), len(new)):] = new[len(there):]
                 return
             # All are read before any is changed: lists and dicts of mixed values may be those that are there.
             encoded = self._encode(new)
-            before, after = self._stored_contents(), encoded.contents()
+            before, after = self._coll.contents(0, len(self)), encoded.contents()
             for position, (old, changed) in enumerate(zip(before, after)):
                 if old != changed:
                     self._coll.list_set(position, encoded.part([position]))
             common = min(len(before), len(after))
             if len(before) != len(after):
                 self._coll.list_splice(common, len(before) - common, encoded.part(range(common, len(after))))
-
-    def _stored_contents(self) -> list[Any]:
-        count = len(self)
-        stored = self._coll.values([_coll.SELF], 0, count, Link) if count else []
-        return self._database._encoded(stored, self._type).contents()
 
     def to_plain(self) -> list[Any]:
         """A copy, with lists and dicts in place of what is live."""

@@ -104,28 +104,29 @@ class Map(MutableMapping[str, V]):
             return
         new = dict(values.items())
         self._database._check_task()
-        gone = set(self) - set(new)
         if any(map(is_unmanaged_embedded, new.values())) or any(map(is_stored_embedded, new.values())):
-            for key in gone:
-                del self[key]
+            self._remove_others(new)
             for key, value in new.items():
-                self[key] = value
+                is_there, known = self._coll.map_get(key, Link, DECODERS) if only_differences else (False, None)
+                if known is not None and is_unmanaged_embedded(value):
+                    self._database._update_embedded(value, known)
+                elif not is_there or value is not known:
+                    self[key] = value
             return
-        # Mixed values may be lists and dicts that are here now: all are read before.
+        # Mixed values may be lists and dicts that are here now: all are read before, and converters run.
         encoded, keys = self._encode(new.values()), list(new)
-        for key in gone:
-            del self[key]
+        self._remove_others(new)
         if only_differences:
             differing = [position for position, (key, after) in enumerate(zip(keys, encoded.contents()))
-                         if self._stored_content(key) != after]
+                         if self._coll.map_content(key) != after]
             encoded, keys = encoded.part(differing), [keys[position] for position in differing]
         if keys:
             self._coll.map_put_many(keys, encoded)
 
-    def _stored_content(self, key: str) -> Any:
-        """What is stored under a key; None if there is no such key."""
-        is_there, value = self._coll.map_get(key, Link, DECODERS)
-        return self._database._encoded([value], self._type).contents()[0] if is_there else None
+    def _remove_others(self, kept: Mapping[str, Any]) -> None:
+        for key in self._coll.map_keys():
+            if key not in kept:
+                self._coll.map_remove(key)
 
     def _unchanged(self) -> None:
         """Assigning something to itself changes nothing, in a write as all assigning."""

@@ -463,9 +463,19 @@ def maker(row: AnyRow, seen: Optional[AnySeen]) -> Callable[[int], Any]:
 def store(instance: Model, row: AnyRow, key: int, seen: Optional[AnySeen]) -> None:
     """Makes an unmanaged object a managed one."""
     if not _objects.claim(instance, row, key, seen):
-        raise errors.InvalidArgumentError(
-            f"this {type(instance).__name__} was stored in a database meanwhile, by another thread or by a converter",
-            class_name=type(instance).__name__)
+        raise _stored_meanwhile(instance)
+
+
+def check_unstored(instance: Model) -> None:
+    """As store() does, before anything is stored."""
+    if instance._row is not None:
+        raise _stored_meanwhile(instance)
+
+
+def _stored_meanwhile(instance: Model) -> errors.Error:
+    return errors.InvalidArgumentError(
+        f"this {type(instance).__name__} was stored in a database meanwhile, by another thread or by a converter",
+        class_name=type(instance).__name__)
 
 
 def unstore(instance: Model, values: dict[str, Any]) -> None:

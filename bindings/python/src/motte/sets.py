@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from . import _coll, errors
 from ._atomic import atomic_objects, atomically
-from .results import Collection, InPlace, plain
+from .results import Collection, InPlace, plain, released
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ class Set(InPlace[T], MutableSet[T]):
         """Removes the lowest element and gives it."""
         if not len(self):
             raise KeyError("the set is empty")
-        first = self[0]
+        first: T = released(self[0])
         # As it is stored, which a converter may store otherwise.
         self._coll.set_remove(self._database._encoded(self._as_stored(0, 1), self._type))
         return first

@@ -5,22 +5,22 @@ Each is all or nothing: one call of the library, or several with a savepoint bef
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar, Union
+from typing import Any, Optional, TypeVar, Union
 
 from . import _callbacks, _objects, _rules, errors, unmanaged
 from ._atomic import atomic, atomically, needs_others
 from ._columns import Column, column, is_buffer, mixed_column
-from ._convert import MIXED, Values
+from ._convert import HOLDING, MIXED, Values
 from ._held import is_lost
 from ._protocols import AnyDatabase
 from ._realm import prop_array
 from ._sameness import is_same_object
 from .converters import Converter, EnumConverter
-from .unmanaged import policy_flags
+from .unmanaged import Unmanaged, policy_flags
 from .maps import Map
-from .model import EmbeddedModel, Model, is_stored_embedded, store
+from .model import EmbeddedModel, Model, is_stored_embedded, is_unmanaged_embedded, store
 from .results import Collection
 from .schema import Row, assigned, place
 
@@ -105,10 +105,17 @@ def create_or_update(database: AnyDatabase, model: type[M], policy: str, values:
     plain = {name: value for name, value in values.items()
              if row.bound(name).is_plain and not isinstance(value, EmbeddedModel)}
     if len(plain) < len(values) or _need_others(row, plain) or row.model._starts():
-        with atomically(database):
-            key = _created_or_updated(database, row, policy, plain, values)
+        # An iterator can be read once.
+        values = {name: list(value) if isinstance(value, Iterator) and not row.bound(name).is_plain else value
+                  for name, value in values.items()}
+        others = [each for name, value in values.items() if row.bound(name).declared.type in HOLDING
+                  for each in unmanaged.models_in(value)]
+        keys: list[int] = []
+        unmanaged.add_unmanaged(database, others, policy, lambda made: keys.append(
+            _created_or_updated(database, row, policy, plain, values, made)))
+        key = keys[0]
     else:
-        key = _created_or_updated(database, row, policy, plain, values)
+        key = _created_or_updated(database, row, policy, plain, values, None)
     made: M = database._object(row.class_id, key)
     return made
 
@@ -118,9 +125,10 @@ def _need_others(row: Row, values: Mapping[str, Any]) -> bool:
 
 
 def _created_or_updated(
-    database: AnyDatabase, row: Row, policy: str, plain: Mapping[str, Any], values: Mapping[str, Any]
+    database: AnyDatabase, row: Row, policy: str, plain: Mapping[str, Any], values: Mapping[str, Any],
+    made: Optional[Unmanaged],
 ) -> int:
-    """The key."""
+    """The key. `made` is what comes with it, if there is such a thing."""
     bounds = [row.bound(name) for name in plain]
     encoded = row.encoded(bounds, list(plain.values()))
     key, is_new = database._realm.row_create(
@@ -128,10 +136,12 @@ def _created_or_updated(
     if is_new:
         _rules.start(row, (key,), values)
     for name, value in values.items():
-        if isinstance(value, EmbeddedModel):
+        bound = row.bound(name)
+        if made is not None and is_unmanaged_embedded(value):
+            unmanaged.put_embedded(database, row, key, bound.info.id, value, made)
+        elif isinstance(value, EmbeddedModel):
             row.set(database._object(row.class_id, key), name, value)
         elif name not in plain:
-            bound = row.bound(name)
             there = place(database, database._realm.row_coll(row.class_id, key, bound.info.id), bound.declared)
             there.assign(assigned(bound.declared, value), only_differences=policy == "modified")
     return key

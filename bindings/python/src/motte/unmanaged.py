@@ -17,7 +17,7 @@ from ._ffi import lib
 from ._protocols import AnyDatabase
 from ._realm import prop_array
 from .fields import MISSING
-from .model import EmbeddedModel, Model, is_stored_embedded, is_unmanaged_embedded, store
+from .model import EmbeddedModel, Model, check_unstored, is_stored_embedded, is_unmanaged_embedded, store
 from .schema import Row, assigned, is_empty, place
 
 #: What upsert() does with an object that has the primary key already.
@@ -84,10 +84,16 @@ def add_one(database: AnyDatabase, instance: Model, policy: str) -> bool:
     if values is None:
         return False
     flags = policy_flags(policy) if may_exist else _NEW
-    # The converters run before it is known whether the object is still nobody's.
-    with atomically(database):
-        key, _ = database._realm.row_create(row.class_id, new.props, row.encoded(new.bounds, values), flags)
+    encoded = row.encoded(new.bounds, values)
+    # Converters and what makes defaults are the program's, and may have stored the object somewhere.
+    check_unstored(instance)
+    key, is_new = database._realm.row_create(row.class_id, new.props, encoded, flags)
+    try:
         store(instance, row, key, database._seen)
+    except errors.Error:
+        if is_new:
+            database._realm.row_delete(row.class_id, [key])
+        raise
     return True
 
 
@@ -103,11 +109,11 @@ def batch_of(database: AnyDatabase, made: Sequence[Model]) -> Optional[dict[str,
 
 
 def add_unmanaged(database: AnyDatabase, instances: Iterable[Any], policy: str = "error",
-    place: Optional[Callable[[], int]] = None) -> None:
+                  within: Optional[Callable[[Unmanaged], None]] = None) -> None:
     """Stores the unmanaged objects among these and all unmanaged objects reachable from them; all or none.
 
-    Embedded ones are left to what holds them, which makes them in their places; the one that has a `place` is all of
-    `instances`. An error knows which of `instances` it is about."""
+    Embedded ones are left to what holds them, which makes them in their places: to the others, or to what is done
+    `within`, when those are stored. Without that, an error knows which of `instances` it is about."""
     instances = list(instances)
     found: dict[int, Model] = {}
     embedded: dict[int, Model] = {}
@@ -131,19 +137,20 @@ def add_unmanaged(database: AnyDatabase, instances: Iterable[Any], policy: str =
                     value = instance._values[name] = list(value)
                 if bound.declared.type in HOLDING:
                     waiting += models_in(value)
-    if not found and place is None:
+    if not found and within is None:
         return
     unmanaged = Unmanaged(found, policy)
     unmanaged.embedded = embedded
     outer = database._unmanaged
     try:
         database._unmanaged = unmanaged
-        _add(database, instances, unmanaged, place)
+        _add(database, instances if within is None else [], unmanaged, within)
     finally:
         database._unmanaged = outer
 
 
-def _add(database: AnyDatabase, instances: list[Any], unmanaged: Unmanaged, place: Optional[Callable[[], int]]) -> None:
+def _add(database: AnyDatabase, instances: list[Any], unmanaged: Unmanaged,
+         within: Optional[Callable[[Unmanaged], None]]) -> None:
     found = unmanaged.objects
     with atomically(database):
         for identity, instance in found.items():
@@ -158,10 +165,10 @@ def _add(database: AnyDatabase, instances: list[Any], unmanaged: Unmanaged, plac
             instance = found[identity]
             with _numbered(instances, instance):
                 connect(database, instance, unmanaged.keys[identity], unmanaged, identity in unmanaged.new)
-        if place is not None:
-            _embed(database, instances[0], place, unmanaged)
         for identity, instance in found.items():
             store(instance, database._row_of(type(instance)), unmanaged.keys[identity], database._seen)
+        if within is not None:
+            within(unmanaged)
 
 
 class _numbered:
@@ -224,39 +231,71 @@ def connect(database: AnyDatabase, instance: Model, key: int, unmanaged: Unmanag
             if len(there) or not is_empty(value):
                 there.assign(value, only_differences=unmanaged.policy == "modified")
         elif is_unmanaged_embedded(value):
-            known = database._realm.row_values(row.class_id, key, [prop], Link)[0]
-            if known is not None and unmanaged.policy == "modified":
-                update_embedded(database, value, known, unmanaged)
-            else:
-                _embed(database, value, partial(database._realm.row_embed, row.class_id, key, prop), unmanaged)
+            put_embedded(database, row, key, prop, value, unmanaged)
         elif is_stored_embedded(value):
             # In another place by now, which the library refuses; or in this one, by another object of its primary key.
             if database._realm.row_values(row.class_id, key, [prop], Link)[0] != database._link(value):
                 database._realm.row_set(row.class_id, key, bound.props, row.encoded([bound], [value]))
         elif any(each._row is None for each in models_in(kept)):
-            database._realm.row_set(row.class_id, key, bound.props, row.encoded([bound], [value]))
+            _set(database, row, key, bound, value, only_differences=not is_new and unmanaged.policy == "modified")
+
+
+def _set(database: AnyDatabase, row: Row, key: int, bound: Any, value: Any, *, only_differences: bool) -> None:
+    encoded = row.encoded([bound], [value])
+    if not only_differences or (
+            database._realm.row_contents(row.class_id, key, [bound.info.id]) != encoded.contents()):
+        database._realm.row_set(row.class_id, key, bound.props, encoded)
+
+
+# ------------------------------------------------------------------------------------------------ embedded objects
 
 
 def embed(database: AnyDatabase, instance: Any, place: Callable[[], int]) -> None:
     """Makes an unmanaged embedded object a stored one in the place that `place` makes, which gives its key."""
+    _with_others(database, instance, "error", lambda unmanaged: _embed(database, instance, place, unmanaged))
+
+
+def update_embedded(database: AnyDatabase, instance: Any, known: Link) -> None:
+    """Gives the values of an unmanaged embedded object to one that is in its place already, where they differ."""
+    _with_others(database, instance, "modified", lambda unmanaged: _update_embedded(
+        database, instance, known, unmanaged))
+
+
+def _with_others(
+    database: AnyDatabase, instance: Any, policy: str, put: Callable[[Unmanaged], None]
+) -> None:
     database._check_task()
     if not is_unmanaged_embedded(instance):
         raise errors.WrongTypeError(f"a new object of an embedded class is wanted, not {instance!r:.60}")
     outer = database._unmanaged
     if outer is not None and id(instance) in outer.embedded:
-        # What it links to has keys already, and is stored last.
-        _embed(database, instance, place, outer)
+        # What it links to is stored, or has keys and is stored later.
+        put(outer)
     else:
-        add_unmanaged(database, [instance], place=place)
+        add_unmanaged(database, [instance], policy, put)
 
 
-def _embed(database: AnyDatabase, instance: Any, place: Callable[[], int], unmanaged: Unmanaged) -> None:
-    """In the block of the objects that it comes with."""
+def put_embedded(
+    database: AnyDatabase, row: Row, key: int, prop: int, instance: Any, unmanaged: Unmanaged
+) -> None:
+    """Into a property, in the block of the objects that it comes with."""
+    known = database._realm.row_values(row.class_id, key, [prop], Link)[0]
+    if known is not None and unmanaged.policy == "modified":
+        _update_embedded(database, instance, known, unmanaged)
+    else:
+        _embed(database, instance, partial(database._realm.row_embed, row.class_id, key, prop), unmanaged)
+
+
+def _once(instance: Model, unmanaged: Unmanaged) -> None:
     if id(instance) in unmanaged.placed:
         raise errors.InvalidArgumentError(
             f"a {type(instance).__name__} is embedded in one place, and neither in a second one nor in itself",
             class_name=type(instance).__name__)
     unmanaged.placed.add(id(instance))
+
+
+def _embed(database: AnyDatabase, instance: Model, place: Callable[[], int], unmanaged: Unmanaged) -> None:
+    _once(instance, unmanaged)
     row: Row = database._row_of(type(instance))
     props, values = plain_values(row, instance)
     key = place()
@@ -265,16 +304,12 @@ def _embed(database: AnyDatabase, instance: Any, place: Callable[[], int], unman
     store(instance, row, key, database._seen)
 
 
-def update_embedded(database: AnyDatabase, instance: Any, known: Link, unmanaged: Unmanaged) -> None:
-    """Gives the values of an unmanaged embedded object to one that is in its place already, where they differ."""
+def _update_embedded(database: AnyDatabase, instance: Model, known: Link, unmanaged: Unmanaged) -> None:
+    _once(instance, unmanaged)
     row: Row = database._row_of(type(instance))
     for name, bound in row.properties.items():
         value = instance._values.get(name)
-        if not bound.declared.is_plain or any(each._row is None for each in models_in(value)):
-            continue
-        before = database._realm.row_values(row.class_id, known.key, [bound.info.id], Link)
-        after = row.encoded([bound], [value])
-        if database._encoded(before, bound.type).contents() != after.contents():
-            database._realm.row_set(row.class_id, known.key, bound.props, after)
+        if bound.declared.is_plain and not any(each._row is None for each in models_in(value)):
+            _set(database, row, known.key, bound, value, only_differences=True)
     connect(database, instance, known.key, unmanaged, False)
     store(instance, row, known.key, database._seen)
