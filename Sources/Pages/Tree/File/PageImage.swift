@@ -187,8 +187,7 @@ package final class PageImage: @unchecked Sendable {  // @unchecked: states are 
         return address
     }
 
-    /// Reads a value only to see that it is sound in the file, whatever of it is in memory; what was not in memory before
-    /// is not afterwards.
+    /// Reads a value only to see that it is sound in the file, whatever of it is in memory, where this leaves nothing.
     func check(_ reference: PageRef, with scratch: inout PageScratch) throws(DatabaseError) {
         _ = try read(reference, into: &scratch)
     }
