@@ -2776,7 +2776,7 @@ motte_status motte_changes_values(const motte_changes *changes, motte_prop prop,
 motte_status motte_value_compare(const motte_value *left, const motte_value *right, int32_t *out_order);
 
 /** A decimal from digits with an optional sign, point and exponent, or from "NaN", "Inf", "-Inf". Nothing is rounded:
- *  what 34 digits and an exponent of -6176 to 6111 cannot hold is OVERFLOW.
+ *  what 34 digits and an exponent of -6176 to 6111 cannot hold is OVERFLOW; a zero gets the nearest exponent.
  *  Thread: any. Result: -. Errors: INVALID_ARGUMENT, OVERFLOW. */
 motte_status motte_decimal_parse(const char *text, size_t text_size, motte_decimal *out_decimal);
 

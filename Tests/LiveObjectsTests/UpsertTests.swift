@@ -73,6 +73,35 @@ extension Session {
         }
     }
 
+    /// What reads back otherwise is a difference, though it be equal: the sign of a zero, the digits of a decimal.
+    @Test func equalNumbersAreDifferencesWhereTheyReadBackOtherwise() throws {
+        let session = try TestStore(
+            schema: "Item { id: int key, rate: double, small: float, price: decimal, any: mixed }"
+        ).open()
+        try session.beginWrite()
+        for (zero, digits) in [(0.0, "1"), (-0.0, "1.0"), (0.0, "1.00"), (-0.0, "1")] {
+            let price = try #require(Decimal128(parsing: digits))
+            let (item, _) = try session.upsert(
+                "Item",
+                [
+                    ("id", .int(1)), ("rate", .double(zero)), ("small", .float(Float(zero))),
+                    ("price", .decimal(price)), ("any", .decimal(price)),
+                ], .modified)
+            guard case .double(let rate) = try item.get("rate"), case .float(let small) = try item.get("small"),
+                case .decimal(let one) = try item.get("price"), case .decimal(let other) = try item.get("any")
+            else {
+                Issue.record("other kinds")
+                return
+            }
+            #expect(rate.sign == zero.sign && small.sign == zero.sign)
+            #expect((one.low, one.high) == (price.low, price.high))
+            #expect((other.low, other.high) == (price.low, price.high))
+        }
+        let before = session.viewEpoch
+        _ = try session.upsert("Item", [("id", .int(1)), ("rate", .double(-0.0)), ("small", .float(-0.0))], .modified)
+        #expect(session.viewEpoch == before)
+    }
+
     @Test func classesWithoutPrimaryKeyAreNotUpserted() throws {
         let session = try TestStore(schema: "Plain { count: int }").open()
         try session.beginWrite()

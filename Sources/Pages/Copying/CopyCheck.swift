@@ -76,7 +76,7 @@ struct CopyCheck {
             let found = try pages.statistics().entryCount
             guard found == count + 1 else { throw .corrupted("it counts \(found) entries and has \(count + 1)") }
             var check = TreeCheck(snapshot.image, snapshot.root, shown: snapshot.version)
-            try check.run(isQuiet: true)
+            try check.run()
             if let problem = check.problems.first { throw .corrupted(problem.description) }
         } catch {
             throw CopyCheck.failure(sourcePath, error)

@@ -89,7 +89,7 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
 
     func pageProblems() throws(DatabaseError) -> [PageProblem] {
         var check = TreeCheck(image, root, shown: version)
-        try check.run(isQuiet: false)
+        try check.run()
         return try pages.headProblems(root) + check.problems
     }
 

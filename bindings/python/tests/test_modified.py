@@ -1,6 +1,7 @@
 """The policy "modified" assigns what differs, all of it and nothing else, at every depth."""
 from __future__ import annotations
 
+import collections
 import itertools
 from collections.abc import Iterator
 from decimal import Decimal
@@ -41,6 +42,7 @@ def exactly(value: Any) -> str:
 #: Each is equal to the next in Python, and another value.
 ALIKE: list[list[Any]] = [
     [1, True, 1.0, Decimal(1), Decimal("1.0")],
+    [Decimal("1E+3"), Decimal("1000"), 1000],
     [0, False, 0.0, -0.0],
     [[1], [True], [1.0]],
     [{"a": [1]}, {"a": [True]}, {"a": [1.0]}],
@@ -52,23 +54,23 @@ PAIRS = [pair for values in ALIKE for pair in itertools.permutations(values, 2)]
 @pytest.mark.parametrize("before, after", PAIRS, ids=[f"{pair[0]!r} to {pair[1]!r}" for pair in PAIRS])
 def test_values_that_python_calls_equal_differ(db: motte.Database, before: Any, after: Any) -> None:
     def made(value: Any) -> Thing:
-        return Thing(id=1, part=Part(extra=value), named={"a": value}, several=[value])
+        return Thing(id=1, extra=value, part=Part(extra=value), named={"a": value}, several=[value])
 
     def read(thing: Thing) -> list[str]:
         assert thing.part is not None
         return [exactly(motte.results.plain(value)) for value in (
-            thing.part.extra, thing.named["a"], thing.several[0])]
+            thing.extra, thing.part.extra, thing.named["a"], thing.several[0])]
 
     with db.write():
         db.upsert(made(before))
         thing = db.upsert(made(after))
         wanted = read(thing)
-        assert wanted == [exactly(after)] * 3
+        assert wanted == [exactly(after)] * 4
         # As assigning everything does.
         assert read(db.upsert(made(after), policy="all")) == wanted
         thing.named.assign({"a": before}, only_differences=True)
         thing.several.assign([before], only_differences=True)
-        assert read(thing)[1:] == [exactly(before)] * 2
+        assert read(thing)[2:] == [exactly(before)] * 2
         db.create_or_update(Thing, id=1, named={"a": after}, several=[after])
         assert read(thing) == wanted
 
@@ -357,3 +359,138 @@ def test_a_map_is_assigned_as_it_is_when_its_converters_have_run() -> None:
                     def number(self, number: int) -> None: ...
                 thing.by_name.assign({"b": Removing(2)}, only_differences=only_differences)
                 assert {key: value.number for key, value in thing.by_name.items()} == {"b": 2}
+
+
+class Priced(motte.Model):
+    id: int = motte.field(primary_key=True)
+    prices: list[Decimal] = motte.field(default_factory=list)
+    by_name: dict[str, Decimal] = motte.field(default_factory=dict)
+    price: Decimal = Decimal(0)
+    rate: float = 0.0
+    small: motte.Float32 = 0.0
+    free: Any = motte.field(default_factory=dict)
+
+
+def test_numbers_are_compared_as_they_are_stored() -> None:
+    with motte.open(in_memory=f"modified {next(_numbers)}", schema=[Priced]) as db:
+        changes: list[motte.ObjectChange] = []
+        with db.write():
+            thing = db.upsert(Priced(id=1))
+        with thing.observe(changes.append):
+            for number in (3, 1.5, Decimal("2.50"), Decimal("2.5"), -7, 0.1):
+                def made() -> Priced:
+                    return Priced(id=1, prices=[number], by_name={"a": number}, price=number)
+                with db.write():
+                    db.upsert(made())
+                assert {each.name for each in changes.pop().properties} == {"prices", "by_name", "price"}
+                assert exactly([*thing.prices, thing.by_name["a"]]) == exactly([thing.price] * 2)
+                with db.write():
+                    db.upsert(made())
+                assert changes == [], number
+            for zero in (-0.0, 0.0):
+                with db.write():
+                    db.upsert(Priced(id=1, prices=thing.prices[:], by_name=dict(thing.by_name), price=thing.price,
+                                     rate=zero, small=zero))
+                assert exactly([thing.rate, thing.small]) == exactly([zero] * 2)
+
+
+def test_what_a_factory_makes_is_no_difference() -> None:
+    """New objects come along in a property that has a function for new rows."""
+    class Made(motte.Model):
+        id: int = motte.field(primary_key=True)
+        free: Any = motte.field(default_factory=dict)
+
+    with motte.open(in_memory=f"modified {next(_numbers)}", schema=[Made]) as db:
+        with db.write():
+            made = db.upsert(Made(id=1, free=[Made(id=9), [1]]))
+        changes: list[motte.ObjectChange] = []
+        held = made.free
+        with made.observe(changes.append):
+            with db.write():
+                db.upsert(Made(id=1, free=[Made(id=9), [1]]))
+                assert held.is_valid
+            assert changes == [] and made.free[1][0] == 1
+
+
+class OtherLeaf(motte.EmbeddedModel):
+    n: int = 0
+
+
+class SubLeaf(Leaf):
+    extra_n: int = 0
+
+
+class Owner(motte.Model):
+    id: int = motte.field(primary_key=True)
+    leaf: Optional[Leaf] = None
+    leaves: list[Leaf] = motte.field(default_factory=list)
+    leaf_by: dict[str, Optional[Leaf]] = motte.field(default_factory=dict)
+    other: Optional[OtherLeaf] = None
+    sub: Optional[SubLeaf] = None
+
+
+@pytest.mark.parametrize("wrong", [OtherLeaf, SubLeaf])
+def test_an_embedded_object_of_another_class_is_refused(wrong: Any) -> None:
+    with motte.open(in_memory=f"modified {next(_numbers)}", schema=[Owner, Leaf, OtherLeaf, SubLeaf, Tree]) as db:
+        with db.write():
+            first = db.add(Owner(id=1, other=OtherLeaf(n=100), sub=SubLeaf(n=100)))
+            owner = db.add(Owner(id=2, leaf=Leaf(n=1), leaves=[Leaf(n=2)], leaf_by={"a": Leaf(n=3)}))
+            before = [first.to_dict(), owner.to_dict()]
+
+            def changed(**values: Any) -> Owner:
+                made = Owner(id=2)
+                made._values.update(values)
+                return made
+            ways: list[Any] = [
+                lambda new: setattr(owner, "leaf", new), lambda new: db.update(owner, leaf=new),
+                lambda new: db.objects(Owner).update(leaf=lambda each: new), lambda new: owner.leaves.append(new),
+                lambda new: owner.leaves.insert(0, new), lambda new: owner.leaves.__setitem__(0, new),
+                lambda new: setattr(owner, "leaves", [new]), lambda new: owner.leaf_by.__setitem__("a", new),
+                lambda new: owner.leaf_by.__setitem__("b", new), lambda new: owner.leaf_by.update(a=new),
+                lambda new: owner.leaves.assign([new], only_differences=True),
+                lambda new: owner.leaf_by.assign({"a": new}, only_differences=True),
+                lambda new: db.create_or_update(Owner, id=2, leaf=new),
+                lambda new: db.create_or_update(Owner, id=2, leaves=[new]),
+                lambda new: db.create_or_update(Owner, policy="all", id=2, leaf_by={"a": new}),
+                lambda new: db.upsert(changed(leaf=new)), lambda new: db.upsert(changed(leaves=[new]), policy="all"),
+                lambda new: db.add(changed(leaf_by={"a": new}), update=True),
+            ]
+            for number, way in enumerate(ways):
+                new = wrong(n=5)
+                with pytest.raises(motte.errors.WrongTypeError):
+                    way(new)
+                assert new._row is None and new.n == 5, number
+                assert [first.to_dict(), owner.to_dict()] == before, number
+
+
+@pytest.mark.parametrize("kind", [collections.deque, tuple, lambda new: dict(enumerate(new)).values(), iter])
+def test_objects_come_along_in_any_collection(kind: Any) -> None:
+    with motte.open(in_memory=f"modified {next(_numbers)}", schema=[Tree, Leaf]) as db:
+        with db.write():
+            nine = db.add(Tree(id=9, n=1))
+            tree = db.upsert(Tree(id=1, trees=kind([Tree(id=9, n=2), Tree(id=8)])))
+            assert nine.n == 2 and [each.id for each in tree.trees] == [9, 8]
+            db.create_or_update(Tree, id=1, trees=kind([Tree(id=9, n=3)]), leaves=kind([Leaf(other=Tree(id=8, n=4))]))
+            assert nine.n == 3 and db.one(Tree, 8).n == 4 and list(tree.trees) == [nine]
+            around = Tree(id=5)
+            around.trees = kind([around, around])
+            assert [each.id for each in db.add(around).trees] == [5, 5]
+
+
+def test_objects_come_along_in_sets() -> None:
+    class Member(motte.Model):
+        id: int = motte.field(primary_key=True)
+        n: int = 0
+        group: set[Member] = motte.field(default_factory=set)
+
+        def __hash__(self) -> int:
+            return 1
+
+    with motte.open(in_memory=f"modified {next(_numbers)}", schema=[Member]) as db:
+        with db.write():
+            nine = db.add(Member(id=9))
+            made = db.upsert(Member(id=1, group={Member(id=9, n=2), Member(id=8)}))
+            assert nine.n == 2 and {each.id for each in made.group} == {8, 9}
+            around = Member(id=5)
+            around.group = {around, Member(id=4)}
+            assert {each.id for each in db.add(around).group} == {4, 5}

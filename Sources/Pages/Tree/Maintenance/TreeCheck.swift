@@ -41,8 +41,8 @@ struct TreeCheck: ~Copyable {
 
     deinit { for copy in path { copy.deallocate() } }
 
-    /// `isQuiet`: nobody writes, so that the free-space map can be compared with the pages.
-    mutating func run(isQuiet: Bool) throws(DatabaseError) {
+    /// All of it belongs to one root, so that others may write meanwhile.
+    mutating func run() throws(DatabaseError) {
         if !root.tree.isNone { try visit(root.tree, root.level, nil, nil) }
         if counts.entries != root.entryCount || counts.branches != root.branchPageCount
             || counts.leaves != root.leafPageCount || counts.extents != root.extentPageCount
@@ -51,7 +51,7 @@ struct TreeCheck: ~Copyable {
             if problems.isEmpty { note(nil, "its root counts other numbers of entries or pages than there are (T7)") }
         }
         if let wal = root.wal, claim(wal.run) { try visit(wal) }
-        if isQuiet { try checkSpace() }
+        try checkSpace()
     }
 
     private mutating func note(_ page: PageNumber?, _ what: String) {
@@ -165,9 +165,11 @@ struct TreeCheck: ~Copyable {
         let state: TreeState
         do throws(DatabaseError) {
             state = try TreeState(reading: root, image)
+            for page in state.logPages { try image.check(page, with: &scratch) }
+            if !root.checkpoint.isNone { try image.check(root.checkpoint, with: &scratch) }
         } catch {
             guard error.code == .corrupted else { throw error }
-            note(nil, error.message)
+            note(nil, "the free-space map cannot be read, and a compaction would make a new one: \(error.message)")
             return
         }
         for page in state.logPages { _ = claim(page) }

@@ -310,16 +310,16 @@ class Coll(Guarded):
     def list_splice(self, index: int, remove: int, values: Values) -> None:
         errors.check(lib.motte_list_splice(self.handle, index, remove, values.pointer(), len(values)))
 
-    def embedded_insert(self, index: int) -> int:
-        """The key of a new embedded object."""
+    def embedded_insert(self, index: int) -> tuple[int, int]:
+        """(class id, key) of a new embedded object."""
         place = out("motte_object")
         errors.check(lib.motte_embedded_insert(self.handle, index, place))
-        return object_link(own(place))[1]
+        return object_link(own(place))
 
-    def embedded_set(self, index: int) -> int:
+    def embedded_set(self, index: int) -> tuple[int, int]:
         place = out("motte_object")
         errors.check(lib.motte_embedded_set(self.handle, index, place))
-        return object_link(own(place))[1]
+        return object_link(own(place))
 
     # -------------------------------------------------------------------------------------------- sets
 
@@ -388,10 +388,10 @@ class Coll(Guarded):
         errors.check(status)
         return keys[:read[0]]
 
-    def embedded_put(self, key: str) -> int:
+    def embedded_put(self, key: str) -> tuple[int, int]:
         place, content = out("motte_object"), map_key(key)
         errors.check(lib.motte_embedded_put(self.handle, content, len(content), place))
-        return object_link(own(place))[1]
+        return object_link(own(place))
 
 
 # ------------------------------------------------------------------------------------------------ query

@@ -234,9 +234,13 @@ class Values:
         elif kind is int:
             if type_ in (FLOAT, DOUBLE):
                 return self.add(float(whole(value, type_)), type_)
+            if type_ == DECIMAL and -SIGN <= value < SIGN:
+                return self.add(Decimal(value), type_)
             words += (INT, _integer(value, type_), 0)
         elif kind is str:
             self._bytes(STRING, utf8(value))
+        elif kind is float and type_ == DECIMAL and value - value == 0:
+            self.add(Decimal(repr(value)), type_)
         elif kind is float:
             words += (FLOAT, _float_bits(value), 0) if type_ == FLOAT else (DOUBLE, _double_bits(value), 0)
         elif kind is bool:

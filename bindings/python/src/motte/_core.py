@@ -326,7 +326,7 @@ class Core(abc.ABC, _objects.Core):
         """Whether a value is or holds an object that is in no database."""
         return type(value) not in SINGLE and any(each._row is None for each in unmanaged.models_in(value))
 
-    def _embed(self, instance: Any, place: Callable[[], int]) -> None:
+    def _embed(self, instance: Any, place: Callable[[], tuple[int, int]]) -> None:
         unmanaged.embed(self, instance, place)
 
     def _update_embedded(self, instance: Any, known: Link) -> None:

@@ -337,8 +337,11 @@ class Realm(Guarded):
     # -------------------------------------------------------------------------------------------- rows
 
     def row_find(self, class_id: int, primary_key: Any) -> Optional[int]:
-        place, values = ffi.new("motte_key *"), one(primary_key)
-        status = errors.check(lib.motte_row_find(self.handle, class_id, values.pointer(), place))
+        return self.row_with(class_id, one(primary_key))
+
+    def row_with(self, class_id: int, primary_key: Values) -> Optional[int]:
+        place = ffi.new("motte_key *")
+        status = errors.check(lib.motte_row_find(self.handle, class_id, primary_key.pointer(), place))
         return int(place[0]) if status == OK else None
 
     def row_exists(self, class_id: int, key: int) -> bool:
@@ -420,11 +423,11 @@ class Realm(Guarded):
             raise errors.ObjectDeletedError("the object has been deleted")
         return own(place)
 
-    def row_embed(self, class_id: int, key: int, prop: int) -> int:
-        """The key of a new embedded object in a link property."""
+    def row_embed(self, class_id: int, key: int, prop: int) -> tuple[int, int]:
+        """(class id, key) of a new embedded object in a link property."""
         place = out("motte_object")
         errors.check(lib.motte_embedded_create(self.object(class_id, key), prop, place))
-        return object_link(own(place))[1]
+        return object_link(own(place))
 
     def row_parent(self, class_id: int, key: int) -> Optional[tuple[int, int]]:
         """(class id, key) of the owner of an embedded object."""

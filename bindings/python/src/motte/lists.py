@@ -157,13 +157,16 @@ class List(InPlace[T], MutableSequence[T]):
             if self._embeds(new) or any(map(is_stored_embedded, new)):
                 # What is there already stays; the others are made in their places.
                 target = self._class_id()
-                there = [Link(target, key) for key in self._coll.keys(0, len(self))]
-                for position, (known, value) in enumerate(zip(there, new)):
-                    if is_unmanaged_embedded(value):
-                        self._database._update_embedded(value, known)
+                for position, value in enumerate(new):
+                    # As it is now: converters run in between.
+                    known = self._coll.keys(position, 1)
+                    if not known:
+                        self.append(value)
+                    elif is_unmanaged_embedded(value):
+                        self._database._update_embedded(value, Link(target, known[0]))
                     else:
                         self[position] = value
-                self[min(len(there), len(new)):] = new[len(there):]
+                del self[len(new):]
                 return
             # All are read before any is changed: lists and dicts of mixed values may be those that are there.
             encoded = self._encode(new)

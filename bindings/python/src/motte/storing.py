@@ -109,7 +109,7 @@ def create_or_update(database: AnyDatabase, model: type[M], policy: str, values:
         values = {name: list(value) if isinstance(value, Iterator) and not row.bound(name).is_plain else value
                   for name, value in values.items()}
         others = [each for name, value in values.items() if row.bound(name).declared.type in HOLDING
-                  for each in unmanaged.models_in(value)]
+                  for each in unmanaged.models_in(value if row.bound(name).is_plain else unmanaged.listed(value))]
         keys: list[int] = []
         unmanaged.add_unmanaged(database, others, policy, lambda made: keys.append(
             _created_or_updated(database, row, policy, plain, values, made)))
@@ -244,8 +244,10 @@ def _started(database: AnyDatabase, row: Row, columns: Mapping[str, Any], policy
     # Links are given as keys or as objects that have one.
     if row.model._starts():
         with atomically(database):
+            props, made, _kept = _encoded_columns(database, row, columns)
+            # Converters may have added some.
             new = _first_unused(database, row.class_id)
-            keys = _inserted(database, row, columns, policy)
+            keys = _insert(database, row, props, made, policy_flags(policy))
             _rules.start(row, dict.fromkeys(key for key in keys if key >= new), columns)
             return keys
     if any(row.bound(name).type == MIXED and needs_others(values) for name, values in columns.items()):
@@ -255,6 +257,14 @@ def _started(database: AnyDatabase, row: Row, columns: Mapping[str, Any], policy
 
 
 def _inserted(database: AnyDatabase, row: Row, columns: Mapping[str, Any], policy: str) -> array[int]:
+    props, made, _kept = _encoded_columns(database, row, columns)
+    return _insert(database, row, props, made, policy_flags(policy))
+
+
+def _encoded_columns(
+    database: AnyDatabase, row: Row, columns: Mapping[str, Any]
+) -> tuple[list[int], list[Column], list[Values]]:
+    """Properties, their columns, and what lives as long as these."""
     props, made = [], []
     kept: list[Values] = []
     for name, values in columns.items():
@@ -277,7 +287,7 @@ def _inserted(database: AnyDatabase, row: Row, columns: Mapping[str, Any], polic
             row.name_in(error, name)
             raise
         props.append(bound.info.id)
-    return _insert(database, row, props, made, policy_flags(policy))
+    return props, made, kept
 
 
 def _converted(converter: Converter[Any], values: Iterable[Any]) -> list[Any]:

@@ -45,6 +45,14 @@ def models_in(value: Any, depth: int = 0) -> list[Model]:
     return []
 
 
+def listed(value: Any) -> Any:
+    """What a collection is assigned from, as what models_in() looks into: a deque and the values of a dict, too."""
+    if isinstance(value, (list, tuple, dict, str, bytes, bytearray)) or hasattr(value, "_coll") or (
+            not isinstance(value, Iterable)):
+        return value
+    return dict(value.items()) if isinstance(value, Mapping) else list(value)
+
+
 class Unmanaged:
     """Unmanaged objects on their way into the database, and the keys they have been given."""
 
@@ -136,7 +144,7 @@ def add_unmanaged(database: AnyDatabase, instances: Iterable[Any], policy: str =
                     # It can be read once, and the object keeps its values where it is refused.
                     value = instance._values[name] = list(value)
                 if bound.declared.type in HOLDING:
-                    waiting += models_in(value)
+                    waiting += models_in(value if bound.is_plain else listed(value))
     if not found and within is None:
         return
     unmanaged = Unmanaged(found, policy)
@@ -191,13 +199,21 @@ class _numbered:
 def create(database: AnyDatabase, instance: Model, unmanaged: Unmanaged) -> tuple[int, bool]:
     """(key, whether it is new)"""
     row: Row = database._row_of(type(instance))
-    props, values = plain_values(row, instance)
+    props, values = plain_values(row, instance, is_new=not _may_exist(database, row, instance, unmanaged))
     flags = policy_flags(unmanaged.policy) if row.primary_key is not None else _NEW
     key, is_new = database._realm.row_create(row.class_id, props, values, flags)
     return key, is_new
 
 
-def plain_values(row: Row, instance: Model) -> tuple[Any, Values]:
+def _may_exist(database: AnyDatabase, row: Row, instance: Model, unmanaged: Unmanaged) -> bool:
+    if unmanaged.policy == "error" or row.primary_key is None:
+        return False
+    bound = row.properties[row.primary_key]
+    encoded = row.encoded([bound], [instance._values.get(row.primary_key)])
+    return database._realm.row_with(row.class_id, encoded) is not None
+
+
+def plain_values(row: Row, instance: Model, *, is_new: bool) -> tuple[Any, Values]:
     """Properties of one value that need no object which has no key yet."""
     bounds, values = [], []
     for name, bound in row.properties.items():
@@ -206,7 +222,7 @@ def plain_values(row: Row, instance: Model) -> tuple[Any, Values]:
             if type(value) in SINGLE or not any(each._row is None for each in models_in(value)):
                 bounds.append(bound)
                 values.append(value)
-            elif bound.declared.field.default_factory is not MISSING and bound.declared.type == MIXED:
+            elif is_new and bound.declared.field.default_factory is not MISSING and bound.declared.type == MIXED:
                 # Else the library calls the factory for the new row, whose value connect() would then replace.
                 bounds.append(bound)
                 values.append(None)
@@ -225,6 +241,7 @@ def connect(database: AnyDatabase, instance: Model, key: int, unmanaged: Unmanag
         # A type of the program may be a tuple, which is not to become a list before its converter has seen it.
         if not bound.is_plain:
             kept = assigned(declared, declared.empty() if kept is None else kept)
+            kept = listed(kept)
         value = unmanaged.linked(database, kept) if declared.converter is None else kept
         if not bound.is_plain:
             there = place(database, database._realm.row_coll(row.class_id, key, prop), declared)
@@ -250,8 +267,12 @@ def _set(database: AnyDatabase, row: Row, key: int, bound: Any, value: Any, *, o
 # ------------------------------------------------------------------------------------------------ embedded objects
 
 
-def embed(database: AnyDatabase, instance: Any, place: Callable[[], int]) -> None:
-    """Makes an unmanaged embedded object a stored one in the place that `place` makes, which gives its key."""
+#: Makes a place for an embedded object: (class id, key).
+Place = Callable[[], tuple[int, int]]
+
+
+def embed(database: AnyDatabase, instance: Any, place: Place) -> None:
+    """Makes an unmanaged embedded object a stored one in the place that `place` makes."""
     _with_others(database, instance, "error", lambda unmanaged: _embed(database, instance, place, unmanaged))
 
 
@@ -294,19 +315,29 @@ def _once(instance: Model, unmanaged: Unmanaged) -> None:
     unmanaged.placed.add(id(instance))
 
 
-def _embed(database: AnyDatabase, instance: Model, place: Callable[[], int], unmanaged: Unmanaged) -> None:
+def _embed(database: AnyDatabase, instance: Model, place: Place, unmanaged: Unmanaged) -> None:
     _once(instance, unmanaged)
     row: Row = database._row_of(type(instance))
-    props, values = plain_values(row, instance)
-    key = place()
+    props, values = plain_values(row, instance, is_new=True)
+    class_id, key = place()
+    _check_place(database, row, class_id)
     database._realm.row_set(row.class_id, key, props, values)
     connect(database, instance, key, unmanaged, True)
     store(instance, row, key, database._seen)
 
 
+def _check_place(database: AnyDatabase, row: Row, class_id: int) -> None:
+    """A subclass is another class, too."""
+    if class_id != row.class_id:
+        raise errors.WrongTypeError(
+            f"an object of {database._row(class_id).model.__name__} is wanted, not one of {row.model.__name__}",
+            class_name=row.model.__name__)
+
+
 def _update_embedded(database: AnyDatabase, instance: Model, known: Link, unmanaged: Unmanaged) -> None:
     _once(instance, unmanaged)
     row: Row = database._row_of(type(instance))
+    _check_place(database, row, known.class_id)
     for name, bound in row.properties.items():
         value = instance._values.get(name)
         if bound.declared.is_plain and not any(each._row is None for each in models_in(value)):
