@@ -127,6 +127,7 @@ final class CountedSnapshot: PageSnapshot {
     var memoryBytes: Int { base.memoryBytes }
     var passedOver: PassedOver? { base.passedOver }
     func pageProblems() throws(DatabaseError) -> [PageProblem] { try base.pageProblems() }
+    func contentProblems() throws(DatabaseError) -> [PageProblem] { try base.contentProblems() }
     func sharing() -> PageSnapshot { CountedSnapshot(base.sharing(), faults) }
     func makeScratchFile() throws(DatabaseError) -> ScratchFile { try base.makeScratchFile() }
 

@@ -194,7 +194,7 @@ package final class PageStore: Sendable {
     /// Versions pinned by any process, after the entries of dead ones were cleared.
     package func readers() throws(DatabaseError) -> [PageReader] { try pages().readers() }
 
-    /// Reads every page in use and answers what is wrong; a database in memory has none. Waits for writers.
+    /// Reads every page in use and answers what is wrong; a database in memory has none.
     package func check() throws(DatabaseError) -> [PageProblem] { try pages().check() }
 
     /// For tests, after each step: throws the first thing that is broken in pages or in what is known of them.

@@ -80,7 +80,8 @@ public func motte_realm_on_commit(
 
 /// The batch that a caller hands in.
 private func batch(_ bytes: UnsafePointer<UInt8>?, _ size: Int) throws(DatabaseError) -> ChangeBatch {
-    guard size >= 0, bytes != nil || size == 0 else {
+    try checkCount(size, of: bytes, "the size of a change batch")
+    guard bytes != nil || size == 0 else {
         throw DatabaseError(.nullArgument, "the bytes of a change batch are missing")
     }
     return try ChangeBatch(copying: UnsafeRawBufferPointer(start: bytes, count: size))

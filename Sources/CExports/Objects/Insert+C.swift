@@ -89,7 +89,8 @@ private func append(
 
 private func cellCount(_ rowCount: Int, _ box: InsertBox) throws(DatabaseError) -> Int {
     let (cells, overflow) = rowCount.multipliedReportingOverflow(by: box.columns.count)
-    guard rowCount >= 0, !overflow, cells <= Int.max / MemoryLayout<ValueView>.stride else {
+    // There are no addresses for more.
+    guard rowCount >= 0, !overflow, max(cells, rowCount) <= 1 << 47 / MemoryLayout<ValueView>.stride else {
         throw DatabaseError(.invalidArgument, "a row count is larger than memory")
     }
     return cells
@@ -163,6 +164,7 @@ public func motte_insert_columns(
         let insert = try Handles.insert(insert)
         _ = try insert.box.session.requireWrite()
         let cells = try cellCount(row_count, insert.box)
+        try checkCount(row_count, of: UnsafePointer(out_keys), "a row count")
         zero(out_keys, row_count)
         let source = try input(columns, insert.box.columns.count)
         if insert.box.policy == .error { return try append(insert.box, source, row_count, out_keys) }

@@ -99,7 +99,7 @@ public func motte_realm_begin_write(_ realm: OpaquePointer?, _ timeout_ms: Int64
     boundary { () throws(DatabaseError) in
         let realm = try Handles.realm(realm)
         try realm.box.session.beginWrite(timeoutMilliseconds: timeout_ms)
-        realm.box.core.hasBegunWrite.store(true, ordering: .relaxed)
+        realm.box.core.begunWrite.store(realm.box.session.writeSerial, ordering: .relaxed)
         return .ok
     }
 }

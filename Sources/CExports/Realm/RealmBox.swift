@@ -20,8 +20,9 @@ final class RealmCore: Sendable {
     let publicNames: PublicNames
     /// Handles to the realm itself, without those of its objects and the rest.
     fileprivate let realmHandles = Atomic<Int>(0)
-    /// Whether a write that motte_realm_begin_write() began may be open; callbacks run within writes of the library.
-    let hasBegunWrite = Atomic<Bool>(false)
+    /// The session's number of the last write that motte_realm_begin_write() began, 0 if there is none: callbacks run
+    /// within writes of the library.
+    let begunWrite = Atomic<UInt32>(0)
     /// The queue that wakes for this realm, kept alive with it.
     private let queue: DeliveryQueue?
     /// Run by that queue.
@@ -111,8 +112,8 @@ final class RealmBox: RealmMemberBox {
     /// Without a handle to the realm nobody can end its write, whose lock would keep all others waiting. Only the owner
     /// can cancel it: released elsewhere, it lasts until the realm's other handles are gone.
     deinit {
-        guard core.realmHandles.subtract(1, ordering: .acquiringAndReleasing).newValue == 0,
-            core.hasBegunWrite.exchange(false, ordering: .relaxed), refusal() == nil, session.isInWrite
+        guard core.realmHandles.subtract(1, ordering: .acquiringAndReleasing).newValue == 0, refusal() == nil,
+            session.isInWrite, session.writeSerial == core.begunWrite.load(ordering: .relaxed)
         else { return }
         do throws(DatabaseError) {
             try session.abandonWrite()

@@ -87,7 +87,7 @@ package final class Session: @unchecked Sendable {
     /// For references made in the open write.
     var writeOutcome: WriteOutcome?
 
-    var writeSerial: UInt32 = 0
+    package internal(set) var writeSerial: UInt32 = 0
     /// So that objects of what was undone differ from later objects with the same keys.
     @exclusivity(unchecked) var births = Births()
     /// While it has let go of its file: what it has built on.

@@ -77,6 +77,7 @@ struct CopyCheck {
             guard found == count + 1 else { throw .corrupted("it counts \(found) entries and has \(count + 1)") }
             var check = TreeCheck(snapshot.image, snapshot.root, shown: snapshot.version)
             try check.run()
+            try check.checkSpace()
             if let problem = check.problems.first { throw .corrupted(problem.description) }
         } catch {
             throw CopyCheck.failure(sourcePath, error)

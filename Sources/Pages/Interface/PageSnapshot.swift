@@ -26,6 +26,9 @@ package protocol PageSnapshot: AnyObject, Sendable {
     /// What is wrong with the pages of this version; a store without pages has nothing to say.
     func pageProblems() throws(DatabaseError) -> [PageProblem]
 
+    /// The same of the pages that contents lie on, without those that say which ones are free.
+    func contentProblems() throws(DatabaseError) -> [PageProblem]
+
     /// What says which memory is in use by who has this; nil where memory is never given back.
     var hold: PageHold? { get }
 

@@ -21,6 +21,7 @@ final class MemorySnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: 
     func makeCursor() throws(DatabaseError) -> PageCursor { MemoryCursor(self) }
 
     func pageProblems() -> [PageProblem] { [] }
+    func contentProblems() -> [PageProblem] { [] }
     var hold: PageHold? { nil }
     func sharing() -> PageSnapshot { self }
     var exceedsMemory: Bool { false }

@@ -40,6 +40,7 @@ final class OverlaySnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked:
 
     /// Of the file's version below; what lies above it is in memory.
     func pageProblems() throws(DatabaseError) -> [PageProblem] { try base.pageProblems() }
+    func contentProblems() throws(DatabaseError) -> [PageProblem] { try base.contentProblems() }
     var passedOver: PassedOver? { base.passedOver }
     var storedVersion: Version { base.storedVersion }
     func hasMovedValues(since version: Version) -> Bool { base.hasMovedValues(since: version) }

@@ -40,10 +40,7 @@ extension TreePages {
         }
     }
 
-    /// Holds the write lock, so that the newest version stays the newest while it is walked.
-    func check() throws(DatabaseError) -> [PageProblem] {
-        try whileNobodyWrites { () throws(DatabaseError) in try treeSnapshot().pageProblems() }
-    }
+    func check() throws(DatabaseError) -> [PageProblem] { try treeSnapshot().pageProblems() }
 
     /// Of the pages before the tree: the slot of a root is used again when there is a newer one.
     func headProblems(_ root: RootSlot) throws(DatabaseError) -> [PageProblem] {

@@ -90,7 +90,14 @@ final class TreeSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked: ne
     func pageProblems() throws(DatabaseError) -> [PageProblem] {
         var check = TreeCheck(image, root, shown: version)
         try check.run()
+        try check.checkSpace()
         return try pages.headProblems(root) + check.problems
+    }
+
+    func contentProblems() throws(DatabaseError) -> [PageProblem] {
+        var check = TreeCheck(image, root, shown: version)
+        try check.run()
+        return check.problems
     }
 
     var passedOver: PassedOver? { pages.passedOver }

@@ -35,8 +35,8 @@ extension Database {
         if !options.immutable { options.readOnly = true }
         do throws(DatabaseError) {
             let database = try open(options)
-            if try database.pages.check().isEmpty {
-                let snapshot = try database.pages.snapshot()
+            let snapshot = try database.pages.snapshot()
+            if try snapshot.contentProblems().isEmpty {
                 // What was passed over may have been acknowledged, and some of it may be intact: until the next commit.
                 guard let passedOver = snapshot.passedOver, passedOver.opened == snapshot.version else {
                     return DamagedFile(database, losses: snapshot.passedOver.map { [$0.description] } ?? [])

@@ -807,6 +807,16 @@ static void bulk(void) {
     MUST(motte_insert_new(w.realm, w.person, props, 5, 0, &insert));
     STATUS(MOTTE_E_NOT_IN_WRITE, motte_insert_columns(insert, columns, N, keys));
     MUST(motte_realm_begin_write(w.realm, -1));
+    /* What there are no addresses for is not believed, with keys and without, and with rows that may be there. */
+    for (i = 44; i < 64; i++) {
+        motte_insert *over = NULL;
+        STATUS(MOTTE_E_INVALID_ARGUMENT, motte_insert_columns(insert, columns, (size_t)1 << i, keys));
+        STATUS(MOTTE_E_INVALID_ARGUMENT, motte_insert_columns(insert, columns, (size_t)1 << i, NULL));
+        MUST(motte_insert_new(w.realm, w.person, props, 5, MOTTE_CREATE_EXISTING, &over));
+        STATUS(MOTTE_E_INVALID_ARGUMENT, motte_insert_columns(over, columns, (size_t)1 << i, NULL));
+        STATUS(MOTTE_E_INVALID_ARGUMENT, motte_insert_columns(over, columns, (size_t)1 << i, keys));
+        motte_release(over);
+    }
     ids[N - 1] = ids[3];
     STATUS(MOTTE_E_DUPLICATE_PRIMARY_KEY, motte_insert_columns(insert, columns, N, keys));
     CHECK(check_error().row_index == N - 1);

@@ -331,8 +331,54 @@ static void queued_writes(void) {
     motte_release(other);
 }
 
+/* The work gives up the program's only handle to the realm: what it has done is committed all the same. */
+static motte_status releasing_work(void *userdata, motte_realm *realm) {
+    motte_realm **own = (motte_realm **)userdata;
+    add_item(realm, 1);
+    MUST(motte_release(*own));
+    *own = NULL;
+    return 0;
+}
+
+static uint64_t version_of_write;
+
+static motte_status note_version(void *userdata, motte_status status, uint64_t version) {
+    (void)userdata;
+    CHECK(status == MOTTE_OK);
+    version_of_write = version;
+    return 0;
+}
+
+static void released_within_a_queued_write(void) {
+    for (int had_write = 0; had_write < 3; had_write++) {
+        motte_queue *queue = NULL;
+        motte_coll *all = NULL;
+        uint64_t before;
+        size_t count;
+        motte_realm *realm = open_realm(&queue), *other;
+        MUST(motte_class_all(realm, motte_class_named(realm, "Item"), &all));
+        if (had_write > 0) {
+            MUST(motte_realm_begin_write(realm, -1));
+            if (had_write == 1) MUST(motte_realm_commit(realm, 0, NULL));
+            if (had_write == 2) MUST(motte_realm_cancel(realm));
+        }
+        MUST(motte_realm_version(realm, &before, NULL));
+        MUST(motte_realm_queue_write(realm, releasing_work, note_version, &realm, NULL, NULL));
+        MUST(motte_queue_dispatch(queue, 0, &count));
+        CHECK(count == 1 && realm == NULL && version_of_write == before + 1);
+        MUST(motte_coll_count(all, &count));
+        CHECK(count == 1);
+        other = open_realm(NULL);
+        CHECK(item_count(other) == 1);
+        motte_release(all);
+        motte_release(other);
+        motte_release(queue);
+    }
+}
+
 int main(void) {
     references();
     queued_writes();
+    released_within_a_queued_write();
     return check_summary();
 }

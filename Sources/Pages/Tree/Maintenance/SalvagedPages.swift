@@ -143,6 +143,7 @@ final class SalvagedSnapshot: PageSnapshot, @unchecked Sendable {  // @unchecked
     func sharing() -> PageSnapshot { SalvagedSnapshot(pages, entries, image) }
     var mostEntryCount: Int { entries.count }
     func pageProblems() -> [PageProblem] { [] }
+    func contentProblems() -> [PageProblem] { [] }
     var passedOver: PassedOver? { nil }
     // A length that cannot be read says nothing of memory.
     var exceedsMemory: Bool { image.exceedsMemory(image.pageCount(in: (try? image.disk.byteCount()) ?? 0)) }

@@ -41,7 +41,7 @@ struct TreeCheck: ~Copyable {
 
     deinit { for copy in path { copy.deallocate() } }
 
-    /// All of it belongs to one root, so that others may write meanwhile.
+    /// The tree and the WAL. All of it belongs to one root, so that others may write meanwhile.
     mutating func run() throws(DatabaseError) {
         if !root.tree.isNone { try visit(root.tree, root.level, nil, nil) }
         if counts.entries != root.entryCount || counts.branches != root.branchPageCount
@@ -51,7 +51,6 @@ struct TreeCheck: ~Copyable {
             if problems.isEmpty { note(nil, "its root counts other numbers of entries or pages than there are (T7)") }
         }
         if let wal = root.wal, claim(wal.run) { try visit(wal) }
-        try checkSpace()
     }
 
     private mutating func note(_ page: PageNumber?, _ what: String) {
@@ -161,7 +160,8 @@ struct TreeCheck: ~Copyable {
         }
     }
 
-    private mutating func checkSpace() throws(DatabaseError) {
+    /// The free-space map against the pages that `run` has reached.
+    mutating func checkSpace() throws(DatabaseError) {
         let state: TreeState
         do throws(DatabaseError) {
             state = try TreeState(reading: root, image)
