@@ -723,7 +723,8 @@ def error_codes_are_reached():
 def older_than_tests(notes):
     """Whether one of these notes of the C tests was made before the header, a case or a test was changed."""
     sources = [ROOT / "include" / "motte.h", CASES / "trace.py", *case_files()]
-    sources += (path for path in (ROOT / "bindings" / "c" / "tests").iterdir() if path.suffix != ".txt")
+    sources += (path for path in (ROOT / "bindings" / "c" / "tests").iterdir()
+                if path.is_file() and path.suffix != ".txt")
     return min(path.stat().st_mtime for path in notes) < max(path.stat().st_mtime for path in sources)
 
 
