@@ -3,7 +3,7 @@
     python3 scripts/affected.py [REF]       REF: what the tree is compared with, `all`: everything is taken as changed
 
 Prints lines `since: REF`, `changed: N files`, `tests: ValuesTests StorageTests ...` (test targets of a changed module
-or of one above it), `conformance: yes|no`. Without a REF the tree is compared with where its branch left its upstream
+or of one above it), `conformance: yes|no`. Without a REF the tree is compared with where its branch left the main one
 or, on a clone without one, with the last commit. Where nothing says what came before, in a clone of one commit or in an
 unpacked archive, everything is taken as changed.
 """
@@ -27,7 +27,15 @@ def git(*arguments):
 
 def base():
     """The commit that this work began at."""
-    for upstream in ("@{upstream}", "origin/HEAD", "origin/main"):
+    branch = git("rev-parse", "--abbrev-ref", "HEAD")
+    upstreams = ["origin/HEAD", "origin/main"]
+    if branch != "main":
+        upstreams.append("main")
+    # Where a branch was pushed to is not where it began.
+    tracked = git("rev-parse", "--abbrev-ref", "@{upstream}")
+    if tracked and (branch == "main" or tracked.partition("/")[2] != branch):
+        upstreams.append(tracked)
+    for upstream in upstreams:
         found = git("merge-base", "HEAD", upstream)
         if found:
             # Without commits of its own a clean tree has only its last commit to look at.
@@ -39,8 +47,8 @@ def base():
 
 
 def changed(reference):
-    """Files that differ from those of the commit, the new ones too."""
-    listed = (git("diff", "--name-only", reference) or "") + "\n" + (
+    """Files that differ from those of the commit, the new ones too, and those that are gone."""
+    listed = (git("diff", "--name-only", "--no-renames", reference) or "") + "\n" + (
         git("ls-files", "--others", "--exclude-standard") or "")
     return sorted({name for name in listed.splitlines() if name})
 

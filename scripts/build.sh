@@ -16,6 +16,8 @@
 #   MOTTE_GLIBC=2.28       library and tool for systems with that C library or a later one (old-glibc.sh)
 #   MOTTE_JOBS=2           processes at once (as many as there are processors)
 set -euo pipefail
+# What is called within $(...) ends at its first mistake, too.
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 
 jobs=${MOTTE_JOBS:-$(nproc)}
@@ -49,7 +51,7 @@ alone_in() {
 # Links a product of the build again, with the Swift runtime inside; the arguments are for swiftc. The few functions of
 # libstdc++ that the runtime calls are inside, too: loading that library takes longer than loading Motte.
 link_static() {
-    local product=$1 folder=$scratch/static options=() list
+    local product=$1 folder=$scratch/static options=() list runtime
     list=$scratch/release/$product.product/Objects.LinkFileList
     shift
     mkdir -p "$folder"
@@ -60,7 +62,9 @@ link_static() {
         options=(-Xclang-linker "-B$folder")
     fi
     if reads_small_relocations; then options+=(-Xlinker -z -Xlinker pack-relative-relocs); fi
-    options+=(-resource-dir "$(static_runtime)" -L "$folder" "$PWD/$scratch/static/swift/nameless.o")
+    # In an assignment of its own, whose failure ends the script: that of a command within an argument does not.
+    runtime=$(static_runtime)
+    options+=(-resource-dir "$runtime" -L "$folder" "$PWD/$scratch/static/swift/nameless.o")
     swiftc "${options[@]}" -static-stdlib "@$list" -use-ld=lld -Xclang-linker -static-libgcc \
         -Xlinker --gc-sections -Xlinker --build-id "$@"
 }

@@ -66,9 +66,12 @@ move libmotte1 "$libraries/libmotte.so.1"
 move libmotte-dev usr/include "$libraries/libmotte.so" "$libraries/pkgconfig" "$libraries/cmake"
 move motte usr/bin usr/share/man usr/share/bash-completion usr/share/zsh usr/share/fish
 mkdir -p "$work/libmotte-dev/usr/share/doc/libmotte-dev"
-for part in README.md docs examples bindings; do
+for part in README.md CONTRIBUTING.md SECURITY.md docs examples bindings; do
     mv "$all/usr/share/doc/motte/$part" "$work/libmotte-dev/usr/share/doc/libmotte-dev/"
 done
+# The header is installed once; where documents lead to it is a link.
+mkdir "$work/libmotte-dev/usr/share/doc/libmotte-dev/include"
+ln -s ../../../../include/motte.h "$work/libmotte-dev/usr/share/doc/libmotte-dev/include/motte.h"
 left=$(find "$all" -type f -not -path '*/share/doc/*')
 [ -z "$left" ] || fail "in no package: $left"
 

@@ -3,7 +3,8 @@
 # build/wheel.
 #
 #   scripts/install-python.sh                 always
-#   scripts/install-python.sh --if-changed    unless what is installed has this library, and no source is newer
+#   scripts/install-python.sh --if-changed    unless what is installed has this library, and no source is newer;
+#                                             of a folder, too, from which one went, or where one got another name
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +15,7 @@ is_installed() {
     folder=$(.venv/bin/python -c 'import motte, os; print(os.path.dirname(motte.__file__))' 2> /dev/null) || return 1
     cmp -s build/library/libmotte.so.1 "$folder/libmotte.so.1" || return 1
     newer=$(find bindings/python/{src,native,setup.py,pyproject.toml,README.md} include LICENSE THIRD-PARTY-NOTICES.md \
-        -type f -newer "$wheel" -not -path '*/__pycache__/*' -not -path '*.egg-info/*') || return 1
+        \( -name __pycache__ -o -name '*.egg-info' \) -prune -o -newer "$wheel" -print) || return 1
     [ -z "$newer" ]
 }
 

@@ -123,7 +123,8 @@ def main() -> None:
         ".SH SYNOPSIS\n.B motte\n.I file\n.br\n.B motte\n.I command\n.RI [ options ]\n.I file\n.RI ...\n.br\n"
         ".B motte help\n.I command\n.SH DESCRIPTION\nWith a file alone it runs statements on it, one after the other; "
         "see\n.BR motte\\-shell (1).\n.SH COMMANDS\n" + listed + common()
-        + ".SH SEE ALSO\nThe query language and all formats are described in /usr/share/doc/motte.\n"))
+        + ".SH SEE ALSO\nThe query language and all formats are described in share/doc/motte/docs of where Motte is "
+        "installed, and in\n/usr/share/doc/libmotte\\-dev/docs of Debian\\(aqs package libmotte\\-dev.\n"))
     for command in commands:
         title = f"motte-{command['commandName']}"
         body = f".SH SYNOPSIS\n{synopsis('motte ' + command['commandName'], command['arguments'])}\n"

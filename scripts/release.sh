@@ -134,6 +134,14 @@ fi
 # ------------------------------------------------------------------------------------------------ wheel
 MOTTE_LIBRARY=$source/build/library .venv/bin/python -m pip wheel --quiet --disable-pip-version-check \
     --no-build-isolation --no-deps --wheel-dir "$output" "$source/bindings/python"
+# Its name says what its files need. Those of build/library are linked for this system.
+wheel=$(basename "$output"/motte-*.whl)
+if [ -z "$prebuilt" ] && [ -n "${MOTTE_GLIBC:-}" ]; then
+    [[ $wheel =~ -manylinux_([0-9]+)_([0-9]+)_ ]] || fail "$wheel does not say which systems it is for"
+    needed=${BASH_REMATCH[1]}.${BASH_REMATCH[2]}
+    [ "$(printf '%s\n' "$needed" "$MOTTE_GLIBC" | sort -V | tail -n 1)" = "$MOTTE_GLIBC" ] ||
+        fail "$wheel is for glibc $needed and later, and not for $MOTTE_GLIBC"
+fi
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install --quiet --disable-pip-version-check "$output"/motte-*.whl
 (cd "$work" && env -i PATH=/usr/bin:/bin HOME="$work" "$work/venv/bin/python" "$root/Tests/Consumers/wheel.py" \

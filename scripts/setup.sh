@@ -19,13 +19,14 @@ command -v swift > /dev/null || fail "swift is not on PATH; install Swift 6.3 fr
 # ------------------------------------------------------------------------------------------------ packages
 packages=(
     git make gcc g++ binutils cmake pkg-config libssl-dev libffi-dev python3-dev valgrind
-    python3-venv libsqlite3-0 zlib1g libpcre2-8-0 tzdata)
+    python3-venv libsqlite3-0 zlib1g libpcre2-8-0 tzdata ca-certificates)
 # Checks that need one of these say so and are skipped without it; with CI=true that is a failure.
 tools=(shellcheck abigail-tools zstd libzstd1 libedit2 libglib2.0-dev man-db nats-server libnats3.4 iproute2
     postgresql libpq5 openssl)
 case ${1:-} in
     "") ;;
-    demo) packages=(git make gcc g++ binutils python3-dev python3-venv libpcre2-8-0 tzdata) tools=() ;;
+    demo) packages=(git make gcc g++ binutils python3-dev python3-venv libpcre2-8-0 tzdata ca-certificates)
+        tools=() ;;
     benchmarks) packages+=(liblmdb-dev libsqlite3-dev) ;;
     docs) tools+=(doxygen graphviz chromium) ;;
     release) tools+=(dpkg-dev lintian debootstrap) ;;
@@ -74,7 +75,7 @@ fi
 python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     fail "development takes Python 3.11 or newer, $python is $("$python" --version); set PYTHON to one"
-if [ ! -x .venv/bin/python ] || ! .venv/bin/python -c 'import sys' 2> /dev/null; then
+if [ ! -x .venv/bin/python ] || ! .venv/bin/python -c 'import pip' 2> /dev/null; then
     echo "setup: making .venv"
     rm -rf .venv
     "$python" -m venv .venv

@@ -4,7 +4,7 @@
 #   scripts/style.sh           says what is wrong (make lint; part of make check and make test)
 #   scripts/style.sh --fix     formats Swift and C in place and mends what ruff can mend (make format)
 #
-# Configuration: .swift-format, .clang-format, ruff.toml, .shellcheckrc, mypy in bindings/python/pyproject.toml. A tool
+# Configuration: .swift-format, .clang-format, ruff.toml, mypy in bindings/python/pyproject.toml. A tool
 # that is missing is said and skipped, and with CI=true a failure; `make setup` installs all of them in the versions of
 # scripts/requirements. The last line is "N passed, N failed".
 set -uo pipefail

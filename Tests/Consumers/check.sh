@@ -91,13 +91,17 @@ without_packages() {
         done
         exec "$@"' bash "$@"
 }
-# The scratch folder is kept between runs; what is built is the clone.
+# The scratch folder is kept between runs for its objects. Address and tag are those of the last run, for which SwiftPM
+# would take the sources that it has checked out: what it knows of them goes.
+rm -f "$root/.build-consumer/workspace-state.json"
 (cd "$work/swift" \
     && without_packages swift build -j "$jobs" --scratch-path "$root/.build-consumer" --product Consumer \
         > "$work/swift-build.log" 2>&1 \
     && swift run -j "$jobs" --scratch-path "$root/.build-consumer" Consumer > "$work/swift.log" 2>&1) \
     || { tail -n 40 "$work/swift-build.log" "$work/swift.log"; fail "the Swift consumer does not build and run"; }
 tail -n 3 "$work/swift.log"
+[ "$(git -C "$root/.build-consumer/checkouts/motte" rev-parse HEAD)" = "$(git -C "$work/motte" rev-parse HEAD)" ] ||
+    fail "what was built is another commit than that of this tree"
 say "Swift package by URL and tag"
 
 ! grep -E 'pkg-config|\.pc|install the|-dev' "$work/swift-build.log" || fail "the build asks for packages"

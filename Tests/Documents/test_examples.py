@@ -34,6 +34,8 @@ ELSEWHERE = {
     "make check": "scripts/check.sh", "make lint": "scripts/style.sh", "make pins": "scripts/pin.sh",
     "make docs": "scripts/docs.sh", "make release": "scripts/release.sh",
     "make install": "Tests/Consumers/check.sh", "pip install ./bindings/python": "Tests/Consumers/check.sh",
+    "python3 -m venv": "Tests/Consumers/check.sh", "cmake -S . -B": "Tests/Consumers/check.sh",
+    "sudo cmake --install": "Tests/Consumers/check.sh",
     "swift build --target": "Package.swift", "swift test --filter": "scripts/test.sh",
     "swiftc @motte/build/swift/flags": "scripts/build-swift-library.sh",
     "swift build -Xswiftc @$PWD/motte/build/swift/flags": "scripts/build-swift-library.sh",

@@ -23,7 +23,10 @@ passed=0 failed=0
 
 renew=
 if [ "${1:-}" = --renew ]; then renew=1; shift; fi
-reference=${1:-$(git describe --tags --abbrev=0 2> /dev/null || true)}
+# A release is compared with the one before it, what was changed since then with that release.
+since=HEAD
+if [ -n "$(git tag --points-at HEAD 2> /dev/null)" ] && [ -z "$(git status --porcelain)" ]; then since=HEAD^; fi
+reference=${1:-$(git describe --tags --abbrev=0 "$since" 2> /dev/null || true)}
 
 ok() { echo "ok: $*"; passed=$((passed + 1)); }
 bad() { echo "error: $*"; failed=$((failed + 1)); }
@@ -59,7 +62,9 @@ else
 fi
 [ -z "$renew" ] || cp "$work/constants.txt" "$constants"
 # New constants break nobody.
-if gone=$(grep -vxF -f "$work/constants.txt" "$constants"); then
+if [ ! -f "$constants" ]; then
+    bad "there is no $constants to compare with; --renew writes it"
+elif gone=$(grep -vxF -f "$work/constants.txt" "$constants"); then
     echo "$gone"
     bad "constants of the C interface that are gone or have other numbers; if that is meant, renew the baseline"
 else

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 
@@ -95,3 +96,55 @@ def test_without_abidiff_its_part_is_skipped_but_not_in_ci(
     done = check(tmp_path, HEADER, "--renew", PATH=path)
     assert done.returncode == 1 and f"error: nothing was renewed {lack}" in done.stdout
     assert all(file.read_bytes() == content for file, content in kept.items())
+
+
+@pytest.fixture
+def copy(tmp_path: pathlib.Path) -> pathlib.Path:
+    """What the check takes of this repository, in one of its own that has a commit."""
+    for name in ("Tests/Interfaces", "bindings/c", "include"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "bin").mkdir()
+    # It says what the Swift products are compared with.
+    (tmp_path / "bin" / "swift").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "swift").chmod(0o755)
+    (tmp_path / ".gitignore").write_text("__pycache__\n")
+    git(tmp_path, "init", "-q")
+    commit(tmp_path, "first")
+    return tmp_path
+
+
+def git(folder: pathlib.Path, *arguments: str) -> None:
+    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgSign=false",
+                    "-c", "tag.gpgSign=false", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def commit(folder: pathlib.Path, text: str) -> None:
+    (folder / "text").write_text(text)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-m", text)
+
+
+def checked(folder: pathlib.Path, path: str, **environment: str) -> str:
+    kept = {name: value for name, value in os.environ.items() if name != "CI"}
+    return subprocess.run([folder / "Tests" / "Interfaces" / "check.sh"], capture_output=True, text=True,
+                          env={**kept, "PATH": f"{folder / 'bin'}{os.pathsep}{path}", **environment}).stdout
+
+
+def test_constants_without_a_baseline_are_said(copy: pathlib.Path, path_without: Callable[[str], str]) -> None:
+    (copy / "Tests/Interfaces/abi/constants.txt").unlink()
+    said = checked(copy, path_without("abidiff"), MOTTE_SWIFT_INTERFACES="no")
+    assert "error: there is no Tests/Interfaces/abi/constants.txt to compare with; --renew writes it" in said
+    assert said.splitlines()[-1] == "0 passed, 1 failed"
+
+
+def test_a_release_is_compared_with_the_one_before(copy: pathlib.Path, path_without: Callable[[str], str]) -> None:
+    path = path_without("abidiff")
+    git(copy, "tag", "1.0.0")
+    assert "skipped: the Swift products (there is no tag to compare with" in checked(copy, path)
+    commit(copy, "second")
+    assert "ok: the Swift products, beside 1.0.0\n" in checked(copy, path)
+    git(copy, "tag", "1.1.0")
+    assert "ok: the Swift products, beside 1.0.0\n" in checked(copy, path)
+    # What comes after it.
+    (copy / "text").write_text("third")
+    assert "ok: the Swift products, beside 1.1.0\n" in checked(copy, path)

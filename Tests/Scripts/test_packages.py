@@ -1,6 +1,7 @@
 """What packages say of themselves: the description of the Python package, its sources, man pages and completion."""
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -9,6 +10,13 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Callable
+
+import pytest
+import setuptools
+
+# Fixtures that the tests of the scripts share.
+pytest_plugins = ["needs"]
 
 ROOT = pathlib.Path(__file__).parents[2]
 TOOL = ROOT / "build" / "tool" / "motte"
@@ -121,3 +129,97 @@ def test_programs_that_use_motte_take_its_version_from_one_place() -> None:
     files = [path for path in (ROOT / "Tests" / "Consumers").rglob("*") if path.is_file()]
     assert len(files) > 10
     assert [str(path) for path in files if named.search(path.read_text(errors="replace"))] == []
+
+
+def test_what_builds_the_python_package_knows_its_form() -> None:
+    # A licence as an expression (PEP 639) is for setuptools from 77 on.
+    assert '\nlicense = "Apache-2.0"\n' in (ROOT / "bindings/python/pyproject.toml").read_text()
+    for name in ("bindings/python/pyproject.toml", "scripts/requirements/development.in",
+                 "scripts/requirements/demo.in"):
+        assert re.findall(r"setuptools>=([\d.]+)", (ROOT / name).read_text()) == ["77"], name
+
+
+@pytest.mark.parametrize("system", [False, True])
+def test_a_wheel_without_the_library_is_for_this_system_and_has_its_notices(
+        tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, system: bool) -> None:
+    monkeypatch.setattr(setuptools, "setup", lambda **_: None)
+    monkeypatch.setenv("MOTTE_LIBRARY", "system" if system else str(tmp_path / "libmotte.so.1"))
+    monkeypatch.setenv("MOTTE_HEADER", str(ROOT / "include" / "motte.h"))
+    monkeypatch.setenv("MOTTE_LIBPCRE2", "none")
+    spec = importlib.util.spec_from_file_location("motte_setup", ROOT / "bindings" / "python" / "setup.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    package = tmp_path / "motte"
+    package.mkdir()
+    shutil.copy(sys.executable, package / "_objects.abi3.so")
+    (tmp_path / "libmotte.so.1").touch()
+
+    monkeypatch.setattr(module.bdist_wheel, "get_tag", lambda _: ("cp310", "abi3", "linux_x86_64"))
+    monkeypatch.setattr(module, "age", lambda _: 28)
+    monkeypatch.setattr(module.shutil, "which", lambda name: name)
+    wheel = module.HonestWheel.__new__(module.HonestWheel)
+    wheel.bdist_dir = str(tmp_path)
+    assert wheel.get_tag() == ("cp310", "abi3", "linux_x86_64" if system else "manylinux_2_28_x86_64")
+
+    monkeypatch.setattr(module.build_ext, "run", lambda _: None)
+    monkeypatch.setattr(module, "installed", lambda _: str(tmp_path))
+    build = module.BuildExtension.__new__(module.BuildExtension)
+    build.extensions, build.inplace = [], False
+    build.build_lib, build.build_temp = str(tmp_path), str(tmp_path / "temp")
+    build.run()
+    assert (package / "libmotte.so.1").exists() != system
+    for name in ("LICENSE", "THIRD-PARTY-NOTICES.md"):
+        assert (package / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+def installed(folder: pathlib.Path, prefix: pathlib.Path, *options: str) -> None:
+    """Installs with CMake what needs no build, and files that stand for what does."""
+    library = folder / "library"
+    library.mkdir()
+    for name in ("libmotte.so.1", "libmotte.so"):
+        (library / name).touch()
+    for command in (["-S", str(ROOT), "-B", str(folder / "cmake"), f"-DCMAKE_INSTALL_PREFIX={prefix}",
+                     f"-DMOTTE_PREBUILT={library}", "-DMOTTE_BUILD_TESTS=OFF", "-DMOTTE_BUILD_TOOL=OFF", *options],
+                    ["--install", str(folder / "cmake")]):
+        done = subprocess.run(["cmake", *command], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("library", "header"), [("lib", "include"), ("lib/x/y", "include/x"), ("/", "include"),
+                                                 ("lib", "/"), ("/", "/")])
+def test_pkg_config_finds_folders_wherever_they_are(
+        tmp_path: pathlib.Path, need: Callable[[str, str], None], library: str, header: str) -> None:
+    need("cmake", "cmake")
+    need("pkg-config", "pkg-config")
+    prefix = tmp_path / "prefix"
+    # A slash stands for a folder that is named by its whole path, elsewhere.
+    library, header = (str(tmp_path / name) if given == "/" else given
+                       for given, name in ((library, "libraries"), (header, "headers")))
+    installed(tmp_path, prefix, f"-DCMAKE_INSTALL_LIBDIR={library}", f"-DCMAKE_INSTALL_INCLUDEDIR={header}")
+    if not library.startswith("/") and not header.startswith("/"):
+        # Where it was installed does not matter then.
+        prefix = prefix.rename(tmp_path / "moved")
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(prefix / library / "pkgconfig")}
+    for variable, folder, file in (("libdir", library, "libmotte.so.1"), ("includedir", header, "motte.h")):
+        found = subprocess.run(["pkg-config", f"--variable={variable}", "motte"], capture_output=True, text=True,
+                               check=True, env=environment).stdout.strip()
+        assert pathlib.Path(found).resolve() == prefix / folder and (prefix / folder / file).is_file()
+
+
+def test_links_of_installed_documents_lead_somewhere(tmp_path: pathlib.Path, need: Callable[[str, str], None]) -> None:
+    need("cmake", "cmake")
+    installed(tmp_path, tmp_path / "prefix")
+    folder = tmp_path / "prefix" / "share" / "doc" / "motte"
+    documents = sorted(folder.rglob("*.md"))
+    assert len(documents) > 40
+    broken = [f"{document.relative_to(folder)}: {link}" for document in documents
+              for link in re.findall(r"\]\(([^)#\s]+)", re.sub(r"(?s)```.*?```|`[^`\n]*`", "", document.read_text()))
+              if "://" not in link and not (document.parent / link).exists()]
+    assert broken == []
+
+
+def test_man_pages_name_the_folder_of_debians_documents() -> None:
+    packaged = (ROOT / "scripts" / "debian.sh").read_text()
+    [folder] = set(re.findall(r'mv "\$all/usr/share/doc/motte/\$part" "\$work/libmotte-dev/(\S+?)/"', packaged))
+    assert f"/{folder}/docs" in (ROOT / "scripts" / "manual.py").read_text().replace("\\\\", "")

@@ -1,8 +1,10 @@
 """What scripts/release.sh refuses before it builds anything: in a repository that has only what names the version."""
 from __future__ import annotations
 
+import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -63,3 +65,13 @@ def test_a_place_with_another_version_is_refused(repository: pathlib.Path) -> No
     file = repository / "bindings/python/pyproject.toml"
     file.write_text(file.read_text().replace(f'version = "{version()}"', 'version = "99.0.0"'))
     assert f'does not say version = "{version()}"' in release(repository)
+
+
+def test_tags_of_both_forms_start_a_release() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    [line] = re.findall(r"(?m)^    tags: (.*)$", workflow)
+    # As GitHub reads them.
+    patterns = [re.compile(each.replace(".", r"\.")) for each in json.loads(line)]
+    started = [tag for tag in ("1.2.3", "v1.2.3", "10.20.30", "v1.2", "1.2.3-rc1", "before") for pattern in patterns
+               if pattern.fullmatch(tag)]
+    assert started == ["1.2.3", "v1.2.3", "10.20.30"]

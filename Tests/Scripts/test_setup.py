@@ -20,6 +20,11 @@ TOOLS = {
 }
 
 
+def write(path: pathlib.Path, text: str) -> None:
+    path.write_text(f"#!/usr/bin/env bash\n{text}\n")
+    path.chmod(0o755)
+
+
 @pytest.fixture
 def folder(tmp_path: pathlib.Path) -> pathlib.Path:
     for name in ("scripts/setup.sh", "scripts/requirements/development.txt"):
@@ -27,19 +32,18 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
         shutil.copy(ROOT / name, tmp_path / name)
     # A Python environment that has all it needs.
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
-    (tmp_path / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    write(tmp_path / ".venv" / "bin" / "python", "exit 0")
     shutil.copy(ROOT / "scripts/requirements/development.txt", tmp_path / ".venv" / "installed-development.txt")
     (tmp_path / "bin").mkdir()
     for name, text in TOOLS.items():
-        (tmp_path / "bin" / name).write_text(f"#!/usr/bin/env bash\n{text}\n")
-        (tmp_path / "bin" / name).chmod(0o755)
+        write(tmp_path / "bin" / name, text)
     return tmp_path
 
 
-def setup(folder: pathlib.Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def setup(folder: pathlib.Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if name != "CI"}
     path = f"{folder / 'bin'}{os.pathsep}{kept['PATH']}"
-    return subprocess.run([folder / "scripts" / "setup.sh"], capture_output=True, text=True, timeout=60,
+    return subprocess.run([folder / "scripts" / "setup.sh", *arguments], capture_output=True, text=True, timeout=60,
                           env={**kept, "PATH": path, "PYTHON": sys.executable, "CALLS": str(folder / "calls"),
                                **environment})
 
@@ -65,3 +69,22 @@ def test_what_builds_need_must_be_there(folder: pathlib.Path) -> None:
         done = setup(folder, MISSING="cmake", NO_LISTS=lists)
         assert done.returncode == 1
         assert "setup: cmake could not be installed" in done.stderr
+
+
+@pytest.mark.parametrize("what", [[], ["demo"]])
+def test_certificates_are_among_what_must_be_there(folder: pathlib.Path, what: list[str]) -> None:
+    done = setup(folder, *what, MISSING="ca-certificates")
+    assert done.returncode == 1
+    assert "setup: ca-certificates could not be installed" in done.stderr
+
+
+def test_an_environment_without_pip_is_made_again(folder: pathlib.Path) -> None:
+    write(folder / ".venv" / "bin" / "python", '[ "$2" != "import pip" ]')
+    # It makes an environment in which everything works.
+    write(folder / "bin" / "python", """
+if [ "$1 $2" = "-m venv" ]; then mkdir -p "$3/bin"; cp "$(type -P true)" "$3/bin/python"; fi""")
+    done = setup(folder, MISSING="", PYTHON=str(folder / "bin" / "python"))
+    assert done.returncode == 0, done.stderr
+    assert "setup: making .venv" in done.stdout
+    assert (folder / ".venv" / "installed-development.txt").exists()
+    assert setup(folder, MISSING="").stdout == ""

@@ -2,6 +2,7 @@
 they were called for in place of builds and tests."""
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import shutil
@@ -40,6 +41,7 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
         script.chmod(0o755)
     for name in ("test.sh", "check.sh", "lanes.sh"):
         shutil.copy(ROOT / "scripts" / name, tmp_path / "scripts" / name)
+    (tmp_path / "scripts" / "tidy.py").touch()
     (tmp_path / "scripts" / "affected.py").write_text(
         'print("since: x\\nchanged: 1 files\\ntests: ValuesTests\\nconformance: yes\\npackage: no")\n')
     # What an earlier build left.
@@ -50,12 +52,17 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path
 
 
+def ran(folder: pathlib.Path, script: str, *stages: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MOTTE_") and name != "CI"}
+    path = f"{folder / 'bin'}{os.pathsep}{kept['PATH']}"
+    return subprocess.run([folder / "scripts" / script, *stages], capture_output=True, text=True, timeout=60,
+                          env={**kept, "PATH": path, "CALLS": str(folder / "calls")})
+
+
 def calls(folder: pathlib.Path, script: str, *stages: str) -> list[str]:
     log = folder / "calls"
     log.unlink(missing_ok=True)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MOTTE_") and name != "CI"}
-    done = subprocess.run([folder / "scripts" / script, *stages], capture_output=True, text=True, timeout=60,
-                          env={**kept, "PATH": f"{folder / 'bin'}{os.pathsep}{kept['PATH']}", "CALLS": str(log)})
+    done = ran(folder, script, *stages)
     assert done.returncode == 0, done.stdout + done.stderr
     return [line for line in log.read_text().splitlines() if line.startswith("begin ")]
 
@@ -74,6 +81,7 @@ PACKAGE = [*LIBRARY, "install-python --if-changed"]
     (["consumers", "machines", "size"], PACKAGE),
     (["c"], LIBRARY),
     (["crash"], LIBRARY),
+    (["tidy"], LIBRARY),
     (["package"], [*LIBRARY, "install-python"]),
     (["unit"], ["build tests"]),
     (["library", "python"], PACKAGE),
@@ -92,6 +100,58 @@ def test_what_is_tested_is_built_first_and_once(
 def test_the_next_run_looks_again(folder: pathlib.Path) -> None:
     for _ in range(2):
         assert builds(calls(folder, "test.sh", "tool")[:3]) == PACKAGE
+
+
+WARNING = "Sources/Values/One.swift:1:1: warning: never used"
+
+
+@pytest.mark.parametrize(("old", "says", "stages", "passes"), [
+    ("", "true", ["build"], True),
+    ("", f"echo '{WARNING}'", ["build"], False),
+    # What an earlier run printed, and what is not there to be looked into.
+    (WARNING, "true", ["build"], True),
+    (WARNING, "true", ["build", "library"], True),
+    ("", "sleep 0.3; rm build/test-logs/build-output.txt", ["build"], False),
+])
+def test_a_build_has_no_warnings(folder: pathlib.Path, old: str, says: str, stages: list[str], passes: bool) -> None:
+    (folder / "build" / "test-logs").mkdir()
+    (folder / "build" / "test-logs" / "library-output.txt").write_text(old + "\n")
+    (folder / "scripts" / "build.sh").write_text(f'#!/usr/bin/env bash\n[ "$1" != tests ] || {{ {says}; }}\n')
+    (folder / "scripts" / "build.sh").chmod(0o755)
+    done = ran(folder, "test.sh", *stages)
+    assert (done.returncode == 0) == passes, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("script", "place"), [("test.sh", "build"), ("check.sh", "build/check/traces")])
+def test_what_an_earlier_run_noted_is_gone_before_the_tests(folder: pathlib.Path, script: str, place: str) -> None:
+    old = [folder / place / "function-statuses" / "gone.txt", folder / place / "conformance-functions.txt"]
+    old[0].parent.mkdir(parents=True)
+    for path in old:
+        path.touch()
+    # It notes what this run does.
+    (folder / "bin" / "ctest").write_text(
+        f"#!/usr/bin/env bash\n[ ! -e {old[0]} ] && [ ! -e {old[1]} ] && touch {old[1]}\n")
+    for name in (".build/debug/libmotte.so", "build/check/c/x"):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).touch()
+    calls(folder, script, "c")
+    assert [path.exists() for path in old] == [False, True]
+
+
+def test_the_file_of_the_demo_is_made_by_this_library(folder: pathlib.Path) -> None:
+    file = folder / "build" / "demo" / "flights.motte"
+    file.parent.mkdir()
+    file.touch()
+    library = (folder / "build" / "library" / "libmotte.so.1").stat().st_mtime
+    for age, expected in ((-10, True), (10, False)):
+        os.utime(file, (library + age, library + age))
+        assert any(line.startswith("begin demo") for line in calls(folder, "test.sh", "size")) == expected
+
+
+@pytest.mark.parametrize(("stage", "before"), [("memory", "c"), ("size", "demo")])
+def test_stages_that_share_a_folder_come_one_after_the_other(stage: str, before: str) -> None:
+    [line] = [line for line in (ROOT / "scripts" / "test.sh").read_text().splitlines() if f'"{stage}:' in line]
+    assert before in line.split(":")[2].split(",")
 
 
 @pytest.mark.parametrize("stages", [["unit"], ["c", "unit"], ["unit", "build"], ["style"]])
@@ -150,6 +210,20 @@ def test_a_build_without_a_home_has_its_cache_in_build(folder: pathlib.Path, giv
     assert done.stdout.strip() == (str(folder / cache) if cache and not cache.startswith("/") else cache)
 
 
+def test_a_build_ends_where_the_runtime_cannot_be_prepared(folder: pathlib.Path) -> None:
+    shutil.copy(ROOT / "scripts" / "build.sh", folder / "scripts" / "build.sh")
+    (folder / "scripts" / "compile.py").touch()
+    (folder / "runtime_static" / "linux").mkdir(parents=True)
+    said = json.dumps({"compilerVersion": "6", "runtimeResourcePath": str(folder / "runtime")}, indent=1)
+    for name, text in (("swiftc", f"[ $1 = -print-target-info ] || {{ {CALLED}; }}\ncat <<'END'\n{said}\nEND"),
+                       ("objcopy", "echo objcopy fails >&2; exit 1")):
+        (folder / "bin" / name).write_text(f"#!/usr/bin/env bash\n{text}\n")
+        (folder / "bin" / name).chmod(0o755)
+    done = ran(folder, "build.sh", "tool")
+    assert (done.returncode, done.stderr) == (1, "objcopy fails\n"), done.stdout
+    assert not (folder / "calls").exists() and not (folder / ".build" / "static" / "swift.of").exists()
+
+
 PIP = """
 site=site/motte
 case $* in
@@ -185,3 +259,16 @@ def test_the_package_is_installed_again_after_a_change(folder: pathlib.Path) -> 
         earlier = time.time() - 10
         os.utime(folder / name, (earlier, earlier))
         assert not installed("--if-changed"), name
+    # One that comes, gets another name or goes.
+    extra = folder / "bindings/python/src/motte/b.py"
+    for change in (extra.touch, lambda: extra.rename(extra.with_name("c.py")), extra.with_name("c.py").unlink):
+        change()
+        assert installed("--if-changed")
+        assert not installed("--if-changed")
+    # What runs leave there is none.
+    (folder / "bindings/python/src/motte.egg-info").mkdir()
+    wheel = folder / "build/wheel/motte-1.whl"
+    later = time.time() + 10
+    os.utime(wheel, (later, later))
+    os.utime(folder / "bindings/python/src/motte.egg-info", (later + 10, later + 10))
+    assert not installed("--if-changed")

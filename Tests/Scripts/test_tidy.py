@@ -1,7 +1,9 @@
-"""What scripts/tidy.py takes for a comparison of names, or a reading of texts, by characters, and what not."""
+"""What scripts/tidy.py takes for a comparison of names, or a reading of texts, by characters, and what not; and when it
+reads what tests noted."""
 from __future__ import annotations
 
 import importlib.util
+import os
 import pathlib
 import types
 
@@ -106,3 +108,27 @@ def test_texts_by_characters(tidy: types.ModuleType, line: str) -> None:
 ])
 def test_what_reads_no_characters(tidy: types.ModuleType, line: str) -> None:
     assert found(tidy, line, "Tool", READING) == 0
+
+
+@pytest.mark.parametrize("changed", ["include/motte.h", "Tests/Conformance/one.steps", "bindings/c/tests/one.c"])
+def test_notes_of_tests_are_read_until_something_is_newer(
+        tidy: types.ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+        changed: str) -> None:
+    monkeypatch.setattr(tidy, "CASES", tidy.ROOT / "Tests" / "Conformance")
+    monkeypatch.setattr(tidy.header, "functions", list)
+    notes = ["build/conformance-functions.txt", "build/function-statuses/one.txt"]
+    sources = ["include/motte.h", "Tests/Conformance/trace.py", "Tests/Conformance/one.steps", "bindings/c/tests/one.c"]
+    lists = ["bindings/c/tests/errors-not-provoked.txt", "Tests/Conformance/functions-not-reached.txt"]
+    for time, names in enumerate((sources, notes, lists), 1):
+        for name in names:
+            (tidy.ROOT / name).parent.mkdir(parents=True, exist_ok=True)
+            (tidy.ROOT / name).touch()
+            os.utime(tidy.ROOT / name, (time, time))
+    tidy.functions_are_reached()
+    tidy.functions_return_what_they_promise()
+    assert "skipped" not in capsys.readouterr().out
+    os.utime(tidy.ROOT / changed, (9, 9))
+    tidy.functions_are_reached()
+    tidy.functions_return_what_they_promise()
+    said = capsys.readouterr().out
+    assert said.count("skipped: ") == said.count("(the header, a case or a test is newer; run ") == 2

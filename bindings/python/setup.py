@@ -105,9 +105,14 @@ class BuildExtension(build_ext):
         expressions = None if self.inplace else pcre2()
         if expressions is not None:
             shutil.copy(expressions, package / PCRE2)
+        self.add_notices()
+
+    def add_notices(self):
+        # A source distribution has them beside this file; what is above it there is somebody else's.
+        folder = ROOT if IN_REPOSITORY else HERE
         for name in ("LICENSE", "THIRD-PARTY-NOTICES.md"):
-            if (ROOT / name).is_file() and not self.inplace:
-                shutil.copy(ROOT / name, package / name)
+            if (folder / name).is_file() and not self.inplace:
+                shutil.copy(folder / name, pathlib.Path(self.build_lib) / "motte" / name)
 
     def build_extensions(self):
         """A Python that somebody built has the path to its own library among its words for the linker. On other
@@ -122,6 +127,7 @@ class BuildExtension(build_ext):
             extension.include_dirs.append(str(pathlib.Path(os.environ["MOTTE_HEADER"]).parent))
             extension.extra_link_args = [word for word in extension.extra_link_args if "rpath" not in word]
         super().run()
+        self.add_notices()
 
 
 # manylinux_2_x, and the newest symbol versions a machine of that age must have.
@@ -167,6 +173,9 @@ class HonestWheel(bdist_wheel):
 
     def get_tag(self):
         python, abi, platform = super().get_tag()
+        if USES_SYSTEM:
+            # It takes more than the names of platforms promise: the library that is installed.
+            return python, abi, platform
         package = pathlib.Path(self.bdist_dir or "") / "motte"
         files = [str(file) for file in package.glob("*.so*")]
         needed = age(files) if files and platform.startswith("linux_") and shutil.which("objdump") else None
