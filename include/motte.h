@@ -2394,7 +2394,7 @@ motte_status motte_queue_fd(const motte_queue *queue, int32_t *out_fd);
 motte_status motte_queue_timeout(const motte_queue *queue, int64_t *out_timeout_ms);
 
 /** Runs up to `max` pending deliveries, all for 0, and returns how many; the descriptor stays readable while some are
- *  left.
+ *  left. Writes that are queued meanwhile wait for the next call.
  *  Thread: owner. Result: -. Optional: out_count. Errors: REENTRANT, CALLBACK. */
 motte_status motte_queue_dispatch(motte_queue *queue, size_t max, size_t *out_count);
 
@@ -2408,8 +2408,8 @@ typedef motte_status (*motte_write_done_fn)(void *userdata, motte_status status,
 /** Queues a write for the realm's own thread and returns at once. A later motte_queue_dispatch() begins it when nobody
  *  else is writing, calls `work`, commits, and calls `done`; queued writes run in order. A code other than 0 from
  *  `work` undoes its write, and `done` gets MOTTE_E_CALLBACK; without a `done` the dispatch fails with it. Both get
- *  userdata, which is freed after them. A write that has not begun when the realm is closed never runs; its userdata is
- *  freed. The realm needs a queue.
+ *  userdata, which is freed after them. A write that has not begun when the realm is closed, or its last handle
+ *  released, never runs; its userdata is freed. The realm needs a queue.
  *  Thread: any. Result: -. Optional: out_ticket. Errors: FROZEN. */
 motte_status motte_realm_queue_write(motte_realm *realm, motte_realm_fn work, motte_write_done_fn done, void *userdata,
                                      motte_free_fn free_userdata, uint64_t *out_ticket);

@@ -748,6 +748,8 @@ public:
         return *this;
     }
     Config &queue(const Queue &queue) {
+        // To the function below, none is the realm without a queue.
+        check(motte_handle_check(queue.handle()));
         check(motte_config_set_queue(handle(), queue.handle()));
         return *this;
     }

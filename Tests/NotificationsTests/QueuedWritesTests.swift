@@ -21,6 +21,7 @@ import Testing
         QueuedWrites.Write { (session) throws(DatabaseError) in
             _ = try typed { try session.add("Cat", ["name": .string(name)]) }
             if let code { throw DatabaseError(code, "refused") }
+            return true
         } done: { (outcome) throws(DatabaseError) in
             received.outcomes.append(outcome)
         }

@@ -84,10 +84,11 @@ func lend(_ box: Box, _ body: (OpaquePointer?) throws(DatabaseError) -> Void) th
     try body(token.pointer)
 }
 
-/// What a callback left behind when it returned non-zero.
-final class CallbackFailure {
+/// What a callback left behind when it returned non-zero; the error that it caused has it.
+final class CallbackFailure: Sendable {
     let userCode: Int32
-    let userPointer: UnsafeMutableRawPointer?
+    // nonisolated(unsafe): only handed on, never looked at.
+    nonisolated(unsafe) let userPointer: UnsafeMutableRawPointer?
     private let freePointer: motte_free_fn?
 
     init(userCode: Int32, userPointer: UnsafeMutableRawPointer?, freePointer: motte_free_fn?) {

@@ -43,14 +43,12 @@ enum Log {
         let state = ThreadState.current
         guard !state.isLogging, let sink = sink.withLock({ $0 }) else { return }
         // What the function calls may fail as well, and is not to take the place of the failure that is logged.
-        let (announced, pendingDetails) = (state.announced, state.pendingDetails)
+        let announced = state.announced
         state.isLogging = true
         state.announced = nil
-        state.pendingDetails = nil
         defer {
             state.isLogging = false
             state.announced = announced
-            state.pendingDetails = pendingDetails
         }
         let name = UnsafeRawPointer(category.utf8Start).assumingMemoryBound(to: CChar.self)
         message.withCString { text in

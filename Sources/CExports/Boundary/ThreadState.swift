@@ -11,8 +11,6 @@ final class ThreadState {
     var isLogging = false
     /// From motte_callback_fail(), until the callback returns.
     var announced: (message: String?, pointer: UnsafeMutableRawPointer?, free: motte_free_fn?)?
-    /// Details for the `.callback` error that is being thrown.
-    var pendingDetails: CallbackFailure?
 
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
@@ -32,11 +30,9 @@ final class ThreadState {
     }
 
     func fail(_ error: DatabaseError) {
-        let details = error.code == .callback ? pendingDetails : nil
-        pendingDetails = nil
         // Kept aside while it is replaced: the free function of the old error may fail calls of its own.
         let previous = lastError
-        lastError = StoredError(error, details)
+        lastError = StoredError(error, error.details.callback as? CallbackFailure)
         withExtendedLifetime(previous) {}
     }
 
@@ -48,8 +44,9 @@ final class ThreadState {
             said?.free?(said?.pointer)
             return
         }
-        pendingDetails = CallbackFailure(userCode: code, userPointer: said?.pointer, freePointer: said?.free)
-        throw DatabaseError(.callback, said?.message ?? "a callback returned \(code)")
+        throw DatabaseError(
+            .callback, said?.message ?? "a callback returned \(code)",
+            callback: CallbackFailure(userCode: code, userPointer: said?.pointer, freePointer: said?.free))
     }
 }
 

@@ -26,34 +26,18 @@ public func motte_realm_queue_write(
         guard let work else { throw DatabaseError(.nullArgument, "the work is NULL") }
         let realm = try Handles.any(realm, .realm, as: RealmBox.self)
         // Weakly, because the core keeps the writes.
-        let failure = KeptFailure()
         let write = QueuedWrites.Write { [weak core = realm.box.core] (_) throws(DatabaseError) in
-            guard let core else { return }
-            defer { failure.keep() }
+            // All handles were released: for the program the realm is closed, and what has not begun never runs.
+            guard let core else { return false }
             try lend(RealmBox(core)) { (realm) throws(DatabaseError) in try bridge.call { work($0, realm) } }
+            return true
         } done: { (outcome) throws(DatabaseError) in
             defer { bridge.close() }
-            failure.giveBack()
             try bridge.report(outcome, to: done)
         }
         let ticket = try realm.box.writes.add(write)
         out_ticket?.pointee = ticket
         return .ok
-    }
-}
-
-/// What the work left behind when it refused, until its `done` is called, after other work.
-private final class KeptFailure {
-    private var details: CallbackFailure?
-
-    func keep() {
-        details = ThreadState.current.pendingDetails
-        ThreadState.current.pendingDetails = nil
-    }
-
-    func giveBack() {
-        if let details { ThreadState.current.pendingDetails = details }
-        details = nil
     }
 }
 

@@ -110,10 +110,12 @@ final class RealmBox: RealmMemberBox {
     }
 
     /// Without a handle to the realm nobody can end its write, whose lock would keep all others waiting. Only the owner
-    /// can cancel it: released elsewhere, it lasts until the realm's other handles are gone.
+    /// can cancel it: released elsewhere, it lasts until the realm's other handles are gone. What the work of a queued
+    /// write leaves open is committed after it.
     deinit {
         guard core.realmHandles.subtract(1, ordering: .acquiringAndReleasing).newValue == 0, refusal() == nil,
-            session.isInWrite, session.writeSerial == core.begunWrite.load(ordering: .relaxed)
+            session.isInWrite, !session.isInGroup,
+            session.writeSerial == core.begunWrite.load(ordering: .relaxed)
         else { return }
         do throws(DatabaseError) {
             try session.abandonWrite()

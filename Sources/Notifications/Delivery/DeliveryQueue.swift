@@ -21,6 +21,8 @@ package final class DeliveryQueue: @unchecked Sendable {
     private let forkGeneration: UInt32
     private let isSet = Atomic<Bool>(false)
     private var bindings: [QueueBinding] = []
+    /// The first to be dispatched the next time.
+    private var nextTurn = 0
     private var isDispatching = false
 
     /// Owned by the calling thread, or by what `confinement` says. `wake` is called once for each time that work comes
@@ -133,8 +135,15 @@ package final class DeliveryQueue: @unchecked Sendable {
         bindings.removeAll { $0.isEnded }
         var left = limit > 0 ? limit : Int.max
         var failure: DatabaseError?
-        for binding in bindings where left > 0 {
-            do throws(DatabaseError) { left -= try binding.dispatch(atMost: left) } catch { failure = error }
+        // Beginning where the last one ended, so that each has its turn whatever the limit is.
+        let turns = bindings[min(nextTurn, bindings.count)...] + bindings[..<min(nextTurn, bindings.count)]
+        nextTurn = 0
+        for binding in turns {
+            guard left > 0 else {
+                nextTurn = bindings.firstIndex { $0 === binding } ?? 0
+                break
+            }
+            do throws(DatabaseError) { left -= try binding.dispatch(atMost: left) } catch { failure = failure ?? error }
         }
         if let failure { throw failure }
         return (limit > 0 ? limit : Int.max) - left

@@ -81,9 +81,11 @@ final class QueueBinding: FollowedSession, @unchecked Sendable {  // @unchecked:
         var failure: DatabaseError?
         do throws(DatabaseError) { try refresh(session) } catch { failure = error }
         var ran = 0
-        do throws(DatabaseError) { ran = try observers.run(atMost: limit) } catch { failure = error }
+        do throws(DatabaseError) { ran = try observers.run(atMost: limit) } catch { failure = failure ?? error }
         if !isEnded, !session.isClosed, !session.isInWrite {
-            do throws(DatabaseError) { ran += try writes.run(session, atMost: limit - ran) } catch { failure = error }
+            do throws(DatabaseError) { ran += try writes.run(session, atMost: limit - ran) } catch {
+                failure = failure ?? error
+            }
         }
         if let failure { throw failure }
         return ran

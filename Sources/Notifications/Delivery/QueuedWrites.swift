@@ -12,12 +12,13 @@ import MotteValues
 
 package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queue is only woken
     package struct Write {
-        let work: (Session) throws(DatabaseError) -> Void
+        let work: (Session) throws(DatabaseError) -> Bool
         let done: (Result<Version, DatabaseError>) throws(DatabaseError) -> Void
 
-        /// `work` runs in the write, which it may end itself. What `done` throws comes out of the dispatch.
+        /// `work` runs in the write, which it may end itself. It answers false, and has done nothing, if there is nobody
+        /// left to run for: then `done` is not called. What that throws comes out of the dispatch.
         package init(
-            work: @escaping (Session) throws(DatabaseError) -> Void,
+            work: @escaping (Session) throws(DatabaseError) -> Bool,
             done: @escaping (Result<Version, DatabaseError>) throws(DatabaseError) -> Void
         ) {
             self.work = work
@@ -86,8 +87,9 @@ package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queu
         state.withLock { $0.waiting.isEmpty ? -1 : $0.refusals == 0 ? 0 : Self.pauseMilliseconds }
     }
 
-    /// Answers how many ran.
+    /// Answers how many ran. What they add waits for the next dispatch, so that a loop has its turn.
     func run(_ session: Session, atMost limit: Int) throws(DatabaseError) -> Int {
+        let limit = min(limit, state.withLock { $0.waiting.count })
         var ran = 0
         while ran < limit, pause >= 0, !session.isClosed, !session.isInWrite, !session.isInGroup {
             do throws(DatabaseError) {
@@ -130,7 +132,8 @@ package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queu
                 try? session.cancel()
                 break
             }
-            ran.append((write, run(write, session)))
+            guard let outcome = run(write, session) else { continue }
+            ran.append((write, outcome))
         }
         var lost: DatabaseError?
         if session.isInGroup {
@@ -157,9 +160,13 @@ package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queu
         }
     }
 
-    private func run(_ write: Write, _ session: Session) -> Result<Version, DatabaseError> {
+    /// nil if it did not.
+    private func run(_ write: Write, _ session: Session) -> Result<Version, DatabaseError>? {
         do throws(DatabaseError) {
-            try write.work(session)
+            guard try write.work(session) else {
+                try? session.cancel()
+                return nil
+            }
             return .success(session.isInWrite ? try session.commit() : try session.version)
         } catch {
             // What failed before is the cause.

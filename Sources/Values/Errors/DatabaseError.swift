@@ -15,10 +15,12 @@ package struct DatabaseError: Error, Sendable, CustomStringConvertible {
         package let rowIndex: Int?
         /// errno of the failed system call, 0 if none.
         package let systemError: Int32
+        /// What a callback that refused has left behind, for the binding that called it.
+        package let callback: (any AnyObject & Sendable)?
 
         init(
             _ code: ErrorCode, _ message: String, path: String?, className: String?, propertyName: String?,
-            queryOffset: Int?, rowIndex: Int?, systemError: Int32
+            queryOffset: Int?, rowIndex: Int?, systemError: Int32, callback: (any AnyObject & Sendable)?
         ) {
             self.code = code
             self.message = message
@@ -28,6 +30,7 @@ package struct DatabaseError: Error, Sendable, CustomStringConvertible {
             self.queryOffset = queryOffset
             self.rowIndex = rowIndex
             self.systemError = systemError
+            self.callback = callback
         }
     }
 
@@ -36,12 +39,13 @@ package struct DatabaseError: Error, Sendable, CustomStringConvertible {
     package init(
         _ code: ErrorCode, _ message: String, path: String? = nil, className: String? = nil,
         propertyName: String? = nil,
-        queryOffset: Int? = nil, rowIndex: Int? = nil, systemError: Int32 = 0
+        queryOffset: Int? = nil, rowIndex: Int? = nil, systemError: Int32 = 0,
+        callback: (any AnyObject & Sendable)? = nil
     ) {
         details = Details(
             code, DatabaseError.cut(message), path: path, className: className.map(DatabaseError.cut),
             propertyName: propertyName.map(DatabaseError.cut), queryOffset: queryOffset, rowIndex: rowIndex,
-            systemError: systemError)
+            systemError: systemError, callback: callback)
     }
 
     private static let longestText = 4_000
@@ -76,7 +80,7 @@ package struct DatabaseError: Error, Sendable, CustomStringConvertible {
         DatabaseError(
             code, message, path: details.path, className: details.className,
             propertyName: details.propertyName, queryOffset: details.queryOffset, rowIndex: rowIndex,
-            systemError: details.systemError)
+            systemError: details.systemError, callback: details.callback)
     }
 
     private static let damageStart = "the file is damaged: "

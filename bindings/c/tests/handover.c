@@ -376,9 +376,158 @@ static void released_within_a_queued_write(void) {
     }
 }
 
+/* What has not begun when all handles to the realm are released never runs: it is freed, and no `done` says OK. */
+typedef struct turn {
+    int number, ran, done, freed;
+    motte_realm **released; /* by the work */
+    motte_status status;
+    int32_t code;
+    void *pointer;
+    char message[64];
+    motte_realm *again; /* where `done` queues the same once more */
+} turn;
+
+static motte_status turn_work(void *userdata, motte_realm *realm) {
+    turn *t = (turn *)userdata;
+    t->ran++;
+    add_item(realm, t->number * 1000 + t->ran);
+    if (t->released) MUST(motte_release(*t->released));
+    return 0;
+}
+
+static motte_status turn_done(void *userdata, motte_status status, uint64_t version) {
+    turn *t = (turn *)userdata;
+    (void)version;
+    t->done++;
+    t->status = status;
+    if (status < 0) {
+        t->code = check_error().user_code;
+        t->pointer = check_error().user_pointer;
+        snprintf(t->message, sizeof t->message, "%s", check_error().message);
+    }
+    if (t->again && t->done < 5) MUST(motte_realm_queue_write(t->again, turn_work, turn_done, t, NULL, NULL));
+    return 0;
+}
+
+static void turn_freed(void *userdata) { ((turn *)userdata)->freed++; }
+
+static void released_before_another_queued_write(void) {
+    motte_queue *queue = NULL;
+    motte_realm *realm = open_realm(&queue), *other;
+    size_t count;
+    turn one = {.number = 1, .released = &realm}, two = {.number = 2};
+    other = open_realm(NULL);
+    MUST(motte_realm_queue_write(realm, turn_work, turn_done, &one, turn_freed, NULL));
+    MUST(motte_realm_queue_write(realm, turn_work, turn_done, &two, turn_freed, NULL));
+    MUST(motte_queue_dispatch(queue, 0, &count));
+    CHECK(one.ran == 1 && one.done == 1 && one.status == MOTTE_OK && one.freed == 1);
+    MUST(motte_queue_dispatch(queue, 0, &count));
+    CHECK(two.ran == 0 && two.done == 0 && two.freed == 1);
+    bool advanced;
+    MUST(motte_realm_refresh(other, &advanced));
+    CHECK(item_count(other) == 1);
+    motte_release(other);
+    motte_release(queue);
+}
+
+/* Each failure has its own code and pointer, whatever fails beside it. */
+static turn *refused[3];
+static int refusals;
+
+static motte_status refuse_commit(void *userdata, const uint8_t *data, size_t size) {
+    (void)userdata;
+    (void)data;
+    (void)size;
+    char text[32];
+    snprintf(text, sizeof text, "refusal %d", refusals);
+    motte_callback_fail(text, MOTTE_NTS, refused[refusals], NULL);
+    return 100 + refusals++;
+}
+
+static motte_status failing_observer(void *userdata, const motte_changes *changes) {
+    (void)changes;
+    if (!*(bool *)userdata) return 0;
+    motte_callback_fail("observer", MOTTE_NTS, userdata, NULL);
+    return 7;
+}
+
+static motte_status calling_observer(void *userdata, const motte_changes *changes) {
+    motte_coll *none = NULL;
+    (void)changes;
+    STATUS(MOTTE_E_UNKNOWN_CLASS, motte_query((motte_realm *)userdata, "Nobody", MOTTE_NTS, "", 0, NULL, 0, &none));
+    return 0;
+}
+
+static void failures_have_their_own_details(void) {
+    motte_queue *queue = NULL;
+    motte_realm *realm = open_realm(&queue), *other = open_realm(NULL);
+    motte_coll *all = NULL;
+    motte_token *first = NULL, *second = NULL;
+    size_t count;
+    bool is_failing = false;
+    turn turns[3] = {{.number = 1}, {.number = 2}, {.number = 3}};
+    MUST(motte_realm_on_commit(realm, 0, refuse_commit, NULL, NULL));
+    for (int i = 0; i < 3; i++) {
+        refused[i] = &turns[i];
+        MUST(motte_realm_queue_write(realm, turn_work, turn_done, &turns[i], NULL, NULL));
+    }
+    MUST(motte_queue_dispatch(queue, 0, &count));
+    CHECK(count == 3);
+    for (int i = 0; i < 3; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "refusal %d", i);
+        CHECK(turns[i].status == MOTTE_E_CALLBACK && turns[i].code == 100 + i && turns[i].pointer == &turns[i]);
+        CHECK(strcmp(turns[i].message, text) == 0);
+    }
+    MUST(motte_realm_on_commit(realm, 0, NULL, NULL, NULL));
+
+    MUST(motte_class_all(realm, motte_class_named(realm, "Item"), &all));
+    MUST(motte_observe_collection(all, NULL, 0, 0, failing_observer, &is_failing, NULL, &first));
+    MUST(motte_observe_collection(all, NULL, 0, 0, calling_observer, realm, NULL, &second));
+    MUST(motte_queue_dispatch(queue, 0, &count));
+    is_failing = true;
+    MUST(motte_realm_begin_write(other, -1));
+    add_item(other, 1);
+    MUST(motte_realm_commit(other, 0, NULL));
+    for (int i = 0; i < 100; i++) {
+        motte_status status = motte_queue_dispatch(queue, 0, &count);
+        if (status == MOTTE_OK) {
+            motte_queue_wait(queue, 100);
+            continue;
+        }
+        CHECK(status == MOTTE_E_CALLBACK && check_error().user_code == 7 && check_error().user_pointer == &is_failing);
+        CHECK(strcmp(check_error().message, "observer") == 0);
+        break;
+    }
+    motte_release(first);
+    motte_release(second);
+    motte_release(all);
+    motte_release(realm);
+    motte_release(other);
+    motte_release(queue);
+}
+
+/* What is queued while writes run waits for the next dispatch, and each realm of a queue has its turn. */
+static void a_dispatch_ends_and_all_have_their_turn(void) {
+    motte_queue *queue = NULL;
+    motte_realm *realm = open_realm(&queue);
+    size_t count;
+    turn endless = {.number = 1, .again = realm};
+    MUST(motte_realm_queue_write(realm, turn_work, turn_done, &endless, NULL, NULL));
+    for (int i = 1; i <= 5; i++) {
+        MUST(motte_queue_dispatch(queue, 0, &count));
+        CHECK(count == 1 && endless.done == i);
+    }
+    motte_release(realm);
+    motte_release(queue);
+}
+
 int main(void) {
     references();
     queued_writes();
     released_within_a_queued_write();
+    released_before_another_queued_write();
+    failures_have_their_own_details();
+    a_dispatch_ends_and_all_have_their_turn();
     return check_summary();
 }

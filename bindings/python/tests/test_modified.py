@@ -494,3 +494,24 @@ def test_objects_come_along_in_sets() -> None:
             around = Member(id=5)
             around.group = {around, Member(id=4)}
             assert {each.id for each in db.add(around).group} == {4, 5}
+
+
+def test_a_property_that_is_called_as_an_argument_is_not_dropped() -> None:
+    class Rule(motte.Model):
+        id: int = motte.field(primary_key=True)
+        policy: str = "none"
+
+    class Named(motte.Model):
+        id: int = motte.field(primary_key=True)
+        model: str = ""
+        instance: str = ""
+        self: str = ""
+
+    with motte.open(in_memory=f"modified {next(_numbers)}", schema=[Rule, Named]) as db:
+        with db.write():
+            with pytest.raises(errors.InvalidArgumentError, match="use upsert"):
+                db.create_or_update(Rule, id=1, policy="all")
+            assert db.upsert(Rule(id=1, policy="all")).policy == "all"
+            made = db.create_or_update(Named, id=1, model="a", instance="b", self="c")
+            db.update(made, model="d", instance="e", self="f")
+            assert made.to_dict() == {"id": 1, "model": "d", "instance": "e", "self": "f"}

@@ -24,8 +24,13 @@ def are_same_types(one: Optional[type], other: Optional[type]) -> bool:
 
 def note(value: Any, wanted: type) -> str:
     """Behind the message for a value that is not of the class that it seems to be of."""
-    again = f"; {wanted.__name__} was declared again, in another way, and this is the other one"
-    return again if is_named_alike(type(value), wanted) else ""
+    if not is_named_alike(type(value), wanted):
+        return ""
+    name = wanted.__name__
+    if isinstance(value, enum.Enum) or hasattr(type(value), "_declared"):
+        return f"; {name} was declared again, in another way, and this is the other one"
+    # Of other classes nobody can tell whether they are alike.
+    return f"; {name} was declared again, and this is of the other one: declare the classes that name it again, too"
 
 
 class Alike:

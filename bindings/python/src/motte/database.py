@@ -257,11 +257,14 @@ class Database(Core):
         """upsert() for many, all or none."""
         return storing.upsert_all(self, instances, policy)
 
-    def create_or_update(self, model: type[M], *, policy: str = "modified", **values: Any) -> M:
-        """The object with the primary key among `values`, new or not, with these values; others stay as they are."""
+    def create_or_update(self, model: type[M], /, *, policy: str = "modified", **values: Any) -> M:
+        """The object with the primary key among `values`, new or not, with these values; others stay as they are. For
+        classes that have a property `policy` there is upsert()."""
+        self._check_task()
+        storing.check_names(self, model)
         return storing.create_or_update(self, model, policy, values)
 
-    def update(self, instance: M, **values: Any) -> M:
+    def update(self, instance: M, /, **values: Any) -> M:
         """Assigns several properties at once, all or none; gives the object back. Lists are assigned by themselves."""
         return storing.update(self, instance, values)
 

@@ -203,7 +203,7 @@ class GroupBy:
     def _key(property: Any, bucket: str, title: str) -> str:
         return _path(property) + (f" BY {bucket}" if bucket else "") + f" AS {_quoted(title)}"
 
-    def agg(self, *aggregates: Aggregate, **named: Aggregate) -> Groups:
+    def agg(self, /, *aggregates: Aggregate, **named: Aggregate) -> Groups:
         """The groups with these aggregates: `agg(motte.count(), age=motte.avg("age"))`. Those without a name are called
         as in query text, `COUNT` and `AVG(age)`."""
         for each in (*aggregates, *named.values()):

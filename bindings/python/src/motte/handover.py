@@ -186,6 +186,8 @@ class _QueuedWaiter(Waiter):
 async def write_async(database: D, function: Callable[[D], T]) -> T:
     import asyncio
 
+    # In the loop of another thread nobody would run it.
+    database._realm.check()
     if database._write is not None and database._write._task is current_task():
         raise errors.AlreadyInWriteError(
             "this task has a write open, which would wait for itself; await write_async() after its block")

@@ -98,6 +98,14 @@ def _add_all(database: AnyDatabase, instances: Iterable[M], update: bool) -> lis
     return made
 
 
+def check_names(database: AnyDatabase, model: type[Model]) -> None:
+    """A property of the name of an argument would be dropped without a word."""
+    if "policy" in database._row_of(model).properties:
+        raise errors.InvalidArgumentError(
+            f"{model.__name__} has a property 'policy', which create_or_update() takes for its own; use upsert()",
+            class_name=model.__name__, property_name="policy")
+
+
 def create_or_update(database: AnyDatabase, model: type[M], policy: str, values: Mapping[str, Any]) -> M:
     database._check_task()
     row: Row = database._row_of(model)
