@@ -86,6 +86,7 @@ extension CaseRunner {
         write.id = try writesOfSession().add(
             .init { (session) throws(DatabaseError) in
                 try self.run([text], in: session)
+                return true
             } done: { (outcome) throws(DatabaseError) in
                 switch outcome {
                 case .success: write.state = "ok"

@@ -167,7 +167,7 @@ import Testing
         weak let seen = held
         let first = try writes.add(
             .init { [held] (_) in
-                withExtendedLifetime(held) {}
+                withExtendedLifetime(held) { true }
             } done: { _ in
             })
         held = nil
@@ -178,7 +178,7 @@ import Testing
         weak let again = held
         try writes.add(
             .init { [held] (_) in
-                withExtendedLifetime(held) {}
+                withExtendedLifetime(held) { true }
             } done: { _ in
             })
         held = nil
@@ -189,6 +189,7 @@ import Testing
             errorCode {
                 try writes.add(
                     .init { _ in
+                        true
                     } done: { _ in
                     })
             } == .closed)
