@@ -45,8 +45,8 @@ final class ThreadState {
             return
         }
         throw DatabaseError(
-            .callback, said?.message ?? "a callback returned \(code)",
-            callback: CallbackFailure(userCode: code, userPointer: said?.pointer, freePointer: said?.free))
+            refused: said?.message ?? "a callback returned \(code)",
+            CallbackFailure(userCode: code, userPointer: said?.pointer, freePointer: said?.free))
     }
 }
 

@@ -15,8 +15,8 @@ package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queu
         let work: (Session) throws(DatabaseError) -> Bool
         let done: (Result<Version, DatabaseError>) throws(DatabaseError) -> Void
 
-        /// `work` runs in the write, which it may end itself. It answers false, and has done nothing, if there is nobody
-        /// left to run for: then `done` is not called. What that throws comes out of the dispatch.
+        /// `work` runs in the write, which it may end itself. It answers false, and has done nothing, if there is
+        /// nobody left to run for: then `done` is not called. What that throws comes out of the dispatch.
         package init(
             work: @escaping (Session) throws(DatabaseError) -> Bool,
             done: @escaping (Result<Version, DatabaseError>) throws(DatabaseError) -> Void
@@ -164,7 +164,7 @@ package final class QueuedWrites: @unchecked Sendable {  // @unchecked: the queu
     private func run(_ write: Write, _ session: Session) -> Result<Version, DatabaseError>? {
         do throws(DatabaseError) {
             guard try write.work(session) else {
-                try? session.cancel()
+                if session.isInWrite { try session.cancel() }
                 return nil
             }
             return .success(session.isInWrite ? try session.commit() : try session.version)

@@ -20,7 +20,7 @@ package struct DatabaseError: Error, Sendable, CustomStringConvertible {
 
         init(
             _ code: ErrorCode, _ message: String, path: String?, className: String?, propertyName: String?,
-            queryOffset: Int?, rowIndex: Int?, systemError: Int32, callback: (any AnyObject & Sendable)?
+            queryOffset: Int?, rowIndex: Int?, systemError: Int32
         ) {
             self.code = code
             self.message = message
@@ -30,7 +30,31 @@ package struct DatabaseError: Error, Sendable, CustomStringConvertible {
             self.queryOffset = queryOffset
             self.rowIndex = rowIndex
             self.systemError = systemError
+            callback = nil
+        }
+
+        init(refused message: String, _ callback: any AnyObject & Sendable) {
+            code = .callback
+            self.message = message
+            path = nil
+            className = nil
+            propertyName = nil
+            queryOffset = nil
+            rowIndex = nil
+            systemError = 0
             self.callback = callback
+        }
+
+        init(_ other: Details, _ message: String, rowIndex: Int) {
+            code = other.code
+            self.message = message
+            path = other.path
+            className = other.className
+            propertyName = other.propertyName
+            queryOffset = other.queryOffset
+            self.rowIndex = rowIndex
+            systemError = other.systemError
+            callback = other.callback
         }
     }
 
@@ -39,13 +63,19 @@ package struct DatabaseError: Error, Sendable, CustomStringConvertible {
     package init(
         _ code: ErrorCode, _ message: String, path: String? = nil, className: String? = nil,
         propertyName: String? = nil,
-        queryOffset: Int? = nil, rowIndex: Int? = nil, systemError: Int32 = 0,
-        callback: (any AnyObject & Sendable)? = nil
+        queryOffset: Int? = nil, rowIndex: Int? = nil, systemError: Int32 = 0
     ) {
         details = Details(
             code, DatabaseError.cut(message), path: path, className: className.map(DatabaseError.cut),
             propertyName: propertyName.map(DatabaseError.cut), queryOffset: queryOffset, rowIndex: rowIndex,
-            systemError: systemError, callback: callback)
+            systemError: systemError)
+    }
+
+    private init(_ details: Details) { self.details = details }
+
+    /// Of a callback that refused, with what it has left behind.
+    package init(refused message: String, _ callback: any AnyObject & Sendable) {
+        details = Details(refused: DatabaseError.cut(message), callback)
     }
 
     private static let longestText = 4_000
@@ -77,10 +107,7 @@ package struct DatabaseError: Error, Sendable, CustomStringConvertible {
     package func at(propertyIndex: Int) -> DatabaseError { with(message, propertyIndex) }
 
     private func with(_ message: String, _ rowIndex: Int) -> DatabaseError {
-        DatabaseError(
-            code, message, path: details.path, className: details.className,
-            propertyName: details.propertyName, queryOffset: details.queryOffset, rowIndex: rowIndex,
-            systemError: details.systemError, callback: details.callback)
+        DatabaseError(Details(details, DatabaseError.cut(message), rowIndex: rowIndex))
     }
 
     private static let damageStart = "the file is damaged: "
