@@ -195,7 +195,7 @@ package final class PageStore: Sendable {
     package func readers() throws(DatabaseError) -> [PageReader] { try pages().readers() }
 
     /// Reads every page in use and answers what is wrong; a database in memory has none.
-    package func check() throws(DatabaseError) -> [PageProblem] { try pages().check() }
+    package func check() throws(DatabaseError) -> [PageProblem] { try snapshot().pageProblems() }
 
     /// For tests, after each step: throws the first thing that is broken in pages or in what is known of them.
     package func checkInvariants() throws(DatabaseError) { try pages().checkInvariants() }

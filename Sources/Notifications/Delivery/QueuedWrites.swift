@@ -4,8 +4,9 @@
 ///  2. A dispatch begins it where the session belongs, once nobody else is writing. While somebody is, a later dispatch
 ///     tries again; the queue's timeout says when at the latest. Each attempt has a little more patience than the one
 ///     before, so that it gets a place among those who wait.
-///  3. All that wait run within that dispatch, each in a write of its own, and share one flush; each `done` comes
-///     after it. Work that throws undoes its own write and no other. What work commits itself is durable at its `done`.
+///  3. All that wait when it begins run within that dispatch, each in a write of its own, and share one flush; each
+///     `done` comes after it. Work that throws undoes its own write and no other. What work commits itself is durable
+///     at its `done`.
 ///  4. What has not begun when the session closes never runs: it is only released.
 import MotteLiveObjects
 import MotteValues

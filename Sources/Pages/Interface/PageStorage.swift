@@ -56,8 +56,6 @@ protocol PageStorage: SharedPages {
     func liveVersionCount() throws(DatabaseError) -> Int
     /// The oldest position of any observer in any process.
     func oldestObservedVersion() throws(DatabaseError) -> Version?
-    /// What is wrong with the pages of the newest version.
-    func check() throws(DatabaseError) -> [PageProblem]
     /// Throws the first thing that is broken in what this process knows of the newest version, and in its pages. For
     /// tests, which ask after each step.
     func checkInvariants() throws(DatabaseError)

@@ -52,7 +52,6 @@ final class MemoryPages: SharedPages, PageStorage, @unchecked Sendable {
     func lockAcrossProcesses(_ deadline: Deadline, _ cancellation: WaitCancellation?) -> Bool { true }
     func unlockAcrossProcesses() {}
     func readers() -> [PageReader] { [] }
-    func check() -> [PageProblem] { [] }
     func checkInvariants() throws(DatabaseError) { try pinnedTree().tree.checkInvariants() }
     func openingWarning() -> PassedOver? { nil }
     func firstWarning() -> PassedOver? { nil }

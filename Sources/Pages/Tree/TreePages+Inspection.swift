@@ -40,8 +40,6 @@ extension TreePages {
         }
     }
 
-    func check() throws(DatabaseError) -> [PageProblem] { try treeSnapshot().pageProblems() }
-
     /// Of the pages before the tree: the slot of a root is used again when there is a newer one.
     func headProblems(_ root: RootSlot) throws(DatabaseError) -> [PageProblem] {
         var problems: [PageProblem] = []
@@ -65,7 +63,7 @@ extension TreePages {
         return problems
     }
 
-    /// The whole file as `check` sees it, and what the writer remembers beside what is in the file.
+    /// The whole file as verification sees it, and what the writer remembers beside what is in the file.
     func checkInvariants() throws(DatabaseError) {
         try whileNobodyWrites { () throws(DatabaseError) in
             if let problem = try treeSnapshot().pageProblems().first { throw .corrupted(problem.description) }

@@ -37,7 +37,6 @@ final class SalvagedPages: SharedPages, PageStorage, @unchecked Sendable {
     func lockAcrossProcesses(_ deadline: Deadline, _ cancellation: WaitCancellation?) -> Bool { true }
     func unlockAcrossProcesses() {}
     func readers() -> [PageReader] { [] }
-    func check() -> [PageProblem] { [] }
     func checkInvariants() {}
     func openingWarning() -> PassedOver? { nil }
     func firstWarning() -> PassedOver? { nil }

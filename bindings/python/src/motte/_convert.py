@@ -201,15 +201,6 @@ class Values:
     def __len__(self) -> int:
         return len(self.words) // 3
 
-    def each(self) -> list[Values]:
-        """Every value by itself."""
-        several = []
-        for start in range(0, len(self.words), 3):
-            one = Values()
-            one.words, one._kept = self.words[start:start + 3], [self._kept]
-            several.append(one)
-        return several
-
     def contents(self) -> list[Content]:
         """Every value as what is stored of it: equal for those that are stored alike, and for no others."""
         words = self.words

@@ -260,7 +260,6 @@ class Database(Core):
     def create_or_update(self, model: type[M], /, *, policy: str = "modified", **values: Any) -> M:
         """The object with the primary key among `values`, new or not, with these values; others stay as they are. For
         classes that have a property `policy` there is upsert()."""
-        self._check_task()
         storing.check_names(self, model)
         return storing.create_or_update(self, model, policy, values)
 

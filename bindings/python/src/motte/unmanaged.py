@@ -199,13 +199,14 @@ class _numbered:
 def create(database: AnyDatabase, instance: Model, unmanaged: Unmanaged) -> tuple[int, bool]:
     """(key, whether it is new)"""
     row: Row = database._row_of(type(instance))
-    props, values = plain_values(row, instance, is_new=not _may_exist(database, row, instance, unmanaged))
+    props, values = plain_values(row, instance, lambda: not _exists(database, row, instance, unmanaged))
     flags = policy_flags(unmanaged.policy) if row.primary_key is not None else _NEW
     key, is_new = database._realm.row_create(row.class_id, props, values, flags)
     return key, is_new
 
 
-def _may_exist(database: AnyDatabase, row: Row, instance: Model, unmanaged: Unmanaged) -> bool:
+def _exists(database: AnyDatabase, row: Row, instance: Model, unmanaged: Unmanaged) -> bool:
+    """Whether there is an object of its primary key, which would take over its values."""
     if unmanaged.policy == "error" or row.primary_key is None:
         return False
     bound = row.properties[row.primary_key]
@@ -213,8 +214,8 @@ def _may_exist(database: AnyDatabase, row: Row, instance: Model, unmanaged: Unma
     return database._realm.row_with(row.class_id, encoded) is not None
 
 
-def plain_values(row: Row, instance: Model, *, is_new: bool) -> tuple[Any, Values]:
-    """Properties of one value that need no object which has no key yet."""
+def plain_values(row: Row, instance: Model, is_new: Callable[[], bool]) -> tuple[Any, Values]:
+    """Properties of one value that need no object which has no key yet. `is_new` is asked where that depends on it."""
     bounds, values = [], []
     for name, bound in row.properties.items():
         if bound.is_plain:
@@ -222,7 +223,7 @@ def plain_values(row: Row, instance: Model, *, is_new: bool) -> tuple[Any, Value
             if type(value) in SINGLE or not any(each._row is None for each in models_in(value)):
                 bounds.append(bound)
                 values.append(value)
-            elif is_new and bound.declared.field.default_factory is not MISSING and bound.declared.type == MIXED:
+            elif bound.declared.field.default_factory is not MISSING and bound.declared.type == MIXED and is_new():
                 # Else the library calls the factory for the new row, whose value connect() would then replace.
                 bounds.append(bound)
                 values.append(None)
@@ -318,7 +319,7 @@ def _once(instance: Model, unmanaged: Unmanaged) -> None:
 def _embed(database: AnyDatabase, instance: Model, place: Place, unmanaged: Unmanaged) -> None:
     _once(instance, unmanaged)
     row: Row = database._row_of(type(instance))
-    props, values = plain_values(row, instance, is_new=True)
+    props, values = plain_values(row, instance, lambda: True)
     class_id, key = place()
     _check_place(database, row, class_id)
     database._realm.row_set(row.class_id, key, props, values)
